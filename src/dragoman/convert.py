@@ -1,0 +1,152 @@
+"""The public verbs: convert, read, write, join.
+
+All of them are pure functions: no clock, no randomness, no file, no socket. What a target demands
+and a pure function cannot know (a time, a fresh id) is injected by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from . import capsule as capsules
+from . import dialects
+from .dialect import Dialect
+from .errors import Malformed, Unsupported
+from .ledger import Ledger, Loss
+from .model import Json, Request, Response, Tree
+from .reading import encode, parse, plain
+
+
+class Result:
+    """A document, and every deviation on the way to it."""
+
+    __slots__ = ("capsule", "document", "losses")
+
+    def __init__(
+        self, document: Json, losses: tuple[Loss, ...], capsule: Json | None = None
+    ) -> None:
+        self.document = document
+        self.losses = losses
+        self.capsule = capsule
+
+    def to_json(self) -> bytes:
+        """The document as compact JSON."""
+        return encode(self.document)
+
+    def __repr__(self) -> str:
+        kinds: dict[str, int] = {}
+        for loss in self.losses:
+            kinds[loss.kind] = kinds.get(loss.kind, 0) + 1
+        said = ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "nothing lost"
+        return f"<Result: {said}>"
+
+
+def convert(
+    doc: Json | bytes,
+    *,
+    source: str | None = None,
+    target: str,
+    facet: str = "request",
+    fail_on: Iterable[str] = (),
+    now: float | None = None,
+    ids: Callable[[str], str] | None = None,
+    carry: bool = False,
+    capsule: Json | None = None,
+) -> Result:
+    """A document of one dialect as a document of another.
+
+    >>> result = convert(
+    ...     {"model": "m", "messages": [{"role": "user", "content": "Hi"}]},
+    ...     source="openai-chat",
+    ...     target="anthropic-messages",
+    ... )
+    >>> result.document["messages"]
+    [{'role': 'user', 'content': 'Hi'}]
+    >>> print(result.losses[0])
+    invented max_tokens at / (a limit is required; it is 8192 here)
+
+    ``fail_on`` names kinds or codes of losses that raise ``Lossy``. ``now`` (seconds since 1970)
+    and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target
+    may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
+    ``capsule`` on the way home, it restores the original exactly.
+    """
+    value = load(doc)
+    reader, writer = _dialect(source, value, facet), dialects.get(target)
+    tree = reader.read(value, facet)
+    log = Ledger(now=now, ids=ids)
+    document = writer.write(tree, log)
+    if capsule is not None:
+        document = capsules.open_(capsule, document, writer.name, log)
+    carried = capsules.seal(value, document, reader, writer, facet) if carry else None
+    log.enforce(fail_on)
+    return Result(document, tuple(log.losses), carried)
+
+
+def read(doc: Json | bytes, dialect: str, *, facet: str = "request") -> Tree:
+    """A document as a canonical tree."""
+    return dialects.get(dialect).read(load(doc), facet)
+
+
+def write(
+    tree: Tree,
+    dialect: str,
+    *,
+    fail_on: Iterable[str] = (),
+    now: float | None = None,
+    ids: Callable[[str], str] | None = None,
+) -> Result:
+    """A canonical tree as a document. The facet is the kind of tree."""
+    log = Ledger(now=now, ids=ids)
+    document = dialects.get(dialect).write(tree, log)
+    log.enforce(fail_on)
+    return Result(document, tuple(log.losses))
+
+
+def join(
+    request: Json | bytes,
+    response: Json | bytes,
+    *,
+    dialect: str,
+    fail_on: Iterable[str] = (),
+) -> Result:
+    """The request with the answer appended to its history, ready for the next turn.
+
+    Only the history grows: settings stay as they are. The first candidate is the one that was
+    said; the others are dropped, and so is what an answer knows beyond its message.
+    """
+    log = Ledger()
+    speaker = dialects.get(dialect)
+    asked = speaker.read(load(request), "request")
+    answer = speaker.read(load(response), "response")
+    assert isinstance(asked, Request)
+    assert isinstance(answer, Response)
+    if answer.failure is not None or not answer.candidates:
+        raise Malformed("a failed answer cannot join a history")
+    for other in answer.candidates[1:]:
+        log.dropped("candidates", other.at, "a history holds one answer")
+    message = replace(answer.candidates[0].message, extras=None)
+    message = speaker.settle(message)
+    document = speaker.write(replace(asked, messages=(*asked.messages, message)), log)
+    log.enforce(fail_on)
+    return Result(document, tuple(log.losses))
+
+
+def load(doc: Json | bytes) -> Json:
+    """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
+    if isinstance(doc, bytes | bytearray | memoryview):
+        return parse(doc)
+    plain(doc)
+    return doc
+
+
+def _dialect(name: str | None, doc: Json, facet: str) -> Dialect:
+    if name is not None:
+        return dialects.get(name)
+    from .detect import detect
+
+    guesses = [g for g in detect(doc) if g.facet == facet]
+    if not guesses:
+        raise Unsupported(f"cannot tell the source dialect of this {facet}; name it with source=")
+    return dialects.get(guesses[0].dialect)

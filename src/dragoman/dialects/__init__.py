@@ -1,0 +1,68 @@
+"""The dialects, one file or folder each. The file name is the registration.
+
+``openai_chat`` here is the dialect ``openai-chat``: the module holds its ``DIALECT``. Packages
+elsewhere register one under the entry point group ``dragoman.dialects``. All load on demand.
+"""
+
+from __future__ import annotations
+
+import difflib
+import pkgutil
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ..dialect import Dialect
+from ..errors import Unsupported
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "dragoman.dialects"
+
+# Short names that are promises. A dialect's own `aliases` work as well; these spare the search.
+SHORT = {
+    "chat": "openai-chat",
+    "anthropic": "anthropic-messages",
+    "responses": "openai-responses",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Every dialect there is, by name."""
+    return tuple(sorted({*_builtin(), *_installed()}))
+
+
+@cache
+def get(name: str) -> Dialect:
+    """The dialect of that name or alias."""
+    name = SHORT.get(name, name)
+    if name in _builtin():
+        return _load(f"{__name__}.{name.replace('-', '_')}")
+    if name in (installed := _installed()):
+        plugin: Dialect = installed[name].load()
+        return plugin
+    for candidate in names():
+        dialect = get(candidate)
+        if name in dialect.aliases:
+            return dialect
+    close = difflib.get_close_matches(name, [*names(), *SHORT], n=1)
+    hint = f", did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names())}"
+    raise Unsupported(f"unknown dialect {name!r}{hint}")
+
+
+@cache
+def _builtin() -> frozenset[str]:
+    return frozenset(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def _load(module: str) -> Dialect:
+    dialect: Dialect = import_module(module).DIALECT
+    return dialect
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # slow to import, and rarely needed
+
+    return {point.name: point for point in entry_points(group=GROUP)}

@@ -1,0 +1,19 @@
+"""Anthropic Messages.
+
+What it does differently from its neighbours: the system prompt stands beside the messages; tool
+results are blocks of a user turn, and those of one turn share it; arguments are objects; thoughts
+are signed, and a thought without its signature is rejected; empty text is rejected; the output
+limit is required; caches are marked in the content; cached tokens do not count as input tokens.
+"""
+
+from .response import Responses
+from .rules import Rules
+from .sniff import Sniff
+
+
+class AnthropicMessages(Sniff, Rules, Responses):
+    spec = "https://docs.claude.com/en/api/messages"
+    aliases = ("anthropic", "claude")
+
+
+DIALECT = AnthropicMessages()

@@ -1,0 +1,527 @@
+"""Requests of the Anthropic Messages API, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Extras,
+    History,
+    Json,
+    Media,
+    Message,
+    OutputFormat,
+    Params,
+    Passage,
+    Reasoning,
+    Request,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ...reading import (
+    as_dict,
+    as_str,
+    expected,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    need_list,
+)
+from ...writing import Names, Writing, is_plain_text
+from .blocks import NAME
+from .tools import Tools
+
+DEFAULT_MAX_TOKENS = 8192
+"""What is sent when the source names no limit; every current model accepts it."""
+
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+THINKING = {
+    "enabled": "on",
+    "adaptive": "adaptive",
+    "disabled": "off",
+    "between_tools": "between-tools",
+}
+THINKING_TYPES = {mode: kind for kind, mode in THINKING.items()}
+
+TAKEN = frozenset(
+    {
+        "model", "max_tokens", "messages", "system", "tools", "tool_choice", "stop_sequences",
+        "stream", "service_tier", "cache_control", "temperature", "top_p", "top_k",
+    }
+)  # fmt: skip
+# What the tree can say and this API cannot.
+UNSAID = {
+    "seed": "there is no seed here",
+    "frequency_penalty": "there are no penalties here",
+    "presence_penalty": "there are no penalties here",
+    "logit_bias": "there are no token biases here",
+    "logprobs": "there are no token probabilities here",
+    "top_logprobs": "there are no token probabilities here",
+    "verbosity": "there is no verbosity here",
+    "metadata": "only a user id can be said here",
+    "cache_key": "caches are marked in the content here",
+    "store": "nothing is stored here",
+    "previous_id": "nothing is stored here; send the whole conversation",
+    "conversation_id": "nothing is stored here; send the whole conversation",
+    "truncation": "a conversation that is too long is rejected here",
+}
+
+
+class Requests(Tools):
+    """Reading and writing requests and histories."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        tools = doc.get("tools")
+        tools = None if tools is None else self.read_tool_list(tools, "/tools")
+        spelling: dict[str, Json] = {}
+        messages = self.read_conversation(doc, tools, spelling)
+        choice = maybe_dict(doc, "tool_choice", "")
+        params, partly = self.read_params(doc, spelling)
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(messages),
+            tools,
+            None if choice is None else self.read_choice(choice, "/tool_choice"),
+            params,
+            dialect=NAME,
+            extras=self.keep(doc, TAKEN, spelling, partly=partly),
+        )
+
+    def read_messages(self, doc: Json) -> History:
+        spelling: dict[str, Json] = {}
+        if doc.__class__ is list:
+            messages = self.read_history(doc, "", frozenset())
+            return History(tuple(messages), dialect=NAME, extras=Extras(NAME, spelling={"bare": 1}))
+        doc = as_dict(doc, "")
+        messages = self.read_conversation(doc, None, spelling)
+        extras = self.keep(doc, ("messages", "system"), spelling)
+        return History(tuple(messages), dialect=NAME, extras=extras)
+
+    def read_conversation(
+        self, doc: dict[str, Json], tools: tuple[Tool, ...] | None, spelling: dict[str, Json]
+    ) -> list[Message]:
+        """System prompt and messages; spellings that no message can hold go to ``spelling``."""
+        custom = frozenset(t.name for t in tools if t.kind == "custom") if tools else frozenset()
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages", custom)
+        system = doc.get("system")
+        if system is None:
+            return messages
+        if system.__class__ is str:
+            text = Text(system, at="/system")
+            return [Message("system", (text,), at="/system"), *messages]
+        if system.__class__ is not list:
+            expected("a string or a list", system, "/system")
+        if not system:
+            spelling["system"] = []
+            return messages
+        blocks = tuple(self.read_blocks(system, "/system"))
+        extras = None
+        if len(blocks) == 1 and is_plain_text(blocks[0]):
+            extras = self.respell(None, content="list")
+        return [Message("system", blocks, at="/system", extras=extras), *messages]
+
+    def read_params(
+        self, doc: dict[str, Json], spelling: dict[str, Json]
+    ) -> tuple[Params, dict[str, tuple[str, ...]]]:
+        partly: dict[str, tuple[str, ...]] = {}
+        ats: dict[str, str] = {}
+        stop = maybe_list(doc, "stop_sequences", "")
+        if stop is not None:
+            ats["stop"] = "/stop_sequences"
+        metadata = maybe_dict(doc, "metadata", "")
+        user_id = None
+        if metadata is not None:
+            partly["metadata"] = ("user_id",)
+            user_id = maybe_str(metadata, "user_id", "/metadata")
+            ats["user_id"] = "/metadata/user_id"
+        thinking = self.read_thinking_config(doc, partly)
+        output = self.read_output(doc, partly, spelling)
+        params = Params(
+            max_tokens=maybe_int(doc, "max_tokens", ""),
+            temperature=maybe_number(doc, "temperature", ""),
+            top_p=maybe_number(doc, "top_p", ""),
+            top_k=maybe_int(doc, "top_k", ""),
+            stop=None if stop is None else tuple(as_str(s, "/stop_sequences") for s in stop),
+            output=output,
+            thinking=thinking,
+            stream=maybe_bool(doc, "stream", ""),
+            user_id=user_id,
+            service_tier=maybe_str(doc, "service_tier", ""),
+            cache=self.read_cache(doc, ""),
+            ats=ats,
+        )
+        return params, partly
+
+    def read_thinking_config(
+        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
+    ) -> Thinking | None:
+        thinking = maybe_dict(doc, "thinking", "")
+        config = maybe_dict(doc, "output_config", "")
+        effort = None if config is None else maybe_str(config, "effort", "/output_config")
+        if config is not None:
+            partly["output_config"] = ("effort",)
+        mode = None
+        if thinking is not None:
+            mode = THINKING.get(maybe_str(thinking, "type", "/thinking") or "")
+        if thinking is None or mode is None:
+            return None if effort is None else Thinking(effort=effort, at="/output_config/effort")
+        partly["thinking"] = ("type", "budget_tokens", "display")
+        return Thinking(
+            mode,  # type: ignore[arg-type]
+            effort,
+            maybe_int(thinking, "budget_tokens", "/thinking"),
+            maybe_str(thinking, "display", "/thinking"),
+            at="/thinking",
+        )
+
+    def read_output(
+        self,
+        doc: dict[str, Json],
+        partly: dict[str, tuple[str, ...]],
+        spelling: dict[str, Json],
+    ) -> OutputFormat | None:
+        """The schema of the answer, in its place or where the beta had it (``output_format``)."""
+        config = maybe_dict(doc, "output_config", "") or {}
+        for holder, key, at in (
+            (config, "format", "/output_config/format"),
+            (doc, "output_format", "/output_format"),
+        ):
+            form = holder.get(key)
+            if form.__class__ is dict and form.get("type") == "json_schema" and "schema" in form:
+                if key == "format":
+                    partly["output_config"] = (*partly.get("output_config", ()), "format")
+                else:
+                    partly["output_format"] = ("type", "schema")
+                    spelling["output"] = "output_format"
+                extras = self.keep(form, ("type", "schema")) if key == "format" else None
+                return OutputFormat("schema", schema=form["schema"], at=at, extras=extras)
+        return None
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            log.invented("model", "", "a request needs a model; name one")
+        self.write_params(out, tree, w)
+        # Tools come before the system prompt and the messages: that is the order of the cache.
+        if tree.tools is not None:
+            tools = self.write_tool_list(tree.tools, w)
+            if tools or w.home:
+                out["tools"] = tools
+        if tree.tool_choice is not None:
+            self.write_request_choice(out, tree, tree.tool_choice, w)
+        self.write_conversation(out, tree.messages, w)
+        if "system" in (spelling := self.spelling(tree)):
+            out["system"] = spelling["system"]
+        return self.emit(out, tree, log)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        out: dict[str, Json] = {}
+        self.write_conversation(out, tree.messages, self.writing(log, tree.dialect))
+        spelling = self.spelling(tree)
+        if "bare" in spelling:
+            return out["messages"]
+        if "system" in spelling:
+            out["system"] = spelling["system"]
+        return self.emit(out, tree, log)
+
+    def write_request_choice(
+        self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: Writing
+    ) -> None:
+        if not w.home:
+            if not out.get("tools"):
+                # "tool_choice may only be specified while providing tools"
+                if choice.mode in ("required", "named"):
+                    w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
+                elif choice.mode is not None or choice.parallel is not None:
+                    w.log.dropped("tool_choice", choice.at, "a choice needs tools")
+                return
+            thinking = tree.params.thinking
+            if thinking and thinking.mode == "on" and choice.mode in ("required", "named"):
+                # "Thinking may not be enabled when tool_choice forces tool use."
+                why = "thinking and a forced tool call exclude each other; the model may choose"
+                w.log.approximated("tool_choice", choice.at, why)
+                choice = ToolChoice("auto", parallel=choice.parallel, at=choice.at)
+        out["tool_choice"] = self.write_choice(choice, w)
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        params, log = tree.params, w.log
+        thinking = params.thinking
+        self.write_limit(out, params, w)
+        for key in ("temperature", "top_p", "top_k", "stream"):
+            if (value := getattr(params, key)) is not None:
+                out[key] = value
+        if params.temperature is not None and params.temperature > 1 and not w.home:
+            out["temperature"] = 1.0
+            log.approximated("temperature", params.where("temperature"), "1 is the highest here")
+        if params.stop is not None:
+            out["stop_sequences"] = list(params.stop)
+        if params.user_id is not None:
+            out["metadata"] = {"user_id": params.user_id}
+        if params.service_tier is not None:
+            if params.service_tier in ("auto", "standard_only") or w.home:
+                out["service_tier"] = params.service_tier
+            else:
+                why = f"{params.service_tier!r} is a tier of another provider"
+                log.dropped("service_tier", params.where("service_tier"), why)
+        if params.cache is not None:
+            out["cache_control"] = self.write_cache(params.cache, w)
+        if thinking is not None:
+            self.write_thinking_config(out, thinking, w)
+        if params.output is not None:
+            self.write_output(out, params.output, self.spelling(tree).get("output"), w)
+        if params.candidates is not None and params.candidates > 1:
+            log.dropped("candidates", params.where("candidates"), "there is one answer here")
+        elif params.candidates is not None:
+            log.dropped("candidates", params.where("candidates"), "one answer is all there is")
+        for key, why in UNSAID.items():
+            if getattr(params, key) is not None:
+                log.dropped(key, params.where(key), why)
+        self.lose(params.extras, params.at, log)
+
+    def write_limit(self, out: dict[str, Json], params: Params, w: Writing) -> None:
+        limit = params.max_tokens
+        if limit is None:
+            if w.home:
+                return
+            limit = DEFAULT_MAX_TOKENS
+            if params.thinking is not None and params.thinking.budget is not None:
+                limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
+            w.log.invented("max_tokens", "", f"a limit is required; it is {limit} here")
+        out["max_tokens"] = limit
+
+    def write_thinking_config(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+        mode, effort = config.mode, config.effort
+        if mode is not None:
+            thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
+            if config.budget is not None:
+                thinking["budget_tokens"] = config.budget
+            elif mode == "on" and not w.home:
+                thinking["type"] = "adaptive"
+                w.log.approximated("thinking", config.at, "thinking without a budget is adaptive")
+            if config.display is not None:
+                if config.display in ("summarized", "omitted") or w.home:
+                    thinking["display"] = config.display
+                else:
+                    w.log.approximated("thinking.display", config.at, "shown in summary")
+                    thinking["display"] = "summarized"
+            out["thinking"] = thinking
+        elif config.budget is not None:
+            out["thinking"] = {"type": "enabled", "budget_tokens": config.budget}
+        elif config.display is not None:
+            why = "what is seen of the thinking can only be said with thinking itself"
+            w.log.dropped("thinking.display", config.at, why)
+        if effort is not None:
+            if effort not in EFFORTS and not w.home:
+                w.log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'low'")
+                effort = "low"
+            out["output_config"] = {"effort": effort}
+        self.lose(config.extras, config.at, w.log)
+
+    def write_output(
+        self, out: dict[str, Json], form: OutputFormat, spelled: Json, w: Writing
+    ) -> None:
+        if form.kind != "schema" or form.schema is None:
+            if form.kind == "json" or (form.schema is None and form.kind == "schema"):
+                w.log.dropped("output", form.at, "JSON can be demanded only with a schema here")
+            else:
+                w.log.dropped("output", form.at, "text needs no saying here")
+            return
+        for key in ("name", "description", "strict"):
+            if getattr(form, key) is not None:
+                w.log.dropped(f"output.{key}", form.at, f"a schema has no {key} here")
+        doc: dict[str, Json] = {"type": "json_schema", "schema": form.schema}
+        if spelled == "output_format":
+            out["output_format"] = doc
+        else:
+            self.emit(doc, form, w.log)
+            out["output_config"] = out.get("output_config", {}) | {"format": doc}
+
+    def write_conversation(
+        self, out: dict[str, Json], messages: Sequence[Message], w: Writing
+    ) -> None:
+        leading = 0
+        for message in messages:
+            if message.role not in ("system", "developer") or self.is_inline(message):
+                break
+            leading += 1
+        if leading:
+            self.write_system(out, messages[:leading], w)
+        out["messages"] = self.write_turns(messages[leading:], w)
+
+    def is_inline(self, message: Message) -> bool:
+        """Whether a leading system turn was said inside the messages, at home."""
+        return self.spelling(message).get("place") == "message"
+
+    def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Writing) -> None:
+        first = messages[0]
+        spelled = self.spelling(first).get("content")
+        only = first.content[0] if len(messages) == len(first.content) == 1 else None
+        if only is not None and is_plain_text(only) and spelled != "list":
+            text = only.text
+            self.note_system(first, w)
+            if text.strip() or w.home:
+                out["system"] = text
+            else:
+                w.log.dropped("text.empty", first.at, "an empty system prompt is no prompt")
+            return
+        blocks: list[Json] = []
+        for index, message in enumerate(messages):
+            self.note_system(message, w)
+            if index:
+                why = "the system prompt is one here, in several blocks"
+                w.log.approximated("message.boundary", message.at, why)
+            blocks += self.write_blocks(self.only_text(message, w), w)
+        if blocks or w.home:
+            out["system"] = blocks
+
+    def note_system(self, message: Message, w: Writing) -> None:
+        if message.role == "developer":
+            w.log.approximated("message.role", message.at, "the developer speaks as system here")
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        if message.extras is not None and not self.is_home(message.extras.dialect):
+            self.lose(message.extras, message.at, w.log)
+
+    def only_text(self, message: Message, w: Writing) -> list[Block]:
+        """A system turn holds text alone; at home, whatever it held."""
+        kept: list[Block] = []
+        for block in message.content:
+            if isinstance(block, Text) or w.home:
+                kept.append(block)
+            else:
+                w.log.dropped("content.role", block.at, "a system turn can hold only text here")
+        return kept
+
+    def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        """The messages; tool results that follow each other share one user turn."""
+        out: list[dict[str, Json]] = []
+        results = False  # the last turn written ends in a tool result
+        waiting: list[Message] = []
+        for index, message in enumerate(messages):
+            role = message.role
+            joined = results and role == "tool"
+            if message.extras is not None:
+                joined = self.spelling(message).get("joined", joined)
+            if role == "tool":
+                doc = {"role": "user", "content": self.write_blocks(message.content, w)}
+                if message.extras is not None:
+                    self.emit(doc, message, w.log)
+            elif role == "user" or role == "assistant":
+                if role == "assistant":
+                    self.flush_system(waiting, out, w)
+                doc = self.write_turn(message, role, w)
+            elif w.home:
+                doc = self.write_turn(message, "system", w)
+            else:
+                waiting.append(message)
+                self.note_place(messages, index, w)
+                continue
+            if joined and out:
+                self.join_turn(out[-1], doc["content"])
+            elif doc["content"] or w.home:
+                out.append(doc)
+            else:
+                w.log.dropped("message.empty", message.at, "a message must say something here")
+            results = role == "tool"
+        self.flush_system(waiting, out, w)
+        return list(out)
+
+    def join_turn(self, turn: dict[str, Json], content: Json) -> None:
+        if turn["content"].__class__ is str:
+            turn["content"] = [{"type": "text", "text": turn["content"]}]
+        if content.__class__ is str:
+            content = [{"type": "text", "text": content}]
+        turn["content"] += content
+
+    def note_place(self, messages: Sequence[Message], index: int, w: Writing) -> None:
+        """A system turn must follow a user turn and precede the assistant's, or end the list."""
+        message = messages[index]
+        before = messages[index - 1].role if index else None
+        after = messages[index + 1].role if index + 1 < len(messages) else None
+        calm = before in ("user", "tool", "system", "developer")
+        if not calm or after not in (None, "assistant", "system", "developer"):
+            why = "a system turn stands right before the assistant's turn here"
+            w.log.moved("message.position", message.at, why)
+
+    def flush_system(self, waiting: list[Message], out: list[dict[str, Json]], w: Writing) -> None:
+        for message in waiting:
+            self.note_system(message, w)
+            doc = self.write_turn(message, "system", w)
+            if not doc["content"]:
+                w.log.dropped("message.empty", message.at, "a message must say something here")
+            elif not out or out[-1]["role"] == "assistant":
+                # Nothing of the user's to stand behind: the words go on as the user's.
+                w.log.approximated("message.role", message.at, "said by the user here")
+                out.append(doc | {"role": "user"})
+            else:
+                out.append(doc)
+        waiting.clear()
+
+    def write_turn(self, message: Message, role: str, w: Writing) -> dict[str, Json]:
+        content = message.content
+        spelled = None if message.extras is None else self.spelling(message).get("content")
+        doc: dict[str, Json]
+        if len(content) == 1 and spelled != "list" and is_plain_text(content[0]):
+            text = content[0].text
+            if not w.home and (not text or text.isspace()):
+                w.log.dropped("text.empty", content[0].at, "empty text blocks are rejected")
+                text = ""
+            doc = {"role": role, "content": text}
+        else:
+            blocks: Sequence[Block] = content
+            if role == "system":
+                blocks = self.only_text(message, w)
+            if role == "assistant" and not w.home:
+                blocks = self.fit_assistant(content, w)
+            elif role == "user" and not w.home:
+                blocks = self.fit_user(content, w)
+            doc = {"role": role, "content": self.write_blocks(blocks, w)}
+        if message.name is not None and role != "system":
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        return doc if message.extras is None else self.emit(doc, message, w.log)
+
+    def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+        """The assistant's turn: no media, which this API takes from the user only."""
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Media | Passage | ToolResult):
+                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            else:
+                kept.append(block)
+        return kept
+
+    def fit_user(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Reasoning | ToolCall):
+                w.log.dropped("content.role", block.at, "the user cannot say this here")
+            else:
+                kept.append(block)
+        return kept
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        return Writing(
+            log,
+            Names("[a-zA-Z0-9_-]", 512, "tool_call.id"),
+            Names("[a-zA-Z0-9_-]", 128, "tool.name"),
+            home=self.is_home(dialect),
+            answer=answer,
+        )

@@ -1,0 +1,273 @@
+"""Answers and errors of the Anthropic Messages API, both ways."""
+
+from __future__ import annotations
+
+from ...ledger import Ledger
+from ...model import (
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Response,
+    Stop,
+    StopReason,
+    Usage,
+)
+from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
+from .blocks import NAME
+from .request import Requests
+
+# https://docs.claude.com/en/api/messages#response-stop-reason
+STOP: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "stop-sequence",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "context",
+    "tool_use": "tool-call",
+    "refusal": "filter",
+    "pause_turn": "pause",
+    "compaction": "compaction",
+}
+STOP_WORDS = {reason: word for word, reason in STOP.items()}
+
+# https://docs.claude.com/en/api/errors
+ERRORS: dict[str, ErrorKind] = {
+    "invalid_request_error": "invalid-request",
+    "authentication_error": "authentication",
+    "billing_error": "billing",
+    "permission_error": "permission",
+    "not_found_error": "not-found",
+    "conflict_error": "conflict",
+    "request_too_large": "too-large",
+    "rate_limit_error": "rate-limit",
+    "api_error": "server",
+    "timeout_error": "timeout",
+    "overloaded_error": "overloaded",
+}
+ERROR_TYPES = {kind: word for word, kind in ERRORS.items()}
+TTLS = {"5m": "ephemeral_5m_input_tokens", "1h": "ephemeral_1h_input_tokens"}
+RESPONSE_KEYS = frozenset(
+    {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details"}
+)
+USAGE_KEYS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        blocks = tuple(self.read_blocks(need_list(doc, "content", ""), "/content"))
+        usage = maybe_dict(doc, "usage", "")
+        spelling: dict[str, Json] = {}
+        for key, usual in (("type", "message"), ("role", "assistant")):
+            if doc.get(key) != usual:
+                spelling[key] = doc.get(key)
+        return Response(
+            maybe_str(doc, "id", ""),
+            maybe_str(doc, "model", ""),
+            (Candidate(Message("assistant", blocks, at=""), self.read_stop(doc), at=""),),
+            None if usage is None else self.read_usage(usage, "/usage"),
+            dialect=NAME,
+            extras=self.keep(doc, RESPONSE_KEYS | {"usage"}, spelling),
+        )
+
+    def read_stop(self, doc: dict[str, Json]) -> Stop | None:
+        word = maybe_str(doc, "stop_reason", "")
+        if word is None:
+            return None
+        sequence = maybe_str(doc, "stop_sequence", "")
+        reason = STOP.get(word, "other")
+        return Stop(reason, word, NAME, sequence, doc.get("stop_details"))
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        details = maybe_dict(doc, "output_tokens_details", at) or {}
+        created = maybe_dict(doc, "cache_creation", at)
+        reasoning = maybe_int(details, "thinking_tokens", at)
+        output = maybe_int(doc, "output_tokens", at) or 0
+        ttl = None
+        if created is not None:
+            counts = {t: maybe_int(created, key, at) for t, key in TTLS.items()}
+            ttl = {t: count for t, count in counts.items() if count is not None}
+        spelling: dict[str, Json] = {}
+        if reasoning is not None and reasoning > output:
+            spelling["output_tokens"] = output
+        partly = {
+            "output_tokens_details": ("thinking_tokens",),
+            "cache_creation": tuple(TTLS.values()),
+        }
+        for key in ("input_tokens", "output_tokens"):
+            if key not in doc:
+                spelling[key] = None
+        return Usage(
+            maybe_int(doc, "input_tokens", at) or 0,
+            maybe_int(doc, "cache_read_input_tokens", at),
+            maybe_int(doc, "cache_creation_input_tokens", at),
+            ttl or None,
+            max(output - (reasoning or 0), 0),
+            reasoning,
+            at=at,
+            extras=self.keep(doc, USAGE_KEYS, spelling, partly=partly),
+        )
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        if tree.failure is not None and not any(c.message.content for c in tree.candidates):
+            log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            return self.write_error(tree.failure, log)
+        if tree.failure is not None:
+            log.dropped("response.failure", tree.failure.at, "an answer holds no error here")
+        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        message = candidate.message
+        out: dict[str, Json] = {"id": tree.id, "type": "message", "role": "assistant"}
+        if tree.id is None and not w.home:
+            out["id"] = log.ids("msg") if log.ids else "msg_1"
+            log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        out["model"] = tree.model
+        if tree.model is None and not w.home:
+            out["model"] = ""
+            log.invented("response.model", "", "an answer names its model")
+        content = message.content if w.home else self.fit_assistant(message.content, w)
+        out["content"] = self.write_blocks(content, w)
+        self.write_stop(out, candidate, log)
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, log)
+        elif not w.home:
+            out["usage"] = {"input_tokens": 0, "output_tokens": 0}
+            log.invented("usage", "", "an answer counts its tokens; nobody counted these")
+        self.note_rest(tree, candidate, log)
+        if w.home:
+            for key in ("id", "model"):
+                if out[key] is None:
+                    del out[key]
+            for key, value in self.spelling(tree).items():
+                out[key] = value
+                if value is None:
+                    del out[key]
+        return self.emit(out, tree, log)
+
+    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
+        """What other dialects say beside an answer and this one does not."""
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "there are no token probabilities here")
+        if tree.created is not None:
+            log.dropped("response.created", tree.at, "answers bear no date here")
+        if tree.service_tier is not None:
+            log.dropped("service_tier", tree.at, "another provider's tier")
+        self.lose(candidate.extras, candidate.at, log)
+        self.lose(candidate.message.extras, candidate.message.at, log)
+        if candidate.message.name is not None:
+            log.dropped("message.name", candidate.message.at, "speakers have no names here")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+
+    def write_stop(self, out: dict[str, Json], candidate: Candidate, log: Ledger) -> None:
+        stop = candidate.stop
+        out["stop_reason"] = out["stop_sequence"] = None
+        if stop is None:
+            return
+        if self.is_home(stop.dialect):
+            out["stop_reason"] = stop.native
+            if stop.detail is not None:
+                out["stop_details"] = stop.detail
+        else:
+            word = STOP_WORDS.get(stop.reason)
+            out["stop_reason"] = word
+            if word is None:
+                why = f"no word here for {stop.native or stop.reason!r}"
+                log.approximated("stop.reason", candidate.at, why)
+            if stop.detail is not None:
+                log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        out["stop_sequence"] = stop.sequence
+
+    def write_usage(self, usage: Usage, log: Ledger) -> Json:
+        out: dict[str, Json] = {"input_tokens": usage.input, "output_tokens": usage.output_total}
+        if usage.cache_write is not None:
+            out["cache_creation_input_tokens"] = usage.cache_write
+        if usage.cache_read is not None:
+            out["cache_read_input_tokens"] = usage.cache_read
+        if usage.cache_write_ttl:
+            known = {TTLS[t]: n for t, n in usage.cache_write_ttl.items() if t in TTLS}
+            if len(known) == len(usage.cache_write_ttl):
+                out["cache_creation"] = known
+            else:
+                log.dropped("usage.cache_write", usage.at, "caches live 5m or 1h here")
+        if usage.reasoning is not None:
+            out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
+        for key, value in self.spelling(usage).items():
+            out[key] = value
+            if value is None:
+                del out[key]
+        return self.emit(out, usage, log)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        if doc.__class__ is str:
+            return Failure("other", doc, dialect=NAME, extras=self.respell(None, whole=True))
+        doc = as_dict(doc, "")
+        inner = doc.get("error")
+        if inner.__class__ is dict:
+            word = maybe_str(inner, "type", "/error")
+            keys = [k for k in ("type", "message") if inner.get(k).__class__ is str]
+            extras = self.keep(
+                doc,
+                ("request_id",),
+                {"has": [k for k in ("type", "message", "request_id") if k in doc]},
+                partly={"error": keys},
+            )
+            if extras is not None and doc.get("type") == "error":
+                fields = {k: v for k, v in extras.fields.items() if k != "type"}
+                extras = Extras(NAME, fields, extras.blanks, extras.spelling)
+            return Failure(
+                ERRORS.get(word or "", "other"),
+                message_of(inner),
+                word,
+                request_id=maybe_str(doc, "request_id", ""),
+                dialect=NAME,
+                at="",
+                extras=extras,
+            )
+        extras = Extras(NAME, doc, spelling={"bare": True})
+        return Failure("other", message_of(doc), dialect=NAME, extras=extras)
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        spelling = self.spelling(tree)
+        if spelling.get("whole"):
+            return tree.message
+        if spelling.get("bare") and tree.extras is not None:
+            return tree.extras.fields
+        home = self.is_home(tree.dialect)
+        inner: dict[str, Json] = {}
+        if home and tree.type is not None:
+            inner["type"] = tree.type
+        elif not home:
+            inner["type"] = ERROR_TYPES.get(tree.kind, "api_error")
+            if tree.kind not in ERROR_TYPES:
+                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        if not home or not tree.extras or "message" not in (tree.extras.fields.get("error") or {}):
+            inner["message"] = tree.message
+        for key in ("code", "param"):
+            if getattr(tree, key) is not None:
+                log.dropped(f"error.{key}", tree.at, f"an error has no {key} here")
+        out: dict[str, Json] = {"type": "error", "error": inner}
+        if home and "type" not in spelling.get("has", ("type",)):
+            del out["type"]
+        if tree.request_id is not None:
+            out["request_id"] = tree.request_id
+        return self.emit(out, tree, log)
+
+
+def message_of(doc: dict[str, Json]) -> str:
+    """The message of an error, whatever the server made of it."""
+    message = doc.get("message")
+    return message if isinstance(message, str) else ""

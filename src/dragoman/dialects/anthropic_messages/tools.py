@@ -1,0 +1,141 @@
+"""Tool definitions and tool choice of the Anthropic Messages API, both ways."""
+
+from __future__ import annotations
+
+from ... import freeform
+from ...ledger import Ledger
+from ...model import Json, Tool, Toolbox, ToolChoice
+from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str
+from ...writing import Writing
+from .blocks import NAME, Blocks
+
+TOOL_KEYS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control"})
+MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
+KINDS = {mode: kind for kind, mode in MODES.items()}
+
+
+class Tools(Blocks):
+    """Reading and writing what the model may call."""
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        return tuple(
+            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            for index, doc in enumerate(as_list(docs, at))
+        )
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        kind = maybe_str(doc, "type", at)
+        if kind is not None and kind != "custom":
+            name = maybe_str(doc, "name", at) or kind
+            service = kind.rstrip("0123456789").rstrip("_")
+            return Tool(name, kind="hosted", service=service, dialect=NAME, payload=doc, at=at)
+        name = need_str(doc, "name", at)
+        description = maybe_str(doc, "description", at)
+        schema = as_dict(doc.get("input_schema"), f"{at}/input_schema")
+        spelling: dict[str, Json] | None = None if kind is None else {"type": kind}
+        extras = self.keep(doc, TOOL_KEYS, spelling) if len(doc) != 3 or spelling else None
+        strict = maybe_bool(doc, "strict", at)
+        cache = self.read_cache(doc, at)
+        if (found := freeform.unwrap(description, schema)) is not None:
+            description, grammar = found
+            return Tool(
+                name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
+                at=at, extras=extras,
+            )  # fmt: skip
+        return Tool(name, description, schema, strict=strict, cache=cache, at=at, extras=extras)
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
+
+    def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+        if tool.kind == "hosted":
+            if self.is_home(tool.dialect):
+                return tool.payload
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+        if tool.kind == "custom":
+            w.log.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+            out["description"] = freeform.wrap(tool)
+            out["input_schema"] = freeform.SCHEMA
+        else:
+            if tool.description is not None:
+                out["description"] = tool.description
+            out["input_schema"] = self.write_schema(tool, w)
+        if tool.strict is not None:
+            out["strict"] = tool.strict
+        if tool.extras is None and tool.cache is None:
+            return out
+        if "type" in (spelling := self.spelling(tool)):
+            out["type"] = spelling["type"]
+        return self.finish(out, tool, tool.cache, w)
+
+    def write_schema(self, tool: Tool, w: Writing) -> Json:
+        schema = tool.schema
+        if schema.__class__ is dict and (schema.get("type") == "object" or w.home):
+            return schema
+        if schema is None:
+            w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
+            return {"type": "object", "properties": {}}
+        if schema.__class__ is dict and "type" not in schema:
+            # "tools.0.custom.input_schema.type: Field required"
+            w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+            return {"type": "object", **schema}
+        w.log.approximated("tool.schema", tool.at, "the arguments of a tool are always an object")
+        return {"type": "object", "properties": {}}
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        return self.read_choice(as_dict(doc, ""), "")
+
+    def read_choice(self, doc: dict[str, Json], at: str) -> ToolChoice:
+        kind = need_str(doc, "type", at)
+        disabled = maybe_bool(doc, "disable_parallel_tool_use", at)
+        parallel = None if disabled is None else not disabled
+        mode = MODES.get(kind)
+        if mode is None:
+            return ToolChoice(payload=doc, dialect=NAME, at=at)
+        taken = ("type", "name", "disable_parallel_tool_use")
+        return ToolChoice(
+            mode,  # type: ignore[arg-type]
+            need_str(doc, "name", at) if mode == "named" else None,
+            parallel=parallel,
+            dialect=NAME,
+            at=at,
+            extras=self.keep(doc, taken if mode == "named" else (taken[0], taken[2])),
+        )
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        return self.write_choice(tree, self.writing(log, tree.dialect))
+
+    def write_choice(self, choice: ToolChoice, w: Writing) -> Json:
+        if choice.payload is not None:
+            if self.is_home(choice.dialect):
+                return choice.payload
+            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return {"type": "auto"}
+        mode = choice.mode
+        if mode is None:
+            mode = "auto"
+            w.log.invented("tool_choice", choice.at, "'auto', to say whether calls are parallel")
+        out: dict[str, Json] = {"type": KINDS[mode]}
+        if mode == "named":
+            out["name"] = w.tool_name(choice.name or "", choice.at)
+        if choice.allowed is not None:
+            w.log.dropped("tool_choice.allowed", choice.at, "all tools of a request may be used")
+        if choice.parallel is not None:
+            if mode == "none" and not w.home:
+                why = "without calls there are no parallel calls"
+                w.log.dropped("tool_choice.parallel", choice.at, why)
+            else:
+                out["disable_parallel_tool_use"] = not choice.parallel
+        return self.emit(out, choice, w.log)
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        """A conversion into this dialect: its identifiers are `[a-zA-Z0-9_-]+`, names up to 128."""
+        raise NotImplementedError

@@ -1,0 +1,41 @@
+"""The exceptions.
+
+DragomanError
+├── Malformed      the input is at fault; ``at`` says where
+├── Unsupported    dragoman's limit: an unknown dialect, a facet that a dialect does not have
+└── Lossy          the caller's policy: a loss that was not to happen; ``losses`` lists them
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .ledger import Loss
+
+
+class DragomanError(Exception):
+    """The base of everything dragoman raises on purpose."""
+
+
+class Malformed(DragomanError):
+    """The input cannot be read. ``at`` is the JSON pointer of the place at fault."""
+
+    def __init__(self, what: str, at: str = "") -> None:
+        self.what = what
+        self.at = at
+        super().__init__(f"{what} - at {at or 'the top of the document'}")
+
+
+class Unsupported(DragomanError):
+    """Dragoman cannot do this; the message says what it can do instead."""
+
+
+class Lossy(DragomanError):
+    """A conversion lost something that the caller's ``fail_on`` forbids."""
+
+    def __init__(self, losses: tuple[Loss, ...]) -> None:
+        self.losses = losses
+        shown = "; ".join(str(loss) for loss in losses[:3])
+        more = f"; and {len(losses) - 3} more" if len(losses) > 3 else ""
+        super().__init__(f"{shown}{more}")

@@ -1,0 +1,171 @@
+"""The ledger: every deviation of a conversion, as a value.
+
+``CODES`` lists every name a loss can bear; ``docs/ledger.md`` is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+from .errors import Lossy
+
+Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+# name -> what it speaks of. A code is a promise: it is never renamed, only added.
+CODES: dict[str, str] = {
+    "extras": "a field that only the source dialect knows",
+    "raw": "a block that only the source dialect knows",
+    "message.boundary": "where one message ends and the next begins",
+    "message.position": "the place of a message in the conversation",
+    "message.role": "who speaks",
+    "message.name": "the name of the speaker",
+    "message.empty": "a message that says nothing",
+    "content.order": "the order of blocks inside a message",
+    "content.role": "a block in a message whose role cannot hold it",
+    "text.empty": "a text block that is empty or only white space",
+    "text.boundary": "where one text block ends and the next begins",
+    "text.citations": "where a statement comes from",
+    "cache": "a prompt-cache mark",
+    "cache.ttl": "how long a cached prefix lives",
+    "media": "an image, a recording, a film or a document",
+    "media.detail": "the resolution an image is seen with",
+    "media.title": "the title of a document",
+    "media.filename": "the file name of a document",
+    "media.context": "what was said about a document",
+    "media.citable": "whether a document may be cited",
+    "media.transcript": "the transcript of a recording",
+    "media.type": "the media type",
+    "passage": "a retrieved passage",
+    "reasoning": "what the model thought",
+    "reasoning.seal": "a signature or encrypted reasoning, which only its issuer may receive",
+    "reasoning.summary": "that a thought is a summary",
+    "reasoning.id": "the identity of a reasoning item",
+    "reasoning.boundary": "where one part of a thought ends and the next begins",
+    "refusal": "that a text is a refusal",
+    "tool_call.id": "the id that pairs a call with its result",
+    "tool_call.item_id": "the identity of a call beside the id that pairs it",
+    "tool_call.arguments": "the argument text of a call",
+    "tool_call.kind": "that a call is freeform",
+    "tool_call.name": "the name of the called tool",
+    "tool_result.error": "that a tool failed",
+    "tool_result.content": "parts of a tool's answer that are not text",
+    "tool_result.name": "the name of the tool that answered",
+    "hosted": "work of a tool that the provider runs or defines",
+    "tool": "a tool definition",
+    "tool.name": "the name of a tool",
+    "tool.description": "the description of a tool",
+    "tool.schema": "the parameters of a tool",
+    "tool.strict": "whether a tool's schema is enforced",
+    "tool.kind": "that a tool is freeform",
+    "tool.grammar": "the grammar of a freeform tool",
+    "tool_choice": "whether and which tools must be used",
+    "tool_choice.allowed": "the subset of tools that may be used",
+    "tool_choice.parallel": "whether several calls may come at once",
+    "model": "the model",
+    "max_tokens": "the output limit",
+    "temperature": "the temperature",
+    "top_p": "nucleus sampling",
+    "top_k": "top-k sampling",
+    "stop": "the stop strings",
+    "seed": "the random seed",
+    "frequency_penalty": "the frequency penalty",
+    "presence_penalty": "the presence penalty",
+    "logit_bias": "the token biases",
+    "logprobs": "token probabilities",
+    "top_logprobs": "how many alternatives of each token are reported",
+    "candidates": "several answers to one request",
+    "output": "the demanded form of the answer",
+    "output.name": "the name of the demanded schema",
+    "output.description": "the description of the demanded schema",
+    "output.strict": "whether the demanded schema is enforced",
+    "thinking": "how the model should reason",
+    "thinking.effort": "how hard the model should think",
+    "thinking.budget": "how many tokens the model may think",
+    "thinking.display": "what of the reasoning should be seen",
+    "verbosity": "how long the answer should be",
+    "stream": "whether the answer is streamed",
+    "metadata": "labels on the request",
+    "user_id": "the end user",
+    "service_tier": "the service tier",
+    "cache_key": "the prompt-cache key",
+    "store": "whether the provider keeps the answer",
+    "previous_id": "the stored answer that this request continues",
+    "conversation_id": "the stored conversation that this request continues",
+    "truncation": "what happens to a conversation that is too long",
+    "stop.reason": "why the answer ended",
+    "stop.sequence": "which stop string came up",
+    "stop.detail": "details of why the answer ended",
+    "usage": "token counts",
+    "usage.cache_write": "how many tokens were written to the cache",
+    "usage.reasoning": "how many tokens were spent on reasoning",
+    "usage.inconsistent": "token counts that contradict each other",
+    "response.id": "the id of the answer",
+    "response.model": "the model that answered",
+    "response.created": "when the answer was made",
+    "response.echo": "what the answer repeats of its request",
+    "response.failure": "the error inside an answer",
+    "error.type": "the kind of an error",
+    "error.code": "the code of an error",
+    "error.param": "the parameter that an error speaks of",
+    "error.request_id": "the id of a failed request",
+    "capsule": "what a capsule holds for a part of the document that has changed",
+}
+
+
+class Loss(Struct, frozen=True):
+    """One deviation: what happened to what, where in the source document, and why."""
+
+    kind: Kind
+    what: str
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.what} at {self.path or '/'} ({self.why})"
+
+
+class Ledger:
+    """Collects losses in the order in which they happen, and makes what only a caller can know."""
+
+    __slots__ = ("ids", "losses", "now")
+
+    def __init__(
+        self, *, now: float | None = None, ids: Callable[[str], str] | None = None
+    ) -> None:
+        self.losses: list[Loss] = []
+        self.now = now
+        self.ids = ids
+
+    def dropped(self, what: str, path: str, why: str) -> None:
+        """The target has no place for it."""
+        self.losses.append(Loss("dropped", what, path, why))
+
+    def approximated(self, what: str, path: str, why: str) -> None:
+        """Carried, with less precision."""
+        self.losses.append(Loss("approximated", what, path, why))
+
+    def invented(self, what: str, path: str, why: str) -> None:
+        """The target demands it and the source never said it."""
+        self.losses.append(Loss("invented", what, path, why))
+
+    def moved(self, what: str, path: str, why: str) -> None:
+        """Carried whole, elsewhere."""
+        self.losses.append(Loss("moved", what, path, why))
+
+    def renamed(self, what: str, path: str, why: str) -> None:
+        """An identifier that had to change; the capsule knows the way back."""
+        self.losses.append(Loss("renamed", what, path, why))
+
+    def enforce(self, fail_on: Iterable[str]) -> None:
+        """Raise ``Lossy`` if a loss is of a forbidden kind or bears a forbidden code."""
+        forbidden = frozenset(fail_on)
+        if not forbidden:
+            return
+        if unknown := forbidden - set(KINDS) - CODES.keys():
+            raise ValueError(f"fail_on: unknown kinds or codes {sorted(unknown)}; kinds: {KINDS}")
+        if hit := tuple(x for x in self.losses if x.kind in forbidden or x.what in forbidden):
+            raise Lossy(hit)

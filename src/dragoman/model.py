@@ -1,0 +1,417 @@
+"""The canonical tree: one conversation, under nobody's vocabulary.
+
+Every dialect reads into this tree and writes out of it. It is a superset: it can hold what *any*
+dialect can say. What a dialect says and the tree has no name for is kept verbatim in ``extras``
+(unknown fields) or ``Raw`` (unknown blocks), under the name of the dialect that spoke it.
+
+    Request ─┬─ messages: Message ── content: Block ...
+             ├─ tools: Tool
+             ├─ tool_choice: ToolChoice
+             └─ params: Params
+    Response ── candidates: Candidate ── message: Message
+    History, Toolbox, Failure: the messages, the tools, an error, each on its own
+
+Normal form, which every reader produces and every writer may rely on:
+
+- the system prompt is a leading message with role ``system``, wherever the dialect keeps it;
+- each tool result is a message of its own, with role ``tool`` and exactly one ``ToolResult``;
+- everything one model turn says (reasoning, text, calls) is one ``assistant`` message;
+- tool arguments are the text the model wrote; blank and ``{}`` are the same.
+
+``at`` is the JSON pointer of a node in the document it was read from; it is where losses point.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+Json: TypeAlias = Any
+"""A plain JSON value: dict, list, str, int, float, bool or None."""
+
+Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
+MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
+ToolKind: TypeAlias = Literal["function", "custom", "hosted"]
+StopReason: TypeAlias = Literal[
+    "end",  # the model had said all it wanted to say
+    "stop-sequence",  # one of the caller's stop strings came up
+    "length",  # the output limit was reached
+    "context",  # the context window was full
+    "tool-call",  # the model waits for tool results
+    "filter",  # refused or filtered
+    "pause",  # send the turn back and the model goes on
+    "compaction",  # the provider compacted the conversation
+    "cancelled",  # stopped from outside
+    "error",  # failed; what was said until then is incomplete
+    "unfinished",  # still running when this was recorded
+    "other",
+]
+ErrorKind: TypeAlias = Literal[
+    "invalid-request",
+    "authentication",
+    "billing",
+    "permission",
+    "not-found",
+    "conflict",
+    "too-large",
+    "rate-limit",
+    "server",
+    "overloaded",
+    "timeout",
+    "other",
+]
+
+
+class Extras(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a dialect said beyond the tree: for the same dialect verbatim, for others a loss.
+
+    ``fields`` are keys the tree has no name for; each is a loss elsewhere. ``blanks`` are keys
+    that say nothing (null, an empty list where absence means the same). ``spelling`` tells which
+    of several equal forms the document used (a string or a list of one text). The last two are
+    restored at home and mean nothing anywhere else.
+    """
+
+    dialect: str
+    fields: dict[str, Json] = {}
+    blanks: dict[str, Json] = {}
+    spelling: dict[str, Json] = {}
+
+
+class Node(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """What all nodes share: where it came from, and what it said beyond the tree."""
+
+    at: str = ""
+    extras: Extras | None = None
+
+
+class Root(Node, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """The top of a tree knows the dialect it was read from: at home, all is said as it was."""
+
+    dialect: str | None = None
+
+
+class Cache(Node, frozen=True, omit_defaults=True, gc=False):
+    """A prompt-cache mark: the prefix up to and including this place may be cached."""
+
+    ttl: str | None = None
+
+
+class Seal(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Opaque reasoning state. Only its issuer can open it, and only its issuer may receive it."""
+
+    data: str
+    issuer: str
+    kind: Literal["signature", "encrypted"] = "signature"
+
+
+class Citation(Node, frozen=True, omit_defaults=True, gc=False):
+    """Where a statement comes from. ``span`` lies in the answer, ``location`` in the source."""
+
+    kind: Literal["url", "document", "file", "passage", "other"]
+    url: str | None = None
+    title: str | None = None
+    quote: str | None = None
+    span: tuple[int, int] | None = None
+    document: int | None = None
+    location: tuple[Literal["char", "page", "block"], int, int] | None = None
+    file_id: str | None = None
+    filename: str | None = None
+    seal: Seal | None = None
+
+
+class Source(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Where the bytes of a medium are. A file id means something to its issuer only."""
+
+    kind: Literal["url", "base64", "file", "text", "blocks"]
+    value: str = ""
+    media_type: str | None = None
+    issuer: str | None = None
+    blocks: tuple[Block, ...] = ()
+
+
+class Text(Node, frozen=True, omit_defaults=True, gc=False, tag="text", tag_field="block"):
+    text: str
+    citations: tuple[Citation, ...] = ()
+    cache: Cache | None = None
+
+
+class Media(Node, frozen=True, omit_defaults=True, gc=False, tag="media", tag_field="block"):
+    """An image, a recording, a film or a document."""
+
+    kind: MediaKind
+    source: Source
+    detail: str | None = None
+    title: str | None = None
+    filename: str | None = None
+    context: str | None = None
+    citable: bool | None = None
+    transcript: str | None = None
+    cache: Cache | None = None
+
+
+class Passage(Node, frozen=True, omit_defaults=True, gc=False, tag="passage", tag_field="block"):
+    """A retrieved passage offered to the model as a citable source."""
+
+    source: str
+    title: str
+    content: tuple[Block, ...] = ()
+    citable: bool | None = None
+    cache: Cache | None = None
+
+
+class Reasoning(
+    Node, frozen=True, omit_defaults=True, gc=False, tag="reasoning", tag_field="block"
+):
+    """What the model thought: in its words, in summary, sealed, or all of these."""
+
+    content: tuple[str, ...] = ()
+    summary: tuple[str, ...] = ()
+    seal: Seal | None = None
+    id: str | None = None
+
+
+class Refusal(Node, frozen=True, omit_defaults=True, gc=False, tag="refusal", tag_field="block"):
+    text: str
+
+
+class ToolCall(Node, frozen=True, omit_defaults=True, gc=False, tag="tool-call", tag_field="block"):
+    """A call the client must execute. ``arguments`` is the text the model wrote.
+
+    For kind ``function`` that text should be a JSON object; for ``custom`` it is free text.
+    ``id`` is None where the dialect has no call ids. ``item_id`` is a second identity that some
+    dialects give the call itself, beside the id that pairs it with its result.
+    """
+
+    id: str | None
+    name: str
+    arguments: str = ""
+    kind: ToolKind = "function"
+    item_id: str | None = None
+    cache: Cache | None = None
+
+
+class ToolResult(
+    Node, frozen=True, omit_defaults=True, gc=False, tag="tool-result", tag_field="block"
+):
+    """What a client tool answered. ``is_error`` is None where nobody said."""
+
+    call_id: str | None
+    content: tuple[Block, ...] = ()
+    is_error: bool | None = None
+    name: str | None = None
+    kind: ToolKind = "function"
+    cache: Cache | None = None
+
+
+class Hosted(Node, frozen=True, omit_defaults=True, gc=False, tag="hosted", tag_field="block"):
+    """Work of a tool that is not a client function: web search, code execution, MCP, computer use.
+
+    ``payload`` is the dialect's own block. ``executor`` says who does the work: a ``provider``
+    call must never reach a client as work to do.
+    """
+
+    dialect: str
+    service: str
+    payload: dict[str, Json]
+    phase: Literal["call", "result", "both"] = "both"
+    executor: Literal["provider", "client"] = "provider"
+    id: str | None = None
+
+
+class Raw(Node, frozen=True, omit_defaults=True, gc=False, tag="raw", tag_field="block"):
+    """A block the tree has no name for, verbatim."""
+
+    dialect: str
+    payload: Json
+
+
+Block: TypeAlias = (
+    Text | Media | Passage | Reasoning | Refusal | ToolCall | ToolResult | Hosted | Raw
+)
+
+
+class Message(Node, frozen=True, omit_defaults=True, gc=False):
+    role: Role
+    content: tuple[Block, ...] = ()
+    name: str | None = None
+
+
+class Grammar(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a freeform tool accepts."""
+
+    syntax: str
+    definition: str
+
+
+class Tool(Node, frozen=True, omit_defaults=True, gc=False):
+    """A tool the model may use.
+
+    ``schema`` (kind ``function``) is kept as it came, key order included. Kind ``hosted`` is a
+    tool that the provider defines; ``service`` names it and ``payload`` is the dialect's own form.
+    """
+
+    name: str
+    description: str | None = None
+    schema: Json = None
+    kind: ToolKind = "function"
+    strict: bool | None = None
+    grammar: Grammar | None = None
+    cache: Cache | None = None
+    service: str | None = None
+    dialect: str | None = None
+    payload: Json = None
+
+
+class ToolChoice(Root, frozen=True, omit_defaults=True, gc=False):
+    """Whether and which tools must be used. ``mode`` None: nothing said (only ``parallel``)."""
+
+    mode: Literal["auto", "none", "required", "named"] | None = None
+    name: str | None = None
+    kind: ToolKind = "function"
+    allowed: tuple[str, ...] | None = None
+    parallel: bool | None = None
+    payload: Json = None
+
+
+class OutputFormat(Node, frozen=True, omit_defaults=True, gc=False):
+    """What the answer must look like."""
+
+    kind: Literal["text", "json", "schema"]
+    name: str | None = None
+    description: str | None = None
+    schema: Json = None
+    strict: bool | None = None
+
+
+class Thinking(Node, frozen=True, omit_defaults=True, gc=False):
+    """How much the model should reason, and what of it should be seen."""
+
+    mode: Literal["on", "off", "adaptive", "between-tools"] | None = None
+    effort: str | None = None
+    budget: int | None = None
+    display: str | None = None
+
+
+class Params(Node, frozen=True, omit_defaults=True, gc=False):
+    """Sampling, limits and everything else that is said about a request, not in it.
+
+    ``ats`` tells where a parameter stood in the source, when not at the top under its own name.
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stop: tuple[str, ...] | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    candidates: int | None = None
+    output: OutputFormat | None = None
+    thinking: Thinking | None = None
+    verbosity: str | None = None
+    stream: bool | None = None
+    metadata: dict[str, Json] | None = None
+    user_id: str | None = None
+    service_tier: str | None = None
+    cache_key: str | None = None
+    cache: Cache | None = None
+    store: bool | None = None
+    previous_id: str | None = None
+    conversation_id: str | None = None
+    truncation: str | None = None
+    ats: dict[str, str] = {}
+
+    def where(self, name: str) -> str:
+        """The JSON pointer of a parameter in the source document."""
+        return self.ats.get(name) or f"{self.at}/{name}"
+
+
+class Request(Root, frozen=True, omit_defaults=True, gc=False):
+    model: str | None
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] | None = None
+    tool_choice: ToolChoice | None = None
+    params: Params = Params()
+
+
+class History(Root, frozen=True, omit_defaults=True, gc=False):
+    """The messages alone, as they are stored between two turns."""
+
+    messages: tuple[Message, ...]
+
+
+class Toolbox(Root, frozen=True, omit_defaults=True, gc=False):
+    """The tool definitions alone."""
+
+    tools: tuple[Tool, ...]
+
+
+class Stop(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Why the answer ended: neutrally, and in the word of the dialect that said it."""
+
+    reason: StopReason
+    native: str | None = None
+    dialect: str | None = None
+    sequence: str | None = None
+    detail: Json = None
+
+
+class Usage(Node, frozen=True, omit_defaults=True, gc=False):
+    """Tokens in disjoint buckets; totals are sums, so nothing can be counted twice.
+
+    Input = ``input`` + ``cache_read`` + ``cache_write``; output = ``output`` + ``reasoning``.
+    None: the dialect did not say.
+    """
+
+    input: int = 0
+    cache_read: int | None = None
+    cache_write: int | None = None
+    cache_write_ttl: dict[str, int] | None = None
+    output: int = 0
+    reasoning: int | None = None
+
+    @property
+    def input_total(self) -> int:
+        return self.input + (self.cache_read or 0) + (self.cache_write or 0)
+
+    @property
+    def output_total(self) -> int:
+        return self.output + (self.reasoning or 0)
+
+
+class Candidate(Node, frozen=True, omit_defaults=True, gc=False):
+    message: Message
+    stop: Stop | None = None
+    logprobs: Json = None
+
+
+class Response(Root, frozen=True, omit_defaults=True, gc=False):
+    """``echo`` is what some dialects repeat of the request beside the answer, verbatim."""
+
+    id: str | None
+    model: str | None
+    candidates: tuple[Candidate, ...]
+    usage: Usage | None = None
+    created: float | None = None
+    failure: Failure | None = None
+    service_tier: str | None = None
+    echo: Extras | None = None
+
+
+class Failure(Root, frozen=True, omit_defaults=True, gc=False):
+    """An error document: ``kind`` is neutral, ``type`` and ``code`` are the source's own words."""
+
+    kind: ErrorKind
+    message: str
+    type: str | None = None
+    code: str | None = None
+    param: str | None = None
+    request_id: str | None = None
+
+
+Tree: TypeAlias = Request | Response | History | Toolbox | ToolChoice | Failure

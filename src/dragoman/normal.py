@@ -1,0 +1,23 @@
+"""The normal form of the tree: what several readers must do alike."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from .model import Message, ToolCall, ToolResult
+
+
+def mark_custom_results(messages: list[Message]) -> list[Message]:
+    """Results of freeform calls are freeform results."""
+    custom: set[str | None] = set()
+    out: list[Message] = []
+    for message in messages:
+        if message.role == "assistant":
+            calls = (b for b in message.content if isinstance(b, ToolCall))
+            custom |= {call.id for call in calls if call.kind == "custom"}
+        elif message.role == "tool" and custom:
+            block = message.content[0]
+            if isinstance(block, ToolResult) and block.call_id in custom:
+                message = replace(message, content=(replace(block, kind="custom"),))
+        out.append(message)
+    return out

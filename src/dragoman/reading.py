@@ -1,0 +1,201 @@
+"""Reading JSON from strangers: typed look-ups that fail with a path, and what is left over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from .errors import Malformed
+from .model import Json
+
+DEPTH = 400
+"""How deep a document may nest. The deepest schema seen in the wild nests about thirty levels."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def parse(data: bytes | bytearray | memoryview | str, at: str = "") -> Json:
+    """JSON text as a plain value, or ``Malformed``."""
+    try:
+        value = _decode(data)
+    except (msgspec.MsgspecError, UnicodeError) as problem:
+        raise Malformed(f"not JSON: {problem}", at) from None
+    except RecursionError:
+        raise Malformed("nested too deeply", at) from None
+    return value
+
+
+def encode(value: Json) -> bytes:
+    """A plain value as compact JSON; ``Malformed`` where JSON cannot say it."""
+    try:
+        return _encode(value)
+    except RecursionError:
+        raise Malformed("nested too deeply") from None
+    except (TypeError, ValueError, msgspec.MsgspecError) as problem:
+        raise Malformed(f"not a JSON value: {problem}") from None
+
+
+def compact(value: Json) -> str:
+    """A plain value as compact JSON text."""
+    return encode(value).decode()
+
+
+def plain(value: Json, at: str = "", depth: int = DEPTH) -> None:
+    """Refuse what is not plain JSON: foreign types, NaN, lone surrogates, endless nesting."""
+    if value is None or value is True or value is False:
+        return
+    kind = value.__class__
+    if kind is str:
+        if not value.isascii():
+            _encodable(value, at)
+    elif kind is dict:
+        if not depth:
+            raise Malformed("nested too deeply", at)
+        for key, item in value.items():
+            if key.__class__ is not str:
+                raise Malformed(f"expected string keys, got {name_of(key)}", at)
+            if not key.isascii():
+                _encodable(key, at)
+            plain(item, f"{at}/{escape(key)}", depth - 1)
+    elif kind is list:
+        if not depth:
+            raise Malformed("nested too deeply", at)
+        for index, item in enumerate(value):
+            plain(item, f"{at}/{index}", depth - 1)
+    elif kind is float:
+        if not math.isfinite(value):
+            raise Malformed(f"{value} is not a JSON number", at)
+    elif kind is int:
+        if value.bit_length() > 13000:  # CPython refuses to print integers beyond 4300 digits
+            raise Malformed("an integer of more than 4000 digits", at)
+    else:
+        raise Malformed(f"expected a JSON value, got {kind.__name__}", at)
+
+
+def _encodable(text: str, at: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Malformed("a lone surrogate is not text", at) from None
+
+
+def escape(token: str) -> str:
+    """One token of a JSON pointer (RFC 6901)."""
+    if "~" in token or "/" in token:
+        return token.replace("~", "~0").replace("/", "~1")
+    return token
+
+
+_NAMES = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
+
+def name_of(value: Any) -> str:
+    """What a value is called in an error."""
+    return _NAMES.get(value.__class__) or str(value.__class__.__name__)
+
+
+def expected(what: str, value: Any, at: str) -> NoReturn:
+    raise Malformed(f"expected {what}, got {name_of(value)}", at)
+
+
+def missing(key: str, at: str) -> NoReturn:
+    raise Malformed(f"{key!r} is missing", at)
+
+
+def as_dict(value: Any, at: str) -> dict[str, Json]:
+    if value.__class__ is not dict:
+        expected("an object", value, at)
+    return value
+
+
+def as_list(value: Any, at: str) -> list[Json]:
+    if value.__class__ is not list:
+        expected("a list", value, at)
+    return value
+
+
+def as_str(value: Any, at: str) -> str:
+    if value.__class__ is not str:
+        expected("a string", value, at)
+    return value
+
+
+def need_str(doc: Mapping[str, Json], key: str, at: str) -> str:
+    value = doc.get(key)
+    if value.__class__ is not str:
+        if value is None:
+            missing(key, at)
+        expected("a string", value, f"{at}/{key}")
+    return value
+
+
+def maybe_str(doc: Mapping[str, Json], key: str, at: str) -> str | None:
+    value = doc.get(key)
+    if value is not None and value.__class__ is not str:
+        expected("a string", value, f"{at}/{key}")
+    return value
+
+
+def maybe_bool(doc: Mapping[str, Json], key: str, at: str) -> bool | None:
+    value = doc.get(key)
+    if value is not None and value.__class__ is not bool:
+        expected("a boolean", value, f"{at}/{key}")
+    return value
+
+
+def maybe_int(doc: Mapping[str, Json], key: str, at: str) -> int | None:
+    value = doc.get(key)
+    if value is not None and value.__class__ is not int:
+        expected("an integer", value, f"{at}/{key}")
+    return value
+
+
+def maybe_number(doc: Mapping[str, Json], key: str, at: str) -> float | None:
+    value = doc.get(key)
+    if value is not None and value.__class__ is not int and value.__class__ is not float:
+        expected("a number", value, f"{at}/{key}")
+    return value
+
+
+def need_dict(doc: Mapping[str, Json], key: str, at: str) -> dict[str, Json]:
+    value = doc.get(key)
+    if value.__class__ is not dict:
+        if value is None:
+            missing(key, at)
+        expected("an object", value, f"{at}/{key}")
+    return value
+
+
+def maybe_dict(doc: Mapping[str, Json], key: str, at: str) -> dict[str, Json] | None:
+    value = doc.get(key)
+    if value is not None and value.__class__ is not dict:
+        expected("an object", value, f"{at}/{key}")
+    return value
+
+
+def need_list(doc: Mapping[str, Json], key: str, at: str) -> list[Json]:
+    value = doc.get(key)
+    if value.__class__ is not list:
+        if value is None:
+            missing(key, at)
+        expected("a list", value, f"{at}/{key}")
+    return value
+
+
+def maybe_list(doc: Mapping[str, Json], key: str, at: str) -> list[Json] | None:
+    value = doc.get(key)
+    if value is not None and value.__class__ is not list:
+        expected("a list", value, f"{at}/{key}")
+    return value

@@ -1,0 +1,184 @@
+"""What every writer needs: identifiers the target accepts, arguments as an object, plain text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from .errors import Malformed
+from .ledger import Ledger
+from .model import Block, Json, Message, Text, ToolCall, ToolResult
+from .reading import encode, parse
+
+if TYPE_CHECKING:
+    from .dialect import Dialect
+
+ERROR_MARK = "[tool error]"
+"""How a failed tool result begins where the dialect has no flag for it. Readers know it."""
+
+
+class Names:
+    """Identifiers as the target accepts them: deterministic, collision-free, both ends alike.
+
+    An identifier that fits is left alone. Another gets a legal spelling and a digest of the
+    original, so that equal stays equal, different stays different, and appending to a
+    conversation never changes what was written before.
+    """
+
+    def __init__(self, pattern: str, limit: int, what: str) -> None:
+        self.fits = re.compile(rf"(?:{pattern}){{1,{limit}}}").fullmatch
+        self.illegal = re.compile(f"(?!{pattern}).", re.DOTALL)
+        self.limit = limit
+        self.what = what
+        self.given: dict[str, str] = {}
+        self.taken: set[str] = set()
+
+    def __call__(self, name: str, at: str, log: Ledger) -> str:
+        given = self.given.get(name)
+        if given is None:
+            given = name if self.fits(name) and name not in self.taken else self.rename(name)
+            self.given[name] = given
+            self.taken.add(given)
+        if given != name:
+            log.renamed(self.what, at, f"{name!r} is not a legal identifier here; {given!r} is")
+        return given
+
+    def rename(self, name: str) -> str:
+        for salt in range(1000):
+            seed = name if not salt else f"{name}\0{salt}"
+            digest = hashlib.sha256(seed.encode()).hexdigest()[:10]
+            stem = self.illegal.sub("_", name)[: self.limit - 11]
+            new = f"{stem}_{digest}"
+            if new not in self.taken:
+                return new
+        raise AssertionError("a thousand digests collided")
+
+
+class Writing:
+    """One conversion under way: the ledger, and the identifiers given so far."""
+
+    __slots__ = ("answer", "home", "ids", "log", "names", "unnamed", "waiting")
+
+    def __init__(
+        self, log: Ledger, ids: Names, names: Names, *, home: bool, answer: bool = False
+    ) -> None:
+        self.log = log
+        self.ids = ids
+        self.names = names
+        self.home = home  # the tree was read from this dialect: all is said again as it was
+        self.answer = answer  # an answer for a client, not a request for the API
+        self.unnamed = 0
+        self.waiting: list[tuple[str, str]] = []
+
+    def call_id(self, call: ToolCall) -> str:
+        """The id of a call; one is made up where the source has none."""
+        if call.id is not None:
+            return call.id if self.home else self.ids(call.id, call.at, self.log)
+        self.unnamed += 1
+        made = self.log.ids("call") if self.log.ids else f"call_{self.unnamed}"
+        self.waiting.append((call.name, made))
+        self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
+        return made
+
+    def tool_name(self, name: str, at: str) -> str:
+        """The name of a tool as the target accepts it."""
+        return name if self.home else self.names(name, at, self.log)
+
+    def result_id(self, result: ToolResult) -> str:
+        """The id of the call a result answers; by name, then by order, where it has none."""
+        if result.call_id is not None:
+            return result.call_id if self.home else self.ids(result.call_id, result.at, self.log)
+        for index, (name, made) in enumerate(self.waiting):
+            if result.name is None or name == result.name:
+                del self.waiting[index]
+                self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
+                return made
+        self.unnamed += 1
+        made = f"call_{self.unnamed}"
+        self.log.invented("tool_call.id", result.at, f"answers no call; it is {made!r} here")
+        return made
+
+
+def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
+    """The arguments of a call as an object, for dialects that want one.
+
+    Text that is not a JSON object is not thrown away: it goes under ``arguments``, and the
+    ledger says so. So do duplicate keys, which an object cannot hold.
+    """
+    text = call.arguments
+    if text == "{}" or not text or text.isspace():
+        return {}
+    try:
+        value = parse(text)
+    except Malformed:
+        value = None
+    if value.__class__ is not dict:
+        log.approximated(
+            "tool_call.arguments",
+            call.at,
+            "the arguments are not a JSON object; they are sent as text under 'arguments'",
+        )
+        return {"arguments": text}
+    if encode(value) != text.encode() and _repeats_a_key(text):
+        log.approximated(
+            "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
+        )
+    return value
+
+
+def _repeats_a_key(text: str) -> bool:
+    repeated = False
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        found = dict(items)
+        repeated = repeated or len(found) != len(items)
+        return found
+
+    try:
+        json.loads(text, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return False
+    return repeated
+
+
+def is_plain(message: Message) -> bool:
+    """Whether a message is one text with nothing to it, so that a bare string says it all."""
+    content = message.content
+    return len(content) == 1 and is_plain_text(content[0])
+
+
+def is_plain_text(block: Block) -> TypeGuard[Text]:
+    """Whether a block is a text and nothing more."""
+    return (
+        isinstance(block, Text)
+        and block.extras is None
+        and block.cache is None
+        and not block.citations
+    )
+
+
+def is_blank(text: str) -> bool:
+    """Empty or only white space."""
+    return not text or text.isspace()
+
+
+def data_uri(media_type: str, data: str) -> str:
+    return f"data:{media_type};base64,{data}"
+
+
+def split_data_uri(url: str) -> tuple[str, str] | None:
+    """``data:image/png;base64,AAAA`` as media type and data; None for any other address."""
+    if not url.startswith("data:"):
+        return None
+    head, comma, data = url[5:].partition(",")
+    if not comma or not head.endswith(";base64"):
+        return None
+    return head[:-7], data
+
+
+def home_only(dialect: Dialect, issuer: str | None) -> bool:
+    """Whether a seal or file id of that issuer may be sent to this dialect's API."""
+    return issuer is None or issuer == dialect.issuer
