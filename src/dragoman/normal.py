@@ -21,3 +21,16 @@ def mark_custom_results(messages: list[Message]) -> list[Message]:
                 message = replace(message, content=(replace(block, kind="custom"),))
         out.append(message)
     return out
+
+
+# How many tokens of thought each effort stands for, about. No vendor says; these are the budgets
+# that clients commonly send for the three words.
+EFFORT_BUDGETS = ((4096, "low"), (16384, "medium"))
+
+
+def effort_of(budget: int) -> str:
+    """The effort that a thinking budget comes nearest to."""
+    for limit, effort in EFFORT_BUDGETS:
+        if budget < limit:
+            return effort
+    return "high"

@@ -15,9 +15,6 @@ from .reading import encode, parse
 if TYPE_CHECKING:
     from .dialect import Dialect
 
-ERROR_MARK = "[tool error]"
-"""How a failed tool result begins where the dialect has no flag for it. Readers know it."""
-
 
 class Names:
     """Identifiers as the target accepts them: deterministic, collision-free, both ends alike.
@@ -85,6 +82,10 @@ class Writing:
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
         return name if self.home else self.names(name, at, self.log)
+
+    def user(self, user_id: str, at: str) -> str:
+        """The end user, where the target wants at most 64 characters."""
+        return Names(".", 64, "user_id")(user_id, at, self.log)
 
     def result_id(self, result: ToolResult) -> str:
         """The id of the call a result answers; by name, then by order, where it has none."""

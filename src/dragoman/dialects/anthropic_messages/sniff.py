@@ -2,8 +2,173 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from ...dialect import Dialect
+from ...model import Json
+from ...sniffing import (
+    Evidence,
+    Look,
+    Verdict,
+    is_list_of_objects,
+    objects,
+    weigh_doubts,
+    weigh_keys,
+    weigh_messages,
+)
+
+# Keys no neighbour has, or has with another meaning. `max_tokens` is everybody's; that it is
+# *missing* speaks against a request, as this API requires it.
+REQUEST = {
+    "anthropic_version": 0.97, "anthropic_beta": 0.95, "system": 0.7, "stop_sequences": 0.6,
+    "mcp_servers": 0.6, "context_management": 0.4, "output_format": 0.4, "output_config": 0.4,
+    "container": 0.4, "betas": 0.5, "diagnostics": 0.4, "inference_geo": 0.5, "cache_control": 0.3,
+}  # fmt: skip
+FOREIGN = {
+    "max_completion_tokens": 0.8, "response_format": 0.8, "stream_options": 0.8, "n": 0.8,
+    "seed": 0.7, "stop": 0.8, "frequency_penalty": 0.7, "presence_penalty": 0.7, "logprobs": 0.7,
+    "logit_bias": 0.7, "functions": 0.9, "parallel_tool_calls": 0.8, "reasoning_effort": 0.7,
+    "user": 0.5, "input": 0.9, "instructions": 0.6, "contents": 0.9, "options": 0.5,
+    "inferenceConfig": 0.9, "modelId": 0.9,
+}  # fmt: skip
+LOOK = Look(
+    roles={"user": 0.0, "assistant": 0.0, "system": 0.0},
+    parts={
+        "tool_use": 0.95, "tool_result": 0.95, "server_tool_use": 0.97, "thinking": 0.6,
+        "redacted_thinking": 0.95, "image": 0.6, "document": 0.6, "search_result": 0.9,
+        "container_upload": 0.9, "mcp_tool_use": 0.97, "tool_addition": 0.9, "compaction": 0.6,
+    },
+    foreign_keys={
+        "tool_calls": 0.95, "tool_call_id": 0.95, "function_call": 0.95, "refusal": 0.8,
+        "reasoning_content": 0.8, "name": 0.6, "call_id": 0.9, "parts": 0.9, "toolUse": 0.9,
+    },
+    foreign_parts={
+        "image_url": 0.95, "input_text": 0.95, "output_text": 0.95, "input_image": 0.95,
+        "input_file": 0.95, "input_audio": 0.95, "file": 0.9, "refusal": 0.9, "video_url": 0.9,
+    },
+)  # fmt: skip
+HOSTED_TOOL = re.compile(r"[a-z_]+_20\d{6}|mcp_toolset").fullmatch
 
 
 class Sniff(Dialect):
     """Evidence, not proof."""
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        if doc.__class__ is dict:
+            if doc.get("messages").__class__ is list:
+                yield request(doc)
+                yield history(doc)
+            elif doc.get("content").__class__ is list:
+                yield response(doc)
+            elif doc.get("type") == "error" and doc.get("error").__class__ is dict:
+                yield error(doc)
+            elif doc.get("type") in ("auto", "any", "tool", "none"):
+                yield choice(doc)
+        elif is_list_of_objects(doc):
+            yield from listed(doc)
+
+
+def request(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("request")
+    e.speaks_for("a list of messages", 0.5)
+    weigh_keys(e, doc, REQUEST)
+    weigh_doubts(e, doc, FOREIGN)
+    weigh_thinking(e, doc)
+    if doc.get("max_tokens").__class__ is not int:
+        e.speaks_against("'max_tokens' is missing", 0.5)
+    model = doc.get("model")
+    if model.__class__ is not str:
+        if not doc.get("anthropic_version"):  # Bedrock and Vertex name the model elsewhere
+            e.speaks_against("no model is named", 0.4)
+    elif "claude" in model:
+        e.speaks_for("the model is a Claude", 0.2)
+    weigh_conversation(e, doc["messages"])
+    weigh_tools(e, doc.get("tools"))
+    choice_ = doc.get("tool_choice")
+    if choice_.__class__ is dict and choice_.get("type") in ("auto", "any", "tool", "none"):
+        e.speaks_for(f"the tool choice {choice_['type']!r}", 0.8)
+    elif choice_ is not None:
+        e.speaks_against("another tool choice", 0.9)
+    return e.verdict()
+
+
+def history(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("messages")
+    e.speaks_for("a list of messages", 0.5)
+    weigh_keys(e, doc, {"system": 0.7})
+    weigh_doubts(e, doc, {"model": 0.9, "max_tokens": 0.9, "tools": 0.4, "anthropic_version": 0.9})
+    weigh_doubts(e, doc, FOREIGN)
+    weigh_conversation(e, doc["messages"])
+    return e.verdict()
+
+
+def listed(doc: list[Json]) -> Iterator[Verdict]:
+    first = doc[0]
+    if "role" in first:
+        e = Evidence("messages")
+        e.speaks_for("a list of messages", 0.3)
+        weigh_conversation(e, doc)
+        yield e.verdict()
+    else:
+        e = Evidence("tools")
+        weigh_tools(e, doc)
+        yield e.verdict()
+
+
+def response(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("response")
+    if doc.get("type") == "message" and doc.get("role") == "assistant":
+        e.speaks_for("a message of the assistant", 0.7)
+        weigh_keys(e, doc, {"stop_reason": 0.7, "stop_sequence": 0.5})
+        usage = doc.get("usage")
+        if usage.__class__ is dict and "input_tokens" in usage:
+            e.speaks_for("a usage with 'input_tokens'", 0.6)
+        weigh_messages(e, [doc], LOOK)
+    weigh_doubts(e, doc, {"object": 0.8, "output": 0.8, "choices": 0.9})
+    return e.verdict()
+
+
+def error(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("error")
+    e.speaks_for("an object of type 'error' that holds an error", 0.8)
+    weigh_keys(e, doc, {"request_id": 0.5})
+    weigh_keys(e, doc["error"], {"type": 0.3, "message": 0.3})
+    return e.verdict()
+
+
+def choice(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("tool-choice")
+    e.speaks_for(f"the type {doc['type']!r}", 0.6)
+    weigh_keys(e, doc, {"disable_parallel_tool_use": 0.8})
+    if (doc["type"] == "tool") != (doc.get("name").__class__ is str):
+        e.speaks_against("a name where none belongs, or none where one does", 0.8)
+    if not doc.keys() <= {"type", "name", "disable_parallel_tool_use"}:
+        e.speaks_against("other keys", 0.8)
+    return e.verdict()
+
+
+def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
+    weigh_messages(e, messages, LOOK)
+    first = messages[0] if messages else None
+    if first.__class__ is dict and first.get("role") == "system":
+        e.speaks_against("the first message is the system's", 0.7)
+
+
+def weigh_thinking(e: Evidence, doc: dict[str, Json]) -> None:
+    """``thinking`` is spelled alike by other vendors; the budget is not."""
+    thinking = doc.get("thinking")
+    if thinking.__class__ is dict:
+        e.speaks_for("the key 'thinking'", 0.2)
+        weigh_keys(e, thinking, {"budget_tokens": 0.5, "display": 0.4})
+
+
+def weigh_tools(e: Evidence, tools: Json) -> None:
+    for tool in objects(tools):
+        kind = tool.get("type")
+        if tool.get("input_schema").__class__ is dict:
+            e.speaks_for("a tool with 'input_schema'", 0.9)
+        elif kind.__class__ is str and HOSTED_TOOL(kind):
+            e.speaks_for(f"a tool of type {kind!r}", 0.8)
+        else:
+            e.speaks_against("a tool of another form", 0.9)

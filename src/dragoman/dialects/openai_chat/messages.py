@@ -1,0 +1,677 @@
+"""Messages of Chat Completions, both ways."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...marks import mark_error, unmark_error
+from ...model import (
+    Block,
+    Citation,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_custom_results
+from ...reading import (
+    as_dict,
+    compact,
+    expected,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_str,
+    parse,
+)
+from ...writing import Writing, is_plain_text
+from .parts import NAME, Parts
+
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+PLAIN_KEYS = frozenset({"role", "content", "name"})
+AS_LIST = Extras(NAME, spelling={"content": "list"})
+SIMPLE_CALL = frozenset({"id", "type", "function"})
+SIMPLE_FUNCTION = frozenset({"name", "arguments"})
+# How compatible servers say what the model thought; the official API never does.
+THINKING_KEYS = ("reasoning_content", "reasoning")
+
+HOISTED = "[content of tool result {id}]"
+"""What introduces the images of a tool result, in the user turn behind the results."""
+HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)
+
+
+class Messages(Parts):
+    """Reading and writing the turns of a conversation."""
+
+    thinking_key: str | None = None
+    """Where a variant of this dialect wants the model's thoughts sent back."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_history(self, docs: list[Json], at: str) -> list[Message]:
+        out: list[Message] = []
+        custom = False
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            doc = as_dict(doc, where)
+            message = self.read_message(doc, where)
+            if message.role == "user" and out and out[-1].role == "tool":
+                if len(doc) == 2 and self.unhoist(message, out):
+                    continue
+            elif message.role == "assistant":
+                custom = custom or any(
+                    b.__class__ is ToolCall and b.kind == "custom" for b in message.content
+                )
+            out.append(message)
+        return mark_custom_results(out) if custom else out
+
+    def read_message(self, doc: dict[str, Json], at: str) -> Message:
+        role = doc.get("role")
+        if role not in ROLES:
+            need_str(doc, "role", at)
+            raise Malformed(f"unknown role {role!r}; there are: {', '.join(sorted(ROLES))}", at)
+        if role == "assistant":
+            return self.read_assistant(doc, at)
+        if role == "tool" or role == "function":
+            return self.read_result(doc, role, at)
+        content = doc.get("content")
+        if content.__class__ is str and len(doc) == 2:
+            return Message(role, (Text(content, at=f"{at}/content"),), at=at)
+        blocks, spelling = self.read_content(doc, at)
+        extras = None if len(doc) == 2 else self.keep(doc, PLAIN_KEYS)
+        if spelling:
+            extras = self.respell(extras, spelling)
+        return Message(role, blocks, maybe_str(doc, "name", at), at=at, extras=extras)
+
+    def read_content(
+        self, doc: dict[str, Json], at: str
+    ) -> tuple[tuple[Block, ...], dict[str, Json] | None]:
+        """Content in any of its forms, and the form where it is not the usual one."""
+        content = doc.get("content")
+        where = f"{at}/content"
+        if content.__class__ is str:
+            return (Text(content, at=where),), None
+        if content.__class__ is list:
+            blocks = tuple(self.read_parts(content, where))
+            if not blocks or (len(blocks) == 1 and is_plain_text(blocks[0])):
+                return blocks, {"content": "list"}
+            return blocks, None
+        if content is None:
+            return (), {"content": "null" if "content" in doc else "absent"}
+        if content.__class__ is not dict:
+            expected("a string or a list", content, where)
+        # Some servers parse a JSON answer on the client's behalf.
+        return (Text(compact(content), at=where),), {"content": "object"}
+
+    def respell(self, extras: Extras | None, spelling: dict[str, Json]) -> Extras:
+        if extras is None:
+            return AS_LIST if spelling == AS_LIST.spelling else Extras(NAME, spelling=spelling)
+        return Extras(NAME, extras.fields, extras.blanks, extras.spelling | spelling)
+
+    def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
+        content = doc.get("content")
+        calls = doc.get("tool_calls")
+        if content.__class__ is str and len(doc) == 2:
+            return Message("assistant", (Text(content, at=f"{at}/content"),), at=at)
+        blocks: list[Block] = []
+        taken = ["role", "content", "name"]
+        for key in THINKING_KEYS:
+            thought = doc.get(key)
+            if thought.__class__ is str and thought:
+                note = Extras(NAME, spelling={"key": key})
+                blocks.append(Reasoning((thought,), at=f"{at}/{key}", extras=note))
+                taken.append(key)
+                break
+        said, spelling = self.read_content(doc, at)
+        if spelling == {"content": "null"}:
+            spelling = None  # the usual form of an assistant that says nothing
+        cited = maybe_list(doc, "annotations", at)
+        if cited and len(said) == 1 and isinstance(said[0], Text):
+            taken.append("annotations")
+            citations = self.read_annotations(cited, f"{at}/annotations")
+            said = (replace(said[0], citations=citations),)
+        blocks += said
+        if (refusal := maybe_str(doc, "refusal", at)) is not None:
+            blocks.append(Refusal(refusal, at=f"{at}/refusal"))
+            taken.append("refusal")
+        if calls:
+            taken.append("tool_calls")
+            if calls.__class__ is not list:
+                expected("a list", calls, f"{at}/tool_calls")
+            for index, call in enumerate(calls):
+                where = f"{at}/tool_calls/{index}"
+                blocks.append(self.read_call(as_dict(call, where), where))
+        if doc.get("function_call").__class__ is dict:
+            taken.append("function_call")
+            blocks.append(self.read_legacy_call(doc["function_call"], f"{at}/function_call"))
+        if doc.get("audio").__class__ is dict:
+            taken.append("audio")
+            blocks.append(self.read_spoken(doc["audio"], f"{at}/audio"))
+        extras = None
+        if len(doc) != 3 or not calls or spelling:  # role, content and calls: the usual shape
+            extras = self.keep(doc, taken)
+            if spelling:
+                extras = self.respell(extras, spelling)
+        name = maybe_str(doc, "name", at)
+        return Message("assistant", tuple(blocks), name, at=at, extras=extras)
+
+    def read_call(self, doc: dict[str, Json], at: str) -> Block:
+        function = doc.get("function")
+        if function.__class__ is dict and len(doc) == 3 and len(function) == 2:
+            call_id, name, text = doc.get("id"), function.get("name"), function.get("arguments")
+            if (
+                call_id.__class__ is str
+                and name.__class__ is str
+                and text.__class__ is str
+                and text
+            ):
+                if doc.get("type") == "function":
+                    return ToolCall(call_id, name, text, at=at)
+        kind = doc.get("type")
+        if kind == "custom":
+            custom = need_dict(doc, "custom", at)
+            return ToolCall(
+                maybe_str(doc, "id", at),
+                need_str(custom, "name", f"{at}/custom"),
+                maybe_str(custom, "input", f"{at}/custom") or "",
+                "custom",
+                at=at,
+                extras=self.keep(doc, ("id", "type"), partly={"custom": ("name", "input")}),
+            )
+        if function.__class__ is not dict and isinstance(kind, str) and kind != "function":
+            return Raw(NAME, doc, at=at)
+        function = need_dict(doc, "function", at)
+        text, spelling = self.read_arguments(function, f"{at}/function")
+        taken = ["name", "arguments"]
+        if kind is None and "type" not in doc:
+            spelling["type"] = None
+        elif kind is not None and kind != "function":
+            spelling["type"] = kind
+        return ToolCall(
+            maybe_str(doc, "id", at),
+            need_str(function, "name", f"{at}/function"),
+            text,
+            at=at,
+            extras=self.keep(doc, ("id", "type"), spelling, partly={"function": taken}),
+        )
+
+    def read_arguments(self, doc: dict[str, Json], at: str) -> tuple[str, dict[str, Json]]:
+        """The argument text; some servers send an object, and blank means no arguments."""
+        value = doc.get("arguments")
+        if value.__class__ is str:
+            return (value, {}) if value else ("{}", {"arguments": ""})
+        if value is None:
+            return "{}", {"arguments": None}
+        if value.__class__ is not dict:
+            expected("a string", value, f"{at}/arguments")
+        return compact(value), {"arguments": "object"}
+
+    def read_legacy_call(self, doc: dict[str, Json], at: str) -> Block:
+        text, spelling = self.read_arguments(doc, at)
+        extras = self.keep(doc, SIMPLE_FUNCTION, spelling | {"legacy": True})
+        return ToolCall(None, need_str(doc, "name", at), text, at=at, extras=extras)
+
+    def read_spoken(self, doc: dict[str, Json], at: str) -> Block:
+        """Audio that the model spoke: whole in an answer, by its id in a history."""
+        data, spoken = maybe_str(doc, "data", at), maybe_str(doc, "id", at)
+        transcript = maybe_str(doc, "transcript", at)
+        if data is None and spoken is not None:
+            source, taken = Source("file", spoken, issuer=self.issuer), ("id", "transcript")
+        elif data is not None:
+            source, taken = Source("base64", data), ("data", "transcript")
+        else:
+            return Raw(NAME, doc, at=at, extras=Extras(NAME, spelling={"place": "audio"}))
+        extras = self.keep(doc, taken, {"place": "audio"})
+        return Media("audio", source, transcript=transcript, at=at, extras=extras)
+
+    def read_result(self, doc: dict[str, Json], role: str, at: str) -> Message:
+        content = doc.get("content")
+        if role == "tool" and content.__class__ is str and len(doc) == 3:
+            call_id = doc.get("tool_call_id")
+            if call_id.__class__ is str and content[:1] != "[":
+                result = ToolResult(call_id, (Text(content, at=f"{at}/content"),), at=at)
+                return Message("tool", (result,), at=at)
+        blocks, spelling = self.read_content(doc, at)
+        spelling = spelling or {}
+        if any(not isinstance(b, Text) for b in blocks):
+            spelling["content"] = "list"  # against the official rules, and kept so at home
+        failed, blocks = self.read_failed(blocks)
+        if role == "function":
+            spelling["legacy"] = True
+        elif doc.get("tool_call_id") is None and "tool_call_id" not in doc:
+            spelling["no_id"] = True
+        extras = self.keep(doc, ("role", "content", "tool_call_id", "name"), spelling)
+        result = ToolResult(
+            maybe_str(doc, "tool_call_id", at),
+            blocks,
+            True if failed else None,
+            maybe_str(doc, "name", at),
+            at=at,
+            extras=extras,
+        )
+        return Message("tool", (result,), at=at)
+
+    def read_failed(self, blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
+        """A result that begins with the mark of an error is one; the mark goes."""
+        if not blocks or not isinstance(first := blocks[0], Text):
+            return False, blocks
+        failed, text = unmark_error(first.text)
+        if not failed:
+            return False, blocks
+        if text is None:
+            return (True, ()) if len(blocks) == 1 and is_plain_text(first) else (False, blocks)
+        return True, (replace(first, text=text), *blocks[1:])
+
+    def unhoist(self, message: Message, out: list[Message]) -> bool:
+        """Images that were hoisted out of tool results go back into them."""
+        groups: dict[str, list[Block]] = {}
+        current: list[Block] | None = None
+        for block in message.content:
+            found = HOIST.fullmatch(block.text) if is_plain_text(block) else None
+            if found:
+                if found[1] in groups:
+                    return False
+                current = groups.setdefault(found[1], [])
+            elif current is None or not isinstance(block, Media):
+                return False
+            else:
+                current.append(block)
+        places: dict[str, int] = {}
+        for index in range(len(out) - 1, -1, -1):
+            result = out[index].content[0] if out[index].content else None
+            if out[index].role != "tool" or not isinstance(result, ToolResult):
+                break
+            if result.call_id is not None and not self.spelling(result).get("content"):
+                places.setdefault(result.call_id, index)
+        order = [places.get(call_id, -1) for call_id in groups]
+        if not groups or -1 in order or order != sorted(order) or not all(groups.values()):
+            return False
+        for call_id, blocks in groups.items():
+            index = places[call_id]
+            result = out[index].content[0]
+            assert isinstance(result, ToolResult)
+            content = result.content
+            if (
+                content
+                and is_plain_text(content[-1])
+                and content[-1].text == ""
+                and len(content) == 1
+            ):
+                content = ()
+            result = replace(result, content=(*content, *blocks))
+            out[index] = replace(out[index], content=(result,))
+        return True
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        hoisted: list[Json] = []
+        for message in messages:
+            role = message.role
+            if role == "tool":
+                for block in message.content:
+                    out.append(self.write_result(block, message, hoisted, w))
+                continue
+            if hoisted:
+                out.append({"role": "user", "content": list(hoisted)})
+                hoisted.clear()
+            if role == "assistant":
+                doc = self.write_assistant(message, w)
+            else:
+                doc = self.write_plain(message, w)
+            if doc is not None:
+                out.append(doc)
+        if hoisted:
+            out.append({"role": "user", "content": list(hoisted)})
+        return out
+
+    def write_plain(self, message: Message, w: Writing) -> Json | None:
+        """A turn of system, developer or user."""
+        content = message.content
+        doc: dict[str, Json]
+        if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
+            doc = {"role": message.role, "content": content[0].text}
+            if message.name is not None:
+                doc["name"] = message.name
+            return doc
+        spelled = self.spelling(message).get("content")
+        doc = {"role": message.role}
+        if spelled == "null":
+            doc["content"] = None
+        elif spelled != "absent":
+            blocks = content if message.role == "user" else self.only_text(content, w)
+            said = self.write_content(blocks, spelled, w)
+            if said is None:
+                if not w.home:
+                    w.log.dropped("message.empty", message.at, "a message must say something here")
+                    return None
+                said = []
+            doc["content"] = said
+        if message.name is not None:
+            doc["name"] = message.name
+        return self.emit(doc, message, w.log)
+
+    def only_text(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+        """All but the user say only text; at home, whatever was said."""
+        if w.home:
+            return content
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Text | Passage | Refusal):
+                kept.append(block)
+            else:
+                w.log.dropped("content.role", block.at, "only a user can send this here")
+        return kept
+
+    def write_content(self, blocks: Sequence[Block], spelled: Json, w: Writing) -> Json:
+        """A string for one plain text, else a list; None where nothing is left."""
+        if spelled == "object" and len(blocks) == 1 and isinstance(blocks[0], Text):
+            return parse(blocks[0].text)
+        if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0]):
+            return blocks[0].text
+        parts = self.write_parts(blocks, w)
+        return parts or ([] if spelled == "list" else None)
+
+    def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        content = message.content
+        if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
+            doc: dict[str, Json] = {"role": "assistant", "content": content[0].text}
+        else:
+            said = self.sort_blocks(content, w)
+            doc = {"role": "assistant"}
+            spelled = None if message.extras is None else self.spelling(message).get("content")
+            if spelled != "absent":
+                doc["content"] = self.write_said(said, spelled, doc, w)
+            for block in said.others:
+                self.write_beside(doc, block, w)
+            if said.calls:
+                self.write_calls(doc, said.calls, w)
+            if not w.home and doc["content"] is None and len(doc) == 2:
+                self.lose(message.extras, message.at, w.log)
+                w.log.dropped("message.empty", message.at, "a message must say something here")
+                return None
+        if message.name is not None:
+            doc["name"] = message.name
+        return doc if message.extras is None else self.emit(doc, message, w.log)
+
+    def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
+        """Text first, then calls: this API has no other order, and the ledger says so."""
+        said = Said()
+        for block in content:
+            if isinstance(block, ToolCall) or (
+                isinstance(block, Raw)
+                and self.is_home(block.dialect)
+                and "/tool_calls/" in block.at
+            ):
+                said.calls.append(block)
+            elif isinstance(block, Text | Refusal) and not self.is_beside(block):
+                if said.calls:
+                    w.log.approximated("content.order", block.at, "text comes before calls here")
+                said.texts.append(block)
+            else:
+                said.others.append(block)
+        return said
+
+    def is_beside(self, block: Block) -> bool:
+        """Whether a refusal stands beside the content (the usual place), not in it."""
+        return isinstance(block, Refusal) and not self.spelling(block).get("part")
+
+    def write_said(self, said: Said, spelled: Json, doc: dict[str, Json], w: Writing) -> Json:
+        texts = said.texts
+        if not texts:
+            return [] if spelled == "list" else None
+        joined = w.answer and not w.home and len(texts) > 1
+        if any(isinstance(b, Text) and b.citations for b in texts):
+            offset, lifted = 0, []
+            for block in texts:
+                lifted.append(self.lift_citations(block, doc, offset, w))
+                offset += len(block.text) if joined and isinstance(block, Text) else 0
+            texts = lifted
+        return self.write_one_string(texts, w) if joined else self.write_content(texts, spelled, w)
+
+    def write_one_string(self, texts: list[Block], w: Writing) -> str:
+        """An answer is one string here."""
+        for block in texts[1:]:
+            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+        for block in texts:
+            if isinstance(block, Text):
+                self.lose_cache(block.cache, w)
+            self.lose(block.extras, block.at, w.log)
+        return "".join(b.text for b in texts if isinstance(b, Text))
+
+    def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
+        """Citations stand beside the content here, with their place in the whole of it."""
+        if not isinstance(block, Text) or not block.citations:
+            return block
+        if not w.answer and not w.home:
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
+        else:
+            written = (self.write_annotation(cite, block, offset, w) for cite in block.citations)
+            if found := [doc for doc in written if doc is not None]:
+                doc["annotations"] = doc.get("annotations", []) + found
+        return replace(block, citations=())
+
+    def write_annotation(self, cite: Citation, block: Text, offset: int, w: Writing) -> Json | None:
+        if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
+            return cite.extras.fields
+        if cite.kind != "url" or cite.url is None:
+            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
+            return None
+        inner: dict[str, Json] = {"url": cite.url}
+        if cite.title is not None or not w.home:
+            inner["title"] = cite.title or ""
+        span = cite.span
+        if span is None and not w.home:
+            span = (0, len(block.text))
+            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
+        if span is not None:
+            inner |= {"start_index": span[0] + offset, "end_index": span[1] + offset}
+        return self.emit({"type": "url_citation", "url_citation": inner}, cite, w.log)
+
+    def write_beside(self, doc: dict[str, Json], block: Block, w: Writing) -> None:
+        """What is not content: refusals, thoughts, speech, and what has no place at all."""
+        match block:
+            case Refusal():
+                doc["refusal"] = block.text
+                self.lose(block.extras, block.at, w.log)
+            case Reasoning():
+                self.write_reasoning(doc, block, w)
+            case Media() | Raw() if self.spelling(block).get("place") == "audio":
+                doc["audio"] = self.write_spoken(block, w)
+            case Hosted():
+                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case _:
+                if w.home and self.spelling_of_part(block):
+                    doc.setdefault("content", [])
+                    doc["content"] = [*(doc["content"] or []), *self.write_part(block, w)]
+                else:
+                    w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+
+    def spelling_of_part(self, block: Block) -> bool:
+        """Media that some servers let the assistant say, as parts of its content."""
+        return isinstance(block, Media | Passage)
+
+    def write_spoken(self, block: Media | Raw, w: Writing) -> Json:
+        if isinstance(block, Raw):
+            return block.payload
+        out: dict[str, Json] = {"id" if block.source.kind == "file" else "data": block.source.value}
+        if block.transcript is not None:
+            out["transcript"] = block.transcript
+        return self.emit(out, block, w.log)
+
+    def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
+        key = self.spelling(block).get("key") or self.thinking_key
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        self.lose(block.extras, block.at, w.log)
+        thoughts = block.content or block.summary
+        if not thoughts:
+            return
+        if key is None:
+            w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
+            return
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
+
+    def write_calls(self, doc: dict[str, Json], calls: list[ToolCall | Raw], w: Writing) -> None:
+        out: list[Json] = []
+        for call in calls:
+            if isinstance(call, Raw):
+                out.append(call.payload)
+            elif call.extras is not None and self.spelling(call).get("legacy"):
+                function: dict[str, Json] = {"name": call.name}
+                self.write_arguments(function, call)
+                doc["function_call"] = self.emit(function, call, w.log)
+            else:
+                out.append(self.write_call(call, w))
+        if out:
+            doc["tool_calls"] = out
+
+    def write_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose_cache(call.cache, w)
+        out: dict[str, Json] = {}
+        if not w.home or call.id is not None:
+            out["id"] = w.call_id(call)
+        out["type"] = call.kind
+        name = w.tool_name(call.name, call.at)
+        if call.kind == "custom":
+            out["custom"] = {"name": name, "input": call.arguments}
+            return self.emit(out, call, w.log)
+        out["function"] = {"name": name, "arguments": call.arguments or "{}"}
+        if call.extras is None:
+            return out
+        self.write_arguments(out["function"], call)
+        if "type" in (spelling := self.spelling(call)):
+            out["type"] = spelling["type"]
+            if out["type"] is None:
+                del out["type"]
+        return self.emit(out, call, w.log)
+
+    def write_arguments(self, function: dict[str, Json], call: ToolCall) -> None:
+        spelled = self.spelling(call).get("arguments", "text")
+        function["arguments"] = call.arguments
+        if spelled == "object":
+            function["arguments"] = parse(call.arguments)
+        elif spelled is None:
+            del function["arguments"]
+        elif spelled == "" and call.arguments == "{}":
+            function["arguments"] = ""
+
+    def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
+        if not isinstance(block, ToolResult):
+            raise Malformed("a tool message holds tool results", block.at)
+        content = block.content
+        doc: dict[str, Json] = {"role": "tool"}
+        spelling = self.spelling(block)
+        if len(content) == 1 and is_plain_text(content[0]) and not (block.is_error or spelling):
+            doc["tool_call_id"] = w.result_id(block)
+            doc["content"] = content[0].text
+        else:
+            self.write_result_id(doc, block, spelling, w)
+            self.write_result_content(doc, block, spelling, hoisted, w)
+        if block.name is not None:
+            if w.home:
+                doc["name"] = block.name
+            else:
+                why = "a result names its call, not its tool"
+                w.log.dropped("tool_result.name", block.at, why)
+        self.lose_cache(block.cache, w)
+        self.lose(message.extras, message.at, w.log)
+        return doc if block.extras is None else self.emit(doc, block, w.log)
+
+    def write_result_id(
+        self, doc: dict[str, Json], block: ToolResult, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        if spelling.get("legacy"):
+            doc["role"] = "function"
+        if w.home and block.call_id is None:
+            return
+        doc["tool_call_id"] = w.result_id(block)
+
+    def write_result_content(
+        self,
+        doc: dict[str, Json],
+        block: ToolResult,
+        spelling: dict[str, Json],
+        hoisted: list[Json],
+        w: Writing,
+    ) -> None:
+        spelled = spelling.get("content")
+        if spelled in ("null", "absent") and not block.is_error:
+            if spelled == "null":
+                doc["content"] = None
+            return
+        texts: list[Block] = []
+        media: list[Block] = []
+        for part in block.content:
+            inline = isinstance(part, Text | Passage) or spelled == "list"
+            (texts if inline else media).append(part)
+            if media and inline:
+                w.log.approximated("content.order", part.at, "images follow the text here")
+        if media:
+            self.hoist(media, block, doc, hoisted, w)
+        if block.is_error:
+            texts = self.mark_failed(texts, block, w)
+        doc["content"] = self.write_content(texts, spelled, w)
+        if doc["content"] is None:
+            doc["content"] = ""
+            if not block.content and not w.home:
+                w.log.invented(
+                    "text.empty", block.at, "a result has a text here, if only an empty one"
+                )
+
+    def mark_failed(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
+        if not w.home:
+            w.log.moved("tool_result.error", block.at, "the text begins with '[tool error]'")
+        if texts and isinstance(first := texts[0], Text):
+            return [replace(first, text=mark_error(first.text)), *texts[1:]]
+        return [Text(mark_error(None), at=block.at), *texts]
+
+    def hoist(
+        self,
+        media: list[Block],
+        block: ToolResult,
+        doc: dict[str, Json],
+        hoisted: list[Json],
+        w: Writing,
+    ) -> None:
+        """A result holds only text here: what else it holds goes to a user turn behind the run."""
+        parts = self.write_parts(media, w)
+        if not parts:
+            return
+        for part in media if not w.home else ():
+            why = "a result holds only text; this follows in a user turn"
+            w.log.moved("tool_result.content", part.at, why)
+        mark = HOISTED.format(id=doc.get("tool_call_id"))
+        hoisted += [{"type": "text", "text": mark}, *parts]
+
+
+class Said:
+    """What an assistant said, sorted."""
+
+    __slots__ = ("calls", "others", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[Block] = []
+        self.calls: list[ToolCall | Raw] = []
+        self.others: list[Block] = []

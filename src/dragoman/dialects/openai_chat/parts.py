@@ -1,0 +1,373 @@
+"""Content parts of Chat Completions, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...dialect import Dialect
+from ...model import (
+    Block,
+    Cache,
+    Citation,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    Passage,
+    Raw,
+    Refusal,
+    Source,
+    Text,
+)
+from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
+from ...writing import Writing, data_uri, home_only, split_data_uri
+
+NAME = "openai-chat"
+
+TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
+MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
+CITATION_KEYS = ("url", "title", "start_index", "end_index")
+AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+# Not in the official API, but understood by many servers that speak it.
+UNOFFICIAL = {"video_url": "video", "file_url": "document", "audio_url": "audio"}
+TTLS = ("30m", "12h")
+
+
+class Parts(Dialect):
+    """Reading and writing what stands inside a message."""
+
+    name = NAME
+    issuer = "openai"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_parts(self, docs: list[Json], at: str) -> list[Block]:
+        out: list[Block] = []
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            if doc.__class__ is str:  # some clients mix bare strings into the list
+                out.append(Text(doc, at=where, extras=Extras(NAME, spelling={"bare": True})))
+                continue
+            doc = as_dict(doc, where)
+            kind = doc.get("type")
+            if kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+                out.append(Text(doc["text"], at=where))
+            else:
+                out.append(self.read_part(doc, kind, where))
+        return out
+
+    def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
+        match kind:
+            case "text":
+                cache, spelling = self.read_cache(doc, at)
+                text = need_str(doc, "text", at)
+                extras = self.keep(doc, TEXT_KEYS, spelling)
+                return Text(text, cache=cache, at=at, extras=extras)
+            case "image_url":
+                return self.read_image(doc, at)
+            case "input_audio":
+                return self.read_audio(doc, at)
+            case "file":
+                return self.read_file(doc, at)
+            case "refusal":
+                text = need_str(doc, "refusal", at)
+                extras = self.keep(doc, ("type", "refusal"), {"part": True})
+                return Refusal(text, at=at, extras=extras)
+            case str() if kind in UNOFFICIAL and isinstance(doc.get(kind), dict):
+                return self.read_unofficial(doc, kind, at)
+            case _:
+                need_str(doc, "type", at)
+                return Raw(NAME, doc, at=at)
+
+    def read_cache(self, doc: dict[str, Json], at: str) -> tuple[Cache | None, dict[str, Json]]:
+        """A cache mark: the official one, or the one that compatible servers know."""
+        mark = doc.get("prompt_cache_breakpoint")
+        if mark.__class__ is dict:
+            where = f"{at}/prompt_cache_breakpoint"
+            usual = mark.get("mode") == "explicit"
+            extras = self.keep(mark, ("mode", "ttl") if usual else ("ttl",))
+            spelling = {} if usual else {"cache": "prompt_cache_breakpoint"}
+            if doc.get("cache_control") is not None:  # both: they say the same twice
+                spelling["cache_control"] = doc["cache_control"]
+            return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras), spelling
+        mark = doc.get("cache_control")
+        if mark.__class__ is dict:
+            where = f"{at}/cache_control"
+            extras = self.keep(mark, ("ttl",))
+            cache = Cache(maybe_str(mark, "ttl", where), at=where)
+            if extras is not None:
+                cache = Cache(cache.ttl, at=where, extras=Extras(NAME, spelling=extras.fields))
+            return cache, {"cache": "cache_control"}
+        return None, {}
+
+    def read_image(self, doc: dict[str, Json], at: str) -> Block:
+        image = doc.get("image_url")
+        cache, spelling = self.read_cache(doc, at)
+        if image.__class__ is str:
+            spelling["image_url"] = "string"
+            source, detail = self.read_url(image), None
+            extras = self.keep(doc, MEDIA_KEYS | {"image_url"}, spelling)
+        else:
+            image = need_dict(doc, "image_url", at)
+            where = f"{at}/image_url"
+            source = self.read_url(need_str(image, "url", where))
+            detail = maybe_str(image, "detail", where)
+            partly = {"image_url": ("url", "detail")}
+            extras = self.keep(doc, MEDIA_KEYS, spelling, partly=partly)
+        return Media("image", source, detail, cache=cache, at=at, extras=extras)
+
+    def read_url(self, url: str) -> Source:
+        found = split_data_uri(url)
+        if found is None:
+            return Source("url", url)
+        return Source("base64", found[1], found[0])
+
+    def read_audio(self, doc: dict[str, Json], at: str) -> Block:
+        audio = need_dict(doc, "input_audio", at)
+        where = f"{at}/input_audio"
+        form = need_str(audio, "format", where)
+        data = need_str(audio, "data", where)
+        cache, spelling = self.read_cache(doc, at)
+        if form not in AUDIO:
+            spelling["format"] = form
+        source = Source("base64", data, AUDIO.get(form, f"audio/{form}"))
+        extras = self.keep(doc, MEDIA_KEYS, spelling, partly={"input_audio": ("data", "format")})
+        return Media("audio", source, cache=cache, at=at, extras=extras)
+
+    def read_file(self, doc: dict[str, Json], at: str) -> Block:
+        file = need_dict(doc, "file", at)
+        where = f"{at}/file"
+        cache, spelling = self.read_cache(doc, at)
+        data, file_id = maybe_str(file, "file_data", where), maybe_str(file, "file_id", where)
+        taken = ["filename"]
+        if data is not None:
+            taken.append("file_data")
+            source = self.read_url(data)
+            if source.kind == "url":
+                spelling["file_data"] = "url" if "://" in data[:12] else "bare"
+                if spelling["file_data"] == "bare":
+                    source = Source("base64", data)
+        elif file_id is not None:
+            taken.append("file_id")
+            source = Source("file", file_id, issuer=self.issuer)
+        else:
+            return Raw(NAME, doc, at=at)
+        return Media(
+            "document",
+            source,
+            filename=maybe_str(file, "filename", where),
+            cache=cache,
+            at=at,
+            extras=self.keep(doc, MEDIA_KEYS, spelling, partly={"file": taken}),
+        )
+
+    def read_unofficial(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        url = maybe_str(doc[kind], "url", f"{at}/{kind}")
+        if url is None:
+            return Raw(NAME, doc, at=at)
+        cache, spelling = self.read_cache(doc, at)
+        spelling["type"] = kind
+        extras = self.keep(doc, MEDIA_KEYS, spelling, partly={kind: ("url",)})
+        media = UNOFFICIAL[kind]
+        return Media(media, self.read_url(url), cache=cache, at=at, extras=extras)  # type: ignore[arg-type]
+
+    def read_annotations(self, docs: list[Json], at: str) -> tuple[Citation, ...]:
+        return tuple(
+            self.read_annotation(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            for index, doc in enumerate(docs)
+        )
+
+    def read_annotation(self, doc: dict[str, Json], at: str) -> Citation:
+        inner = doc.get("url_citation")
+        if doc.get("type") != "url_citation" or inner.__class__ is not dict:
+            return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+        where = f"{at}/url_citation"
+        start, end = maybe_int(inner, "start_index", where), maybe_int(inner, "end_index", where)
+        span = None if start is None or end is None else (start, end)
+        taken = CITATION_KEYS if span is not None else CITATION_KEYS[:2]
+        return Citation(
+            "url",
+            maybe_str(inner, "url", where),
+            maybe_str(inner, "title", where),
+            span=span,
+            at=at,
+            extras=self.keep(doc, ("type",), partly={"url_citation": taken}),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_parts(self, blocks: Sequence[Block], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if block.__class__ is Text and block.cache is None and block.extras is None:
+                out.append({"type": "text", "text": block.text})
+            else:
+                out += self.write_part(block, w)
+        return out
+
+    def write_part(self, block: Block, w: Writing) -> list[Json]:
+        match block:
+            case Text():
+                if self.spelling(block).get("bare"):
+                    return [block.text]
+                return [self.finish({"type": "text", "text": block.text}, block, block.cache, w)]
+            case Media():
+                return self.write_media(block, w)
+            case Refusal():
+                out: dict[str, Json] = {"type": "refusal", "refusal": block.text}
+                return [self.emit(out, block, w.log)]
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                return self.write_parts(block.content, w)
+            case Raw() | Hosted() if self.is_home(block.dialect):
+                return [block.payload]
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Hosted():
+                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
+            case _:
+                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
+        return []
+
+    def write_media(self, block: Media, w: Writing) -> list[Json]:
+        self.note_media(block, w)
+        spelling = self.spelling(block)
+        if "type" in spelling:
+            kind = spelling["type"]
+            return [
+                self.finish(
+                    {"type": kind, kind: {"url": url_of(block.source)}}, block, block.cache, w
+                )
+            ]
+        if block.source.kind in ("text", "blocks"):
+            return self.write_text_document(block, w)
+        match block.kind:
+            case "image":
+                out = self.write_image(block, w)
+            case "audio":
+                out = self.write_audio(block, w)
+            case "document":
+                out = self.write_file(block, w)
+            case _:
+                w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
+                out = None
+        return [] if out is None else [self.finish(out, block, block.cache, w)]
+
+    def note_media(self, block: Media, w: Writing) -> None:
+        for key in ("title", "context", "citable", "transcript"):
+            if getattr(block, key) is not None and not (key == "title" and takes_title(block)):
+                w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
+        if block.kind != "document" and block.filename is not None:
+            w.log.dropped("media.filename", block.at, "only documents have file names here")
+        if block.kind != "image" and block.detail is not None:
+            w.log.dropped("media.detail", block.at, "only images have a detail level here")
+
+    def write_image(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        url = url_of(block.source)
+        if url is None:
+            w.log.dropped("media", block.at, "an image is sent by address or as data here")
+            return None
+        if self.spelling(block).get("image_url") == "string":
+            return {"type": "image_url", "image_url": url}
+        image: dict[str, Json] = {"url": url}
+        if block.detail is not None:
+            image["detail"] = block.detail
+        if block.source.kind == "base64" and block.source.media_type is None:
+            image["url"] = data_uri("image/png", block.source.value)
+            w.log.invented("media.type", block.at, "taken for image/png")
+        return {"type": "image_url", "image_url": image}
+
+    def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        form = self.spelling(block).get("format") or AUDIO_FORMATS.get(
+            block.source.media_type or ""
+        )
+        if block.source.kind != "base64" or form is None:
+            w.log.dropped("media", block.at, "recordings are sent as wav or mp3 data here")
+            return None
+        return {"type": "input_audio", "input_audio": {"data": block.source.value, "format": form}}
+
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        source = block.source
+        file: dict[str, Json] = {}
+        spelled = self.spelling(block).get("file_data")
+        if source.kind == "file":
+            if not home_only(self, source.issuer):
+                w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
+                return None
+            file["file_id"] = source.value
+        elif source.kind == "base64" or spelled == "url":
+            plain = source.value if spelled else None
+            media_type = source.media_type
+            if plain is None and media_type is None:
+                media_type = "application/pdf"
+                w.log.invented("media.type", block.at, f"taken for {media_type}")
+            file["file_data"] = plain or data_uri(media_type or "", source.value)
+            self.name_file(file, block, w)
+        else:
+            w.log.dropped("media", block.at, "a document is sent as data or as a stored file here")
+            return None
+        if block.filename is not None:
+            file["filename"] = block.filename
+        return {"type": "file", "file": file}
+
+    def name_file(self, file: dict[str, Json], block: Media, w: Writing) -> None:
+        """Data needs a file name: "Missing required parameter: 'file.filename'"."""
+        if block.filename is not None or w.home:
+            return
+        if block.title is not None:
+            file["filename"] = block.title
+            w.log.approximated("media.title", block.at, "the title becomes the file name")
+        else:
+            file["filename"] = "document.pdf"
+            w.log.invented("media.filename", block.at, "a document needs a file name")
+
+    def write_text_document(self, block: Media, w: Writing) -> list[Json]:
+        w.log.approximated("media", block.at, "a document of plain text is plain text here")
+        if block.filename is not None:
+            w.log.dropped("media.filename", block.at, "plain text has no file name")
+        self.lose(block.extras, block.at, w.log)
+        if block.source.kind == "blocks":
+            self.lose_cache(block.cache, w)
+            return self.write_parts(block.source.blocks, w)
+        return self.write_part(Text(block.source.value, cache=block.cache, at=block.at), w)
+
+    def finish(
+        self, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing
+    ) -> dict[str, Json]:
+        """Cache mark and extras, which every part can bear."""
+        if cache is not None:
+            key = self.spelling(node).get("cache")
+            mark: dict[str, Json] = {} if key else {"mode": "explicit"}
+            if cache.ttl is not None:
+                if cache.ttl in TTLS or w.home:
+                    mark["ttl"] = cache.ttl
+                else:
+                    why = f"a cached prefix cannot live {cache.ttl} here"
+                    w.log.approximated("cache.ttl", cache.at, why)
+            mark |= self.spelling(cache)
+            out[key or "prompt_cache_breakpoint"] = self.emit(mark, cache, w.log)
+            if "cache_control" in (spelling := self.spelling(node)):
+                out["cache_control"] = spelling["cache_control"]
+        return self.emit(out, node, w.log)
+
+    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "this place cannot be marked here")
+
+
+def url_of(source: Source) -> str | None:
+    """The address of a medium, as data URI if need be."""
+    match source.kind:
+        case "url":
+            return source.value
+        case "base64":
+            return data_uri(source.media_type or "", source.value)
+        case _:
+            return None
+
+
+def takes_title(block: Media) -> bool:
+    """Whether the title of a document lives on as its file name."""
+    return block.kind == "document" and block.source.kind == "base64" and block.filename is None

@@ -1,0 +1,373 @@
+"""Requests of Chat Completions, both ways."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Extras,
+    History,
+    Json,
+    OutputFormat,
+    Params,
+    Request,
+    Thinking,
+    Tool,
+    ToolChoice,
+)
+from ...normal import effort_of
+from ...reading import (
+    as_dict,
+    as_str,
+    expected,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_list,
+)
+from ...writing import Writing
+from .parts import NAME
+from .tools import Tools
+
+TAKEN = frozenset(
+    {
+        "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p",
+        "frequency_penalty", "presence_penalty", "seed", "n", "logit_bias", "logprobs",
+        "top_logprobs", "stop", "reasoning_effort", "verbosity", "stream", "store", "metadata",
+        "service_tier", "prompt_cache_key",
+    }
+)  # fmt: skip
+# canonical name -> key; the same in both directions
+SCALARS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+    "seed": "seed",
+    "candidates": "n",
+    "logit_bias": "logit_bias",
+    "logprobs": "logprobs",
+    "top_logprobs": "top_logprobs",
+    "verbosity": "verbosity",
+    "stream": "stream",
+    "store": "store",
+    "metadata": "metadata",
+    "cache_key": "prompt_cache_key",
+}
+UNSAID = {
+    "top_k": "there is no top-k sampling here",
+    "previous_id": "answers cannot be continued here; send the whole conversation",
+    "conversation_id": "conversations are not kept here; send the whole conversation",
+    "truncation": "a conversation that is too long is rejected here",
+}
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
+MOST_STOPS = 4
+
+
+class Requests(Tools):
+    """Reading and writing requests and histories."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        taken = set(TAKEN)
+        spelling: dict[str, Json] = {}
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
+        tools = self.read_request_tools(doc, taken)
+        choice = self.read_request_choice(doc, taken)
+        params = self.read_params(doc, taken, spelling)
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(messages),
+            tools,
+            choice,
+            params,
+            dialect=NAME,
+            extras=self.keep(doc, taken, spelling),
+        )
+
+    def read_messages(self, doc: Json) -> History:
+        """A history is a bare list; an object that holds one is tolerated."""
+        if doc.__class__ is list:
+            return History(tuple(self.read_history(doc, "")), dialect=NAME)
+        doc = as_dict(doc, "")
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
+        extras = self.keep(doc, ("messages",), {"object": True})
+        return History(tuple(messages), dialect=NAME, extras=extras)
+
+    def read_request_tools(self, doc: dict[str, Json], taken: set[str]) -> tuple[Tool, ...] | None:
+        if doc.get("tools") is not None:
+            return self.read_tool_list(doc["tools"], "/tools")
+        if doc.get("functions") is not None:
+            taken.add("functions")
+            return self.read_legacy_tools(doc["functions"])
+        return None
+
+    def read_request_choice(self, doc: dict[str, Json], taken: set[str]) -> ToolChoice | None:
+        choice = doc.get("tool_choice")
+        parallel = maybe_bool(doc, "parallel_tool_calls", "")
+        legacy = doc.get("function_call")
+        if choice is None and legacy is not None and doc.get("functions") is not None:
+            taken.add("function_call")
+            note = Extras(NAME, spelling={"legacy": True})
+            if legacy.__class__ is str:
+                said = self.read_choice(legacy, parallel, "/function_call")
+                return replace(said, extras=note)
+            name = as_str(as_dict(legacy, "/function_call").get("name"), "/function_call/name")
+            return ToolChoice(
+                "named", name, parallel=parallel, dialect=NAME, at="/function_call", extras=note
+            )
+        if choice is None and parallel is None:
+            return None
+        return self.read_choice(choice, parallel, "/tool_choice")
+
+    def read_params(
+        self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
+    ) -> Params:
+        ats: dict[str, str] = {}
+        for name, key in SCALARS.items():
+            if name != key and doc.get(key) is not None:
+                ats[name] = f"/{key}"
+        return Params(
+            max_tokens=self.read_limit(doc, taken, ats, spelling),
+            temperature=maybe_number(doc, "temperature", ""),
+            top_p=maybe_number(doc, "top_p", ""),
+            stop=self.read_stops(doc, spelling),
+            seed=maybe_int(doc, "seed", ""),
+            frequency_penalty=maybe_number(doc, "frequency_penalty", ""),
+            presence_penalty=maybe_number(doc, "presence_penalty", ""),
+            logit_bias=maybe_dict(doc, "logit_bias", ""),
+            logprobs=maybe_bool(doc, "logprobs", ""),
+            top_logprobs=maybe_int(doc, "top_logprobs", ""),
+            candidates=maybe_int(doc, "n", ""),
+            output=self.read_output(doc, taken),
+            thinking=self.read_effort(doc),
+            verbosity=maybe_str(doc, "verbosity", ""),
+            stream=maybe_bool(doc, "stream", ""),
+            metadata=maybe_dict(doc, "metadata", ""),
+            user_id=self.read_user(doc, taken, ats, spelling),
+            service_tier=maybe_str(doc, "service_tier", ""),
+            cache_key=maybe_str(doc, "prompt_cache_key", ""),
+            store=maybe_bool(doc, "store", ""),
+            ats=ats,
+        )
+
+    def read_limit(
+        self,
+        doc: dict[str, Json],
+        taken: set[str],
+        ats: dict[str, str],
+        spelling: dict[str, Json],
+    ) -> int | None:
+        for key in ("max_completion_tokens", "max_tokens"):
+            limit = maybe_int(doc, key, "")
+            if limit is not None:
+                taken.add(key)
+                ats["max_tokens"] = f"/{key}"
+                if key == "max_tokens":
+                    spelling["max_tokens"] = "max_tokens"
+                return limit
+        return None
+
+    def read_stops(self, doc: dict[str, Json], spelling: dict[str, Json]) -> tuple[str, ...] | None:
+        stop = doc.get("stop")
+        if stop is None:
+            return None
+        if stop.__class__ is str:
+            spelling["stop"] = "string"
+            return (stop,)
+        if stop.__class__ is not list:
+            expected("a string or a list", stop, "/stop")
+        return tuple(as_str(word, f"/stop/{index}") for index, word in enumerate(stop))
+
+    def read_user(
+        self,
+        doc: dict[str, Json],
+        taken: set[str],
+        ats: dict[str, str],
+        spelling: dict[str, Json],
+    ) -> str | None:
+        for key in ("safety_identifier", "user"):
+            user = maybe_str(doc, key, "")
+            if user is not None:
+                taken.add(key)
+                ats["user_id"] = f"/{key}"
+                if key == "user":
+                    spelling["user_id"] = "user"
+                return user
+        return None
+
+    def read_effort(self, doc: dict[str, Json]) -> Thinking | None:
+        effort = maybe_str(doc, "reasoning_effort", "")
+        if effort is None:
+            return None
+        if effort == "none":
+            return Thinking("off", at="/reasoning_effort")
+        return Thinking(effort=effort, at="/reasoning_effort")
+
+    def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
+        form = doc.get("response_format")
+        at = "/response_format"
+        if form.__class__ is not dict:
+            return None
+        kind = form.get("type")
+        if kind in ("text", "json_object"):
+            taken.add("response_format")
+            word = "json" if kind == "json_object" else "text"
+            return OutputFormat(word, at=at, extras=self.keep(form, ("type",)))  # type: ignore[arg-type]
+        inner = form.get("json_schema")
+        if kind != "json_schema" or inner.__class__ is not dict:
+            return None
+        taken.add("response_format")
+        known = ("name", "description", "schema", "strict")
+        where = f"{at}/json_schema"
+        return OutputFormat(
+            "schema",
+            maybe_str(inner, "name", where),
+            maybe_str(inner, "description", where),
+            inner.get("schema"),
+            maybe_bool(inner, "strict", where),
+            at=at,
+            extras=self.keep(form, ("type",), partly={"json_schema": known}),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            log.invented("model", "", "a request needs a model; name one")
+        self.write_params(out, tree, w)
+        if tree.tools is not None:
+            self.write_request_tools(out, tree.tools, w)
+        if tree.tool_choice is not None:
+            self.write_request_choice(out, tree.tool_choice, w)
+        out["messages"] = self.write_history(tree.messages, w)
+        return self.emit(out, tree, log)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        messages = self.write_history(tree.messages, self.writing(log, tree.dialect))
+        if self.spelling(tree).get("object"):
+            return self.emit({"messages": messages}, tree, log)
+        self.lose(tree.extras, tree.at, log)
+        return messages
+
+    def write_request_tools(
+        self, out: dict[str, Json], tools: tuple[Tool, ...], w: Writing
+    ) -> None:
+        docs = self.write_tool_list(tools, w)
+        legacy = bool(tools) and self.spelling(tools[0]).get("legacy")
+        if docs or w.home:
+            out["functions" if legacy else "tools"] = docs
+
+    def write_request_choice(self, out: dict[str, Json], choice: ToolChoice, w: Writing) -> None:
+        if self.spelling(choice).get("legacy"):
+            name = {"name": choice.name}
+            out["function_call"] = choice.payload or (
+                name if choice.mode == "named" else choice.mode
+            )
+        else:
+            if not w.home and not out.get("tools"):
+                # "'tool_choice' is only allowed when 'tools' are specified."
+                w.log.dropped("tool_choice", choice.at, "a choice needs tools")
+                return
+            said = self.write_choice(choice, w)
+            if said is not None:
+                out["tool_choice"] = said
+        if choice.parallel is not None:
+            out["parallel_tool_calls"] = choice.parallel
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        params, log = tree.params, w.log
+        spelling = self.spelling(tree)
+        if params.max_tokens is not None:
+            out[spelling.get("max_tokens", "max_completion_tokens")] = params.max_tokens
+        for name, key in SCALARS.items():
+            if (value := getattr(params, name)) is not None:
+                out[key] = value
+        if params.stop is not None:
+            self.write_stops(out, params, spelling, w)
+        if params.user_id is not None:
+            self.write_user(out, params, spelling, w)
+        if params.service_tier is not None:
+            if params.service_tier in TIERS or w.home:
+                out["service_tier"] = params.service_tier
+            else:
+                why = f"{params.service_tier!r} is a tier of another API"
+                log.dropped("service_tier", params.where("service_tier"), why)
+        if params.cache is not None:
+            log.dropped("cache", params.cache.at, "the whole request cannot be marked here")
+        if params.thinking is not None:
+            self.write_effort(out, params.thinking, w)
+        if params.output is not None:
+            out["response_format"] = self.write_output(params.output, w)
+        for key, why in UNSAID.items():
+            if getattr(params, key) is not None:
+                log.dropped(key, params.where(key), why)
+        self.lose(params.extras, params.at, log)
+
+    def write_stops(
+        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        stops = params.stop or ()
+        if spelling.get("stop") == "string" and len(stops) == 1:
+            out["stop"] = stops[0]
+            return
+        if len(stops) > MOST_STOPS and not w.home:
+            w.log.approximated("stop", params.where("stop"), f"only {MOST_STOPS} can be named here")
+            stops = stops[:MOST_STOPS]
+        out["stop"] = list(stops)
+
+    def write_user(
+        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        user = params.user_id or ""
+        if not w.home:
+            user = w.user(user, params.where("user_id"))
+        out[spelling.get("user_id", "safety_identifier")] = user
+
+    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+        log, effort = w.log, config.effort
+        if config.mode == "off":
+            effort = "none"
+        elif effort is None and config.budget is not None:
+            effort = effort_of(config.budget)
+            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
+            log.approximated("thinking.budget", config.at, why)
+        elif config.budget is not None:
+            log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+        elif config.mode is not None:
+            why = "that the model should think goes without saying here"
+            log.dropped("thinking", config.at, why)
+        if config.display is not None:
+            log.dropped("thinking.display", config.at, "thoughts are not shown here")
+        if effort is not None:
+            if effort not in EFFORTS and effort != "none" and not w.home:
+                log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
+                effort = "high"
+            out["reasoning_effort"] = effort
+        self.lose(config.extras, config.at, log)
+
+    def write_output(self, form: OutputFormat, w: Writing) -> Json:
+        if form.kind != "schema":
+            kind = "json_object" if form.kind == "json" else "text"
+            return self.emit({"type": kind}, form, w.log)
+        inner: dict[str, Json] = {}
+        if form.name is not None:
+            inner["name"] = form.name
+        elif not w.home:
+            inner["name"] = "answer"
+            w.log.invented("output.name", form.at, "a schema has a name here")
+        for key in ("description", "schema", "strict"):
+            if (value := getattr(form, key)) is not None:
+                inner[key] = value
+        return self.emit({"type": "json_schema", "json_schema": inner}, form, w.log)

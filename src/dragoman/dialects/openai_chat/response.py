@@ -1,0 +1,351 @@
+"""Answers and errors of Chat Completions, both ways."""
+
+from __future__ import annotations
+
+from ...ledger import Ledger
+from ...model import (
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Refusal,
+    Response,
+    Stop,
+    StopReason,
+    ToolCall,
+    Usage,
+)
+from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
+from ...writing import Writing
+from .parts import NAME
+from .request import Requests
+
+# https://platform.openai.com/docs/api-reference/chat/object
+STOP: dict[str, StopReason] = {
+    "stop": "end",
+    "length": "length",
+    "tool_calls": "tool-call",
+    "function_call": "tool-call",
+    "content_filter": "filter",
+}
+# What stands for each reason here; a cut answer must not look complete.
+STOP_WORDS: dict[StopReason, str] = {
+    "end": "stop",
+    "stop-sequence": "stop",
+    "length": "length",
+    "context": "length",
+    "tool-call": "tool_calls",
+    "filter": "content_filter",
+    "pause": "length",
+    "compaction": "length",
+    "cancelled": "length",
+    "error": "length",
+    "unfinished": "length",
+    "other": "stop",
+}
+EXACT = frozenset({"end", "length", "tool-call", "filter"})
+
+# https://platform.openai.com/docs/guides/error-codes/api-errors
+ERRORS: dict[str, ErrorKind] = {
+    "invalid_request_error": "invalid-request",
+    "authentication_error": "authentication",
+    "invalid_api_key": "authentication",
+    "insufficient_quota": "billing",
+    "permission_error": "permission",
+    "not_found_error": "not-found",
+    "model_not_found": "not-found",
+    "request_too_large": "too-large",
+    "rate_limit_error": "rate-limit",
+    "rate_limit_exceeded": "rate-limit",
+    "tokens": "rate-limit",
+    "requests": "rate-limit",
+    "server_error": "server",
+    "api_error": "server",
+    "internal_server_error": "server",
+    "service_unavailable": "overloaded",
+    "overloaded_error": "overloaded",
+    "timeout": "timeout",
+}
+ERROR_TYPES: dict[ErrorKind, str] = {
+    "invalid-request": "invalid_request_error",
+    "authentication": "authentication_error",
+    "billing": "insufficient_quota",
+    "permission": "permission_error",
+    "not-found": "not_found_error",
+    "too-large": "request_too_large",
+    "rate-limit": "rate_limit_error",
+    "server": "server_error",
+    "overloaded": "overloaded_error",
+    "timeout": "timeout",
+}
+RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
+USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        candidates = tuple(
+            self.read_choice_of_answer(as_dict(choice, f"/choices/{index}"), index)
+            for index, choice in enumerate(need_list(doc, "choices", ""))
+        )
+        usage = maybe_dict(doc, "usage", "")
+        spelling: dict[str, Json] = {}
+        if doc.get("object") != "chat.completion":
+            spelling["object"] = doc.get("object")
+        return Response(
+            maybe_str(doc, "id", ""),
+            maybe_str(doc, "model", ""),
+            candidates,
+            None if usage is None else self.read_usage(usage, "/usage"),
+            maybe_number(doc, "created", ""),
+            service_tier=maybe_str(doc, "service_tier", ""),
+            dialect=NAME,
+            extras=self.keep(doc, RESPONSE_KEYS, spelling),
+        )
+
+    def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
+        at = f"/choices/{index}"
+        message = self.read_assistant(need_dict(doc, "message", at), f"{at}/message")
+        if (role := doc["message"].get("role")) != "assistant":
+            message = Message(
+                "assistant", message.content, message.name, at=message.at,
+                extras=self.respell(message.extras, {"role": role}),
+            )  # fmt: skip
+        spelling: dict[str, Json] = {}
+        if doc.get("index") != index:
+            spelling["index"] = doc.get("index")
+        word = maybe_str(doc, "finish_reason", at)
+        stop = None if word is None else Stop(stop_reason(word, message), word, NAME)
+        taken = ("index", "message", "finish_reason", "logprobs")
+        extras = self.keep(doc, taken, spelling)
+        return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        inputs = maybe_dict(doc, "prompt_tokens_details", at) or {}
+        outputs = maybe_dict(doc, "completion_tokens_details", at) or {}
+        cached = maybe_int(inputs, "cached_tokens", at)
+        written = maybe_int(inputs, "cache_write_tokens", at)
+        reasoning = maybe_int(outputs, "reasoning_tokens", at)
+        prompt, completion = (
+            maybe_int(doc, USAGE_TOTALS[0], at),
+            maybe_int(doc, USAGE_TOTALS[1], at),
+        )
+        usage = Usage(
+            max((prompt or 0) - (cached or 0) - (written or 0), 0),
+            cached,
+            written,
+            None,
+            max((completion or 0) - (reasoning or 0), 0),
+            reasoning,
+        )
+        sums = totals(usage)
+        # Some servers count otherwise; their numbers come back as they were.
+        spelling = {k: doc.get(k) for k in USAGE_TOTALS if doc.get(k) != sums[k]}
+        partly = {
+            "prompt_tokens_details": ("cached_tokens", "cache_write_tokens"),
+            "completion_tokens_details": ("reasoning_tokens",),
+        }
+        extras = self.keep(doc, USAGE_TOTALS, spelling, partly=partly)
+        return Usage(
+            usage.input, cached, written, None, usage.output, reasoning, at=at, extras=extras
+        )
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        if tree.failure is not None:
+            if not any(c.message.content for c in tree.candidates):
+                log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+                return self.write_error(tree.failure, log)
+            log.dropped("response.failure", tree.failure.at, "an answer holds no error here")
+        spelling = self.spelling(tree)
+        out: dict[str, Json] = {}
+        self.write_head(out, tree, w)
+        if "object" in spelling:
+            out["object"] = spelling["object"]
+            if out["object"] is None:
+                del out["object"]
+        out["choices"] = [
+            self.write_candidate(candidate, index, w)
+            for index, candidate in enumerate(tree.candidates)
+        ]
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, log)
+        if tree.service_tier is not None:
+            if (
+                tree.service_tier in ("auto", "default", "flex", "scale", "priority", "fast")
+                or w.home
+            ):
+                out["service_tier"] = tree.service_tier
+            else:
+                log.dropped("service_tier", tree.at, "another API's tier")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        return self.emit(out, tree, log)
+
+    def write_head(self, out: dict[str, Json], tree: Response, w: Writing) -> None:
+        if tree.id is not None:
+            out["id"] = tree.id
+        elif not w.home:
+            out["id"] = w.log.ids("chatcmpl") if w.log.ids else "chatcmpl-1"
+            w.log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        out["object"] = "chat.completion"
+        if tree.created is not None:
+            out["created"] = tree.created if w.home else int(tree.created)
+            if out["created"] != tree.created:
+                w.log.approximated("response.created", tree.at, "whole seconds here")
+        elif not w.home:
+            out["created"] = int(w.log.now or 0)
+            w.log.invented("response.created", "", "an answer bears a date here")
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            w.log.invented("response.model", "", "an answer names its model")
+
+    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
+        message = self.write_answer(candidate, w)
+        out: dict[str, Json] = {"index": index, "message": message}
+        out["finish_reason"] = self.write_stop(candidate, w)
+        if candidate.stop is None and w.home:
+            del out["finish_reason"]
+        if candidate.logprobs is not None:
+            out["logprobs"] = candidate.logprobs
+        elif not w.home:
+            out["logprobs"] = None
+        spelling = self.spelling(candidate)
+        if "index" in spelling:
+            out["index"] = spelling["index"]
+            if out["index"] is None:
+                del out["index"]
+        return self.emit(out, candidate, w.log)
+
+    def write_answer(self, candidate: Candidate, w: Writing) -> Json:
+        message = candidate.message
+        doc = self.write_assistant(message, w)
+        if doc is None:
+            doc = {"role": "assistant", "content": None}
+            w.log.losses.pop()  # an answer may be empty; only a history has no place for it
+        if not w.home:
+            doc.setdefault("refusal", None)
+        elif "role" in (spelling := self.spelling(message)):
+            doc["role"] = spelling["role"]
+            if doc["role"] is None:
+                del doc["role"]
+        return doc
+
+    def write_stop(self, candidate: Candidate, w: Writing) -> Json:
+        stop = candidate.stop
+        if stop is None:
+            if not w.home:
+                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'length'")
+                return "length"
+            return None
+        if self.is_home(stop.dialect):
+            return stop.native
+        if stop.sequence is not None:
+            w.log.dropped(
+                "stop.sequence", candidate.at, "which stop string it was is not said here"
+            )
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        refused = any(isinstance(b, Refusal) for b in candidate.message.content)
+        word = "stop" if stop.reason == "filter" and refused else STOP_WORDS[stop.reason]
+        if stop.reason not in EXACT:
+            why = f"{stop.native or stop.reason!r} is {word!r} here"
+            w.log.approximated("stop.reason", candidate.at, why)
+        return word
+
+    def write_usage(self, usage: Usage, log: Ledger) -> Json:
+        out: dict[str, Json] = dict(totals(usage))
+        inputs: dict[str, Json] = {}
+        if usage.cache_read is not None:
+            inputs["cached_tokens"] = usage.cache_read
+        if usage.cache_write is not None:
+            inputs["cache_write_tokens"] = usage.cache_write
+        if inputs:
+            out["prompt_tokens_details"] = inputs
+        if usage.reasoning is not None:
+            out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+        if usage.cache_write_ttl:
+            log.dropped("usage.cache_write", usage.at, "how long caches live is not counted here")
+        for key, value in self.spelling(usage).items():
+            out[key] = value
+            if value is None:
+                del out[key]
+        return self.emit(out, usage, log)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        if doc.__class__ is str:
+            return Failure("other", doc, dialect=NAME, extras=Extras(NAME, spelling={"whole": 1}))
+        doc = as_dict(doc, "")
+        inner = doc.get("error")
+        if inner.__class__ is not dict:
+            extras = Extras(NAME, doc, spelling={"bare": True})
+            return Failure("other", words_of(doc), dialect=NAME, extras=extras)
+        known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
+        said = {k: inner[k] for k in known}
+        kind = ERRORS.get(said.get("code", "")) or ERRORS.get(said.get("type", ""), "other")
+        return Failure(
+            kind,
+            said.get("message", ""),
+            said.get("type"),
+            said.get("code"),
+            said.get("param"),
+            dialect=NAME,
+            extras=self.keep(doc, (), {"has": known}, partly={"error": known}),
+        )
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        spelling = self.spelling(tree)
+        if spelling.get("whole"):
+            return tree.message
+        if spelling.get("bare") and tree.extras is not None:
+            return tree.extras.fields
+        home = self.is_home(tree.dialect)
+        inner: dict[str, Json] = {"message": tree.message, "type": tree.type}
+        inner |= {"param": tree.param, "code": tree.code}
+        if home:
+            inner = {k: v for k, v in inner.items() if k in spelling.get("has", inner)}
+        else:
+            inner["type"] = ERROR_TYPES.get(tree.kind, "server_error")
+            if tree.kind not in ERROR_TYPES:
+                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+            if tree.request_id is not None:
+                log.dropped("error.request_id", tree.at, "said in a header here")
+        return self.emit({"error": inner}, tree, log)
+
+
+def totals(usage: Usage) -> dict[str, int]:
+    prompt, completion = usage.input_total, usage.output_total
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+
+
+def stop_reason(word: str, message: Message) -> StopReason:
+    """Why an answer ended; its content knows better than a bare "stop"."""
+    reason = STOP.get(word, "other")
+    if reason == "end":
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                return "tool-call"
+            if isinstance(block, Refusal):
+                return "filter"
+    return reason
+
+
+def words_of(doc: dict[str, Json]) -> str:
+    """The message of an error, whatever the server made of it."""
+    for value in (doc.get("message"), doc.get("error"), doc.get("detail")):
+        if isinstance(value, str):
+            return value
+    return ""

@@ -1,0 +1,173 @@
+"""How to know a document of the OpenAI Chat Completions API.
+
+Many servers speak this dialect with keys of their own, so an unknown key says nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...dialect import Dialect
+from ...model import Json
+from ...sniffing import (
+    Evidence,
+    Look,
+    Verdict,
+    is_list_of_objects,
+    objects,
+    weigh_doubts,
+    weigh_keys,
+    weigh_messages,
+)
+
+REQUEST = {
+    "max_completion_tokens": 0.6, "response_format": 0.6, "stream_options": 0.6, "n": 0.5,
+    "seed": 0.4, "stop": 0.5, "frequency_penalty": 0.4, "presence_penalty": 0.4, "logprobs": 0.5,
+    "top_logprobs": 0.4, "logit_bias": 0.5, "functions": 0.7, "function_call": 0.6,
+    "parallel_tool_calls": 0.5, "reasoning_effort": 0.5, "user": 0.3, "modalities": 0.4,
+    "prediction": 0.5, "verbosity": 0.3, "prompt_cache_key": 0.3, "store": 0.3,
+    "web_search_options": 0.5, "safety_identifier": 0.4,
+}  # fmt: skip
+FOREIGN = {
+    "system": 0.7, "anthropic_version": 0.95, "stop_sequences": 0.7, "input": 0.8,
+    "instructions": 0.5, "max_output_tokens": 0.7, "contents": 0.9, "inferenceConfig": 0.9,
+    "modelId": 0.9,
+}  # fmt: skip
+LOOK = Look(
+    roles={
+        "user": 0.0, "assistant": 0.0, "system": 0.0, "developer": 0.3, "tool": 0.7,
+        "function": 0.8,
+    },
+    keys={
+        "tool_calls": 0.9, "tool_call_id": 0.9, "function_call": 0.9, "refusal": 0.5,
+        "reasoning_content": 0.5, "reasoning_details": 0.5, "audio": 0.3, "annotations": 0.3,
+        "name": 0.2,
+    },
+    parts={"image_url": 0.9, "input_audio": 0.8, "file": 0.7, "refusal": 0.5, "video_url": 0.5},
+    foreign_keys={"call_id": 0.9, "parts": 0.9, "toolUse": 0.9},
+    foreign_parts={
+        "tool_use": 0.95, "tool_result": 0.95, "server_tool_use": 0.95, "thinking": 0.7,
+        "redacted_thinking": 0.95, "image": 0.9, "document": 0.9, "search_result": 0.9,
+        "input_text": 0.95, "output_text": 0.95, "input_image": 0.95, "input_file": 0.95,
+    },
+)  # fmt: skip
+CHOICES = ("auto", "none", "required")
+
+
+class Sniff(Dialect):
+    """Evidence, not proof."""
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        if doc.__class__ is dict:
+            if doc.get("messages").__class__ is list:
+                yield request(doc)
+                yield history(doc)
+            elif doc.get("choices").__class__ is list:
+                yield response(doc)
+            elif doc.get("error").__class__ is dict and "type" not in doc:
+                yield error(doc)
+            else:
+                yield from choice(doc)
+        elif doc.__class__ is str:
+            if doc in CHOICES:
+                yield "tool-choice", 0.3, (f"the word {doc!r}",)
+        elif is_list_of_objects(doc):
+            yield from listed(doc)
+
+
+def request(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("request")
+    e.speaks_for("a list of messages", 0.5)
+    weigh_keys(e, doc, REQUEST)
+    weigh_doubts(e, doc, FOREIGN)
+    model = doc.get("model")
+    if model.__class__ is not str:
+        e.speaks_against("no model is named", 0.4)
+    elif model.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-", "openai/")):
+        e.speaks_for("the model is one of OpenAI's", 0.2)
+    weigh_conversation(e, doc["messages"])
+    weigh_tools(e, doc.get("tools"))
+    weigh_choice(e, doc.get("tool_choice"))
+    return e.verdict()
+
+
+def history(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("messages")
+    e.speaks_for("a list of messages", 0.5)
+    weigh_doubts(e, doc, FOREIGN | dict.fromkeys(("model", "max_tokens", "temperature"), 0.9))
+    weigh_conversation(e, doc["messages"])
+    weigh_tools(e, doc.get("tools"))
+    return e.verdict()
+
+
+def listed(doc: list[Json]) -> Iterator[Verdict]:
+    if "role" in doc[0]:
+        e = Evidence("messages")
+        e.speaks_for("a list of messages", 0.3)
+        weigh_conversation(e, doc)
+        yield e.verdict()
+    else:
+        e = Evidence("tools")
+        weigh_tools(e, doc)
+        yield e.verdict()
+
+
+def response(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("response")
+    weigh_keys(e, doc, {"choices": 0.3})
+    for candidate in objects(doc["choices"], 3):
+        if candidate.get("message").__class__ is dict:
+            e.speaks_for("a choice with a message", 0.7)
+        else:
+            e.speaks_against("a choice without a message", 0.9)
+        weigh_keys(e, candidate, {"finish_reason": 0.4})
+    kind = doc.get("object")
+    if kind == "chat.completion":
+        e.speaks_for("the object 'chat.completion'", 0.8)
+    elif kind:
+        e.speaks_against(f"the object {kind!r}"[:60], 0.8)
+    usage = doc.get("usage")
+    if usage.__class__ is dict and "prompt_tokens" in usage:
+        e.speaks_for("a usage with 'prompt_tokens'", 0.5)
+    return e.verdict()
+
+
+def error(doc: dict[str, Json]) -> Verdict:
+    """The body of an error is the same in all of OpenAI's APIs."""
+    e = Evidence("error")
+    weigh_keys(e, doc["error"], {"message": 0.4})
+    if "param" in doc["error"]:
+        e.speaks_for("an error with 'param'", 0.4)
+    if "code" in doc["error"]:
+        e.speaks_for("an error with 'code'", 0.2)
+    return e.verdict()
+
+
+def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
+    kind = doc.get("type")
+    if kind in ("function", "custom", "allowed_tools") and doc.get(kind).__class__ is dict:
+        inner = doc[kind]
+        if "parameters" in inner or "description" in inner:
+            return  # one tool, on its own
+        sign = f"the type {kind!r} with {kind!r} inside"
+        yield "tool-choice", 0.9, (sign,)
+
+
+def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
+    weigh_messages(e, messages, LOOK)
+
+
+def weigh_choice(e: Evidence, value: Json) -> None:
+    if value.__class__ is str:
+        e.speaks_for("a tool choice in one word", 0.5)
+    elif value.__class__ is dict and not any(True for _ in choice(value)):
+        e.speaks_against("another tool choice", 0.7)
+
+
+def weigh_tools(e: Evidence, tools: Json) -> None:
+    for tool in objects(tools):
+        kind = tool.get("type")
+        if kind in ("function", "custom") and tool.get(kind).__class__ is dict:
+            e.speaks_for(f"a tool with {kind!r} inside", 0.9)
+        else:
+            e.speaks_against("a tool of another form", 0.7)

@@ -1,0 +1,249 @@
+"""Tool definitions and tool choice of Chat Completions, both ways."""
+
+from __future__ import annotations
+
+from ...ledger import Ledger
+from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
+from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
+from ...writing import Names, Writing
+from .messages import Messages
+from .parts import NAME
+
+FUNCTION_KEYS = ("name", "description", "parameters", "strict")
+CUSTOM_KEYS = ("name", "description", "format")
+MODES = ("auto", "none", "required")
+
+
+class Tools(Messages):
+    """Reading and writing what the model may call."""
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        return tuple(
+            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            for index, doc in enumerate(as_list(docs, at))
+        )
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        kind = maybe_str(doc, "type", at)
+        if kind == "custom" and doc.get("custom").__class__ is dict:
+            return self.read_custom(doc, at)
+        if doc.get("function").__class__ is dict:
+            spelling: dict[str, Json] = {} if kind == "function" else {"type": kind}
+            if kind == "function" and len(doc) == 2:
+                return self.read_function(doc["function"], f"{at}/function", None, at)
+            extras = self.keep(doc, ("type", "function"), spelling)
+            return self.read_function(doc["function"], f"{at}/function", extras, at)
+        if kind is None or kind == "function":
+            need_dict(doc, "function", at)
+        # A tool that only some compatible server knows.
+        return Tool(kind or "", kind="hosted", service=kind, dialect=NAME, payload=doc, at=at)
+
+    def read_function(
+        self, doc: dict[str, Json], where: str, extras: Extras | None, at: str
+    ) -> Tool:
+        """The function of a tool; what only this dialect knows of it is kept under its name."""
+        schema = doc.get("parameters")
+        spelling: dict[str, Json] = {}
+        if extras is None and len(doc) == 3 and "description" in doc and schema is not None:
+            pass  # the usual shape: name, description, parameters
+        else:
+            rest = self.keep(doc, FUNCTION_KEYS)
+            if rest is not None:
+                spelling |= extras.spelling if extras else {}
+                fields = dict(extras.fields if extras else {})
+                blanks = dict(extras.blanks if extras else {})
+                if rest.fields:
+                    fields["function"] = rest.fields
+                if rest.blanks:
+                    blanks["function"] = rest.blanks
+                extras = Extras(NAME, fields, blanks, spelling)
+        return Tool(
+            need_str(doc, "name", where),
+            maybe_str(doc, "description", where),
+            schema,
+            strict=maybe_bool(doc, "strict", where),
+            at=at,
+            extras=extras,
+        )
+
+    def read_custom(self, doc: dict[str, Json], at: str) -> Tool:
+        custom = doc["custom"]
+        where = f"{at}/custom"
+        form = custom.get("format")
+        grammar = None
+        spelling: dict[str, Json] = {}
+        if form.__class__ is dict and form.get("type") == "grammar":
+            inner = form.get("grammar")
+            flat = inner.__class__ is not dict
+            holder = as_dict(form if flat else inner, f"{where}/format")
+            grammar = Grammar(
+                need_str(holder, "syntax", f"{where}/format"),
+                need_str(holder, "definition", f"{where}/format"),
+            )
+            spelling = {"flat": True} if flat else {}
+        elif form is not None:
+            spelling = {"format": form}
+        extras = self.keep(doc, ("type",), spelling, partly={"custom": CUSTOM_KEYS})
+        return Tool(
+            need_str(custom, "name", where),
+            maybe_str(custom, "description", where),
+            kind="custom",
+            grammar=grammar,
+            at=at,
+            extras=extras,
+        )
+
+    def read_legacy_tools(self, docs: Json) -> tuple[Tool, ...]:
+        legacy = Extras(NAME, spelling={"legacy": True})
+        return tuple(
+            self.read_function(as_dict(doc, at), at, legacy, at)
+            for index, doc in enumerate(as_list(docs, "/functions"))
+            if (at := f"/functions/{index}")
+        )
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
+
+    def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+        if tool.kind == "hosted":
+            if self.is_home(tool.dialect):
+                return tool.payload
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        self.lose_cache(tool.cache, w)
+        inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+        if tool.description is not None:
+            inner["description"] = tool.description
+        if tool.kind == "custom":
+            out: dict[str, Json] = {"type": "custom", "custom": inner}
+            self.write_format(inner, tool)
+            return self.emit(out, tool, w.log)
+        if tool.schema is not None:
+            inner["parameters"] = tool.schema
+        if tool.strict is not None:
+            inner["strict"] = tool.strict
+        out = {"type": "function", "function": inner}
+        if tool.extras is None:
+            return out
+        if "type" in (spelling := self.spelling(tool)):
+            out["type"] = spelling["type"]
+            if out["type"] is None:
+                del out["type"]
+        out = self.emit(out, tool, w.log)
+        return out["function"] if spelling.get("legacy") else out
+
+    def write_format(self, inner: dict[str, Json], tool: Tool) -> None:
+        spelling = self.spelling(tool)
+        if tool.grammar is not None:
+            g = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+            flat = spelling.get("flat")
+            inner["format"] = {"type": "grammar", **(g if flat else {"grammar": g})}
+        elif "format" in spelling:
+            inner["format"] = spelling["format"]
+
+    # -- choice -----------------------------------------------------------------------------
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        return self.read_choice(doc, None, "")
+
+    def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
+        if doc.__class__ is str:
+            if doc in MODES:
+                return ToolChoice(doc, parallel=parallel, dialect=NAME, at=at)  # type: ignore[arg-type]
+            return ToolChoice(payload=doc, parallel=parallel, dialect=NAME, at=at)
+        if doc is None:
+            return ToolChoice(parallel=parallel, dialect=NAME, at="/parallel_tool_calls")
+        if doc.__class__ is not dict:
+            expected("a string or an object", doc, at)
+        kind = doc.get("type")
+        if kind == "allowed_tools" and doc.get("allowed_tools").__class__ is dict:
+            return self.read_allowed(doc, parallel, at)
+        key: ToolKind = "custom" if kind == "custom" else "function"
+        inner = doc.get(key)
+        if inner.__class__ is not dict or kind not in ("function", "custom", None):
+            return ToolChoice(payload=doc, parallel=parallel, dialect=NAME, at=at)
+        spelling: dict[str, Json] | None = None if kind else {"type": None}
+        return ToolChoice(
+            "named",
+            need_str(inner, "name", f"{at}/{key}"),
+            key,
+            parallel=parallel,
+            dialect=NAME,
+            at=at,
+            extras=self.keep(doc, ("type",), spelling, partly={key: ("name",)}),
+        )
+
+    def read_allowed(self, doc: dict[str, Json], parallel: bool | None, at: str) -> ToolChoice:
+        inner = doc["allowed_tools"]
+        tools = as_list(inner.get("tools"), f"{at}/allowed_tools/tools")
+        mode = inner.get("mode")
+        names = [name for tool in tools if (name := self.name_in(tool)) is not None]
+        if mode not in ("auto", "required") or len(names) != len(tools):
+            return ToolChoice(payload=doc, parallel=parallel, dialect=NAME, at=at)
+        spelling = None
+        if tools != [{"type": "function", "function": {"name": name}} for name in names]:
+            spelling = {"tools": tools}
+        return ToolChoice(
+            mode,
+            allowed=tuple(names),
+            parallel=parallel,
+            dialect=NAME,
+            at=at,
+            extras=self.keep(doc, ("type",), spelling, partly={"allowed_tools": ("mode", "tools")}),
+        )
+
+    def name_in(self, tool: Json) -> str | None:
+        if tool.__class__ is not dict:
+            return None
+        for holder in (tool.get("function"), tool.get("custom"), tool):
+            if holder.__class__ is dict and holder.get("name").__class__ is str:
+                return str(holder["name"])
+        return None
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        if tree.parallel is not None:
+            log.dropped("tool_choice.parallel", tree.at, "said beside the choice here, not in it")
+        choice = self.write_choice(tree, self.writing(log, tree.dialect))
+        return "auto" if choice is None else choice
+
+    def write_choice(self, choice: ToolChoice, w: Writing) -> Json | None:
+        if choice.payload is not None:
+            if self.is_home(choice.dialect):
+                return choice.payload
+            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return None
+        if choice.mode is None:
+            return None
+        spelling = self.spelling(choice)
+        if choice.allowed is not None:
+            function = [{"type": "function", "function": {"name": n}} for n in choice.allowed]
+            tools = spelling.get("tools", function)
+            inner = {"mode": choice.mode, "tools": tools}
+            return self.emit({"type": "allowed_tools", "allowed_tools": inner}, choice, w.log)
+        if choice.mode != "named":
+            self.lose(choice.extras, choice.at, w.log)
+            return choice.mode
+        key = "custom" if choice.kind == "custom" else "function"
+        out: dict[str, Json] = {
+            "type": key,
+            key: {"name": w.tool_name(choice.name or "", choice.at)},
+        }
+        if "type" in spelling:
+            del out["type"]
+        return self.emit(out, choice, w.log)
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        """A conversion into this dialect: ids up to 40 characters, names `[a-zA-Z0-9_-]{1,64}`."""
+        return Writing(
+            log,
+            Names(".", 40, "tool_call.id"),
+            Names("[a-zA-Z0-9_-]", 64, "tool.name"),
+            home=self.is_home(dialect),
+            answer=answer,
+        )

@@ -1,0 +1,185 @@
+"""How to know a document of the OpenAI Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...dialect import Dialect
+from ...model import Json
+from ...sniffing import (
+    Evidence,
+    Look,
+    Verdict,
+    is_list_of_objects,
+    objects,
+    weigh_doubts,
+    weigh_keys,
+    weigh_messages,
+)
+
+REQUEST = {
+    "instructions": 0.5, "previous_response_id": 0.8, "max_output_tokens": 0.4, "include": 0.5,
+    "store": 0.3, "truncation": 0.3, "reasoning": 0.3, "text": 0.4, "conversation": 0.5,
+    "background": 0.4, "prompt": 0.3, "max_tool_calls": 0.4, "prompt_cache_key": 0.2,
+    "context_management": 0.2, "parallel_tool_calls": 0.3,
+}  # fmt: skip
+FOREIGN = {
+    "messages": 0.95, "contents": 0.95, "max_tokens": 0.7, "max_completion_tokens": 0.8,
+    "response_format": 0.8, "system": 0.8, "encoding_format": 0.8, "dimensions": 0.8,
+}  # fmt: skip
+# https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
+ITEMS = {"message": 0.5} | dict.fromkeys(
+    (
+        "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+        "reasoning", "web_search_call", "file_search_call", "code_interpreter_call",
+        "computer_call", "computer_call_output", "image_generation_call", "mcp_list_tools",
+        "mcp_call", "mcp_approval_request", "mcp_approval_response", "local_shell_call",
+        "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call",
+        "apply_patch_call_output", "tool_search_call", "tool_search_output", "program",
+        "program_output", "compaction", "compaction_trigger", "configuration_update",
+        "additional_tools", "item_reference",
+    ),
+    0.9,
+)  # fmt: skip
+LOOK = Look(
+    roles={"user": 0.0, "assistant": 0.0, "system": 0.0, "developer": 0.3},
+    keys={"call_id": 0.7, "encrypted_content": 0.7, "phase": 0.4},
+    items=ITEMS,
+    parts={
+        "input_text": 0.8, "output_text": 0.8, "input_image": 0.8, "input_file": 0.8,
+        "refusal": 0.2,
+    },
+    foreign_keys={"tool_calls": 0.95, "tool_call_id": 0.95, "parts": 0.9, "reasoning_content": 0.8},
+    foreign_parts={
+        "text": 0.9, "image_url": 0.95, "tool_use": 0.95, "tool_result": 0.95, "image": 0.9,
+        "document": 0.9, "thinking": 0.9, "input_audio": 0.8, "file": 0.9,
+    },
+)  # fmt: skip
+HOSTED = frozenset(
+    {
+        "file_search", "web_search", "web_search_2025_08_26", "web_search_preview",
+        "web_search_preview_2025_03_11", "computer", "computer_use_preview", "code_interpreter",
+        "image_generation", "mcp", "local_shell", "shell", "apply_patch", "tool_search",
+        "programmatic_tool_calling", "namespace",
+    }
+)  # fmt: skip
+CHOICES = ("auto", "none", "required")
+
+
+class Sniff(Dialect):
+    """Evidence, not proof."""
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        if doc.__class__ is dict:
+            if doc.get("output").__class__ is list:
+                yield response(doc)
+            elif doc.get("error").__class__ is dict and "type" not in doc:
+                yield error(doc)
+            elif "model" in doc or "input" in doc:
+                yield request(doc)
+                yield history(doc)
+            else:
+                yield from choice(doc)
+        elif doc.__class__ is str:
+            if doc in CHOICES:
+                yield "tool-choice", 0.3, (f"the word {doc!r}",)
+        elif is_list_of_objects(doc):
+            yield from listed(doc)
+
+
+def request(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("request")
+    if doc.get("input").__class__ in (str, list):
+        e.speaks_for("the key 'input'", 0.5)
+    else:
+        e.speaks_against("no input", 0.3)
+    weigh_keys(e, doc, REQUEST)
+    weigh_doubts(e, doc, FOREIGN)
+    if doc.get("model").__class__ is not str:
+        e.speaks_against("no model is named", 0.4)
+    weigh_items(e, doc.get("input"))
+    weigh_tools(e, doc.get("tools"))
+    value = doc.get("tool_choice")
+    if value.__class__ is str:
+        e.speaks_for("a tool choice in one word", 0.5)
+    elif value.__class__ is dict and not any(True for _ in choice(value)):
+        e.speaks_against("another tool choice", 0.7)
+    return e.verdict()
+
+
+def history(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("messages")
+    if doc.get("input").__class__ is list:
+        e.speaks_for("the key 'input'", 0.5)
+    weigh_keys(e, doc, {"instructions": 0.5})
+    weigh_doubts(e, doc, FOREIGN | {"model": 0.9, "tools": 0.5, "previous_response_id": 0.9})
+    weigh_items(e, doc.get("input"))
+    return e.verdict()
+
+
+def listed(doc: list[Json]) -> Iterator[Verdict]:
+    first = doc[0]
+    if "role" in first or first.get("type") in ITEMS:
+        e = Evidence("messages")
+        e.speaks_for("a list of messages", 0.3)
+        weigh_items(e, doc)
+        yield e.verdict()
+    else:
+        e = Evidence("tools")
+        weigh_tools(e, doc)
+        yield e.verdict()
+
+
+def response(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("response")
+    weigh_keys(e, doc, {"output": 0.3, "status": 0.2})
+    if doc.get("object") == "response":
+        e.speaks_for("the object 'response'", 0.9)
+    elif doc.get("object") is not None:
+        e.speaks_against("another object", 0.8)
+    weigh_items(e, doc["output"])
+    usage = doc.get("usage")
+    if usage.__class__ is dict and "input_tokens" in usage:
+        e.speaks_for("a usage with 'input_tokens'", 0.3)
+    return e.verdict()
+
+
+def error(doc: dict[str, Json]) -> Verdict:
+    """The body of an error is the same in all of OpenAI's APIs."""
+    e = Evidence("error")
+    weigh_keys(e, doc["error"], {"message": 0.4})
+    if "param" in doc["error"]:
+        e.speaks_for("an error with 'param'", 0.4)
+    if "code" in doc["error"]:
+        e.speaks_for("an error with 'code'", 0.2)
+    return e.verdict()
+
+
+def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
+    kind = doc.get("type")
+    if kind in ("function", "custom"):
+        if doc.get("name").__class__ is str and doc.keys() <= {"type", "name"}:
+            yield "tool-choice", 0.9, (f"the type {kind!r} with a name beside it",)
+    elif kind == "allowed_tools":
+        if doc.get("tools").__class__ is list:
+            yield "tool-choice", 0.9, ("the type 'allowed_tools' with tools beside it",)
+    elif kind.__class__ is str and kind in HOSTED:
+        if doc.keys() <= {"type", "server_label", "name"}:
+            yield "tool-choice", 0.7, (f"the type {kind!r}",)
+
+
+def weigh_items(e: Evidence, items: Json) -> None:
+    if items.__class__ is list:
+        weigh_messages(e, items, LOOK)
+
+
+def weigh_tools(e: Evidence, tools: Json) -> None:
+    for tool in objects(tools):
+        kind = tool.get("type")
+        flat = tool.get("name").__class__ is str and "input_schema" not in tool
+        if kind in ("function", "custom") and flat:
+            e.speaks_for(f"a tool of type {kind!r} with a name beside it", 0.9)
+        elif kind.__class__ is str and kind in HOSTED:
+            e.speaks_for(f"a tool of type {kind!r}", 0.7)
+        else:
+            e.speaks_against("a tool of another form", 0.8)
