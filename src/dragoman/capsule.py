@@ -7,13 +7,17 @@ nothing is lost, and it is exact by construction.
 
 A patch is one of
 
-    {"=": value}                         the value, whatever stands there
-    {"set": {k: v}, "del": [k], "in": {k: patch}, "order": [k, ...]}          an object
-    {"items": [[index, digest, patch] | {"put": value} ...], "length": n}     a list
+    {"=": value, "was": digest}                                     the value, instead of another
+    {"set": {k: v}, "del": {k: digest}, "in": {k: patch}, "order": [k, ...]}           an object
+    {"items": [op, ...], "length": n}                                                  a list
+    {"wrap": {...}, "key": k} / {"unwrap": k}         a text that was the only block of a list
 
-A list patch names each changed item by its place and a digest of what stood there. A conversation
-that grew at its end keeps what follows the old length. An item that changed meanwhile is left as
-it is, and the ledger says what could not be restored.
+where an op of a list is a number (so many items stay as they are), ``[digest, patch]`` (the next
+item changes), ``{"skip": digest}`` (the next item goes) or ``{"put": value}`` (an item comes).
+
+What follows the old length of a list stays: a conversation that grew at its end keeps its new
+part. From the first item on that is not what it was, a list is left as it is, and the ledger says
+so: nothing is restored into a place that it does not belong to.
 """
 
 from __future__ import annotations
@@ -35,9 +39,13 @@ def seal(original: Json, document: Json, source: Dialect, target: Dialect, facet
     ways = target.facets().get(facet, ())
     if "read" not in ways or "write" not in source.facets().get(facet, ()):
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
-    back = source.write(target.read(document, facet), Ledger())
-    patch = diff(back, original)
-    return {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": patch}
+    log = Ledger()
+    back = source.write(target.read(document, facet), log)
+    capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet}
+    capsule["patch"] = diff(back, original)
+    if log.losses:  # the patch makes up for these, so they are no losses on the way home
+        capsule["mended"] = [[loss.kind, loss.what, loss.path] for loss in log.losses]
+    return capsule
 
 
 def open_(capsule: Json, document: Json, dialect: str, log: Ledger) -> Json:
@@ -47,9 +55,19 @@ def open_(capsule: Json, document: Json, dialect: str, log: Ledger) -> Json:
     if capsule.get("dialect") != dialect:
         raise Malformed(f"the capsule belongs to {capsule.get('dialect')!r}, not {dialect!r}")
     try:
+        for mended in capsule.get("mended", ()):
+            _strike(log, *mended)
         return apply(capsule.get("patch"), document, "", log)
     except (TypeError, KeyError, ValueError, AttributeError, IndexError) as problem:
         raise Malformed(f"the capsule is damaged: {problem!r}") from None
+
+
+def _strike(log: Ledger, kind: str, what: str, path: str) -> None:
+    """Take back one entry: what it says is lost is in the capsule."""
+    for index, loss in enumerate(log.losses):
+        if (loss.kind, loss.what, loss.path) == (kind, what, path):
+            del log.losses[index]
+            return
 
 
 def diff(old: Json, new: Json) -> Json:
@@ -60,7 +78,20 @@ def diff(old: Json, new: Json) -> Json:
         return _diff_lists(old, new)
     if same(old, new):
         return None
+    if (key := _wrapped(old, new)) is not None:
+        return {"wrap": {k: None if k == key else v for k, v in new[0].items()}, "key": key}
+    if (key := _wrapped(new, old)) is not None:
+        return {"unwrap": key}
     return {"=": new, "was": digest(old)}
+
+
+def _wrapped(text: Json, blocks: Json) -> str | None:
+    """The key under which a text is the only block of a list: two spellings of the same."""
+    if not isinstance(text, str) or not isinstance(blocks, list) or len(blocks) != 1:
+        return None
+    if not isinstance(blocks[0], dict):
+        return None
+    return next((k for k, v in blocks[0].items() if k != "type" and v == text), None)
 
 
 def _diff_objects(old: dict[str, Json], new: dict[str, Json]) -> Json:
@@ -78,19 +109,31 @@ def _diff_objects(old: dict[str, Json], new: dict[str, Json]) -> Json:
 
 
 def _diff_lists(old: list[Json], new: list[Json]) -> Json:
-    pairs = _align(old, new)
-    if len(pairs) == len(old) == len(new):
-        changes = [[i, digest(old[i]), p] for i, j in pairs if (p := diff(old[i], new[j]))]
-        return {"items": changes, "length": len(old)} if changes else None
-    items: list[Json] = []
-    partner = {j: i for i, j in pairs}
+    ops: list[Json] = []
+    done = 0  # how much of the old list has been said
+
+    def skip_to(index: int) -> None:
+        nonlocal done
+        ops.extend({"skip": digest(item)} for item in old[done:index])
+        done = index
+
+    partner = {j: i for i, j in _align(old, new)}
     for j, value in enumerate(new):
         i = partner.get(j)
         if i is None:
-            items.append({"put": value})
+            ops.append({"put": value})
+            continue
+        skip_to(i)
+        patch = diff(old[i], value)
+        if patch is not None:
+            ops.append([digest(old[i]), patch])
+        elif ops and isinstance(ops[-1], int):
+            ops[-1] += 1
         else:
-            items.append([i, digest(old[i]), diff(old[i], value)])
-    return {"items": items, "length": len(old), "whole": True}
+            ops.append(1)
+        done = i + 1
+    skip_to(len(old))
+    return None if ops in ([], [len(old)]) else {"items": ops, "length": len(old)}
 
 
 def _align(old: list[Json], new: list[Json]) -> list[tuple[int, int]]:
@@ -142,6 +185,14 @@ def apply(patch: Json, value: Json, at: str, log: Ledger) -> Json:
         if digest(value) != patch["was"]:
             return _stale(value, at, log)
         return patch["="]
+    if "wrap" in patch:
+        if not isinstance(value, str):
+            return _stale(value, at, log)
+        return [{k: value if k == patch["key"] else v for k, v in patch["wrap"].items()}]
+    if "unwrap" in patch:
+        if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
+            return _stale(value, at, log)
+        return value[0].get(patch["unwrap"])
     if "items" in patch:
         if not isinstance(value, list):
             return _stale(value, at, log)
@@ -175,32 +226,24 @@ def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger) -> 
 
 
 def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger) -> Json:
-    length = patch["length"]
-    if not patch.get("whole"):
-        out = list(value)
-        for index, was, inner in patch["items"]:
-            if index < len(value) and _fits(value[index], was, index, length):
-                out[index] = apply(inner, value[index], f"{at}/{index}", log)
-            else:
-                _stale(None, f"{at}/{index}", log)
-        return out
-    out = []
-    for entry in patch["items"]:
-        if isinstance(entry, dict):
-            out.append(entry["put"])
-            continue
-        index, was, inner = entry
-        if index < len(value) and _fits(value[index], was, index, length):
-            out.append(apply(inner, value[index], f"{at}/{index}", log))
-        elif index < len(value):
-            out.append(value[index])
-            _stale(None, f"{at}/{index}", log)
-    return out + value[length:]
-
-
-def _fits(value: Json, was: str, index: int, length: int) -> bool:
-    """The same item as before; the last one may have grown, and is checked part by part."""
-    return index == length - 1 or digest(value) == was
+    out: list[Json] = []
+    done = 0
+    for op in patch["items"]:
+        if isinstance(op, int):
+            out += value[done : done + op]
+            done += op
+        elif isinstance(op, dict) and "put" in op:
+            out.append(op["put"])
+        else:
+            was, inner = (op["skip"], None) if isinstance(op, dict) else op
+            last = done == patch["length"] - 1 and inner is not None
+            if done >= len(value) or not (last or digest(value[done]) == was):
+                _stale(None, f"{at}/{done}", log)
+                break
+            if inner is not None:
+                out.append(apply(inner, value[done], f"{at}/{done}", log))
+            done += 1
+    return out + value[done:]
 
 
 def _stale(value: Json, at: str, log: Ledger) -> Json:

@@ -7,7 +7,7 @@ tools are looked at, so that the work is bounded whatever the document is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -118,6 +118,15 @@ def _weigh_part(e: Evidence, part: Json, look: Look) -> None:
         e.speaks_for(f"a part of type {kind!r}", look.parts[kind])
     elif kind in look.foreign_parts:
         e.speaks_against(f"a part of type {kind!r}", look.foreign_parts[kind])
+
+
+def weigh_tools(e: Evidence, tools: Json, name_form: Callable[[dict[str, Json]], str]) -> None:
+    """The forms of the first tools; ``name_form`` names the form, or says "" if it is foreign."""
+    forms = {name_form(tool) for tool in objects(tools)}
+    for form in sorted(forms - {""}):
+        e.speaks_for(form, 0.9)
+    if "" in forms:  # a stray tool among many proves less than nothing but strays
+        e.speaks_against("a tool of another form", 0.8 if forms == {""} else 0.3)
 
 
 def objects(value: Json, limit: int = FIRST) -> Iterator[dict[str, Json]]:

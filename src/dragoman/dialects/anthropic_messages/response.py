@@ -70,6 +70,7 @@ class Responses(Requests):
         for key, usual in (("type", "message"), ("role", "assistant")):
             if doc.get(key) != usual:
                 spelling[key] = doc.get(key)
+        spelling |= {key: None for key in ("stop_reason", "stop_sequence") if key not in doc}
         return Response(
             maybe_str(doc, "id", ""),
             maybe_str(doc, "model", ""),

@@ -12,10 +12,10 @@ from ...sniffing import (
     Look,
     Verdict,
     is_list_of_objects,
-    objects,
     weigh_doubts,
     weigh_keys,
     weigh_messages,
+    weigh_tools,
 )
 
 # Keys no neighbour has, or has with another meaning. `max_tokens` is everybody's; that it is
@@ -48,7 +48,7 @@ LOOK = Look(
         "input_file": 0.95, "input_audio": 0.95, "file": 0.9, "refusal": 0.9, "video_url": 0.9,
     },
 )  # fmt: skip
-HOSTED_TOOL = re.compile(r"[a-z_]+_20\d{6}|mcp_toolset").fullmatch
+HOSTED_TOOL = re.compile(r"[a-z0-9_]+_20\d{6}|mcp_toolset").fullmatch
 
 
 class Sniff(Dialect):
@@ -84,7 +84,7 @@ def request(doc: dict[str, Json]) -> Verdict:
     elif "claude" in model:
         e.speaks_for("the model is a Claude", 0.2)
     weigh_conversation(e, doc["messages"])
-    weigh_tools(e, doc.get("tools"))
+    weigh_tools(e, doc.get("tools"), tool_form)
     choice_ = doc.get("tool_choice")
     if choice_.__class__ is dict and choice_.get("type") in ("auto", "any", "tool", "none"):
         e.speaks_for(f"the tool choice {choice_['type']!r}", 0.8)
@@ -112,7 +112,7 @@ def listed(doc: list[Json]) -> Iterator[Verdict]:
         yield e.verdict()
     else:
         e = Evidence("tools")
-        weigh_tools(e, doc)
+        weigh_tools(e, doc, tool_form)
         yield e.verdict()
 
 
@@ -156,19 +156,16 @@ def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
 
 
 def weigh_thinking(e: Evidence, doc: dict[str, Json]) -> None:
-    """``thinking`` is spelled alike by other vendors; the budget is not."""
+    """``thinking: {"type": "enabled"}`` is spelled alike by other vendors; the rest is not."""
     thinking = doc.get("thinking")
     if thinking.__class__ is dict:
-        e.speaks_for("the key 'thinking'", 0.2)
         weigh_keys(e, thinking, {"budget_tokens": 0.5, "display": 0.4})
+        if thinking.get("type") in ("adaptive", "between_tools"):
+            e.speaks_for(f"thinking that is {thinking['type']!r}", 0.4)
 
 
-def weigh_tools(e: Evidence, tools: Json) -> None:
-    for tool in objects(tools):
-        kind = tool.get("type")
-        if tool.get("input_schema").__class__ is dict:
-            e.speaks_for("a tool with 'input_schema'", 0.9)
-        elif kind.__class__ is str and HOSTED_TOOL(kind):
-            e.speaks_for(f"a tool of type {kind!r}", 0.8)
-        else:
-            e.speaks_against("a tool of another form", 0.9)
+def tool_form(tool: dict[str, Json]) -> str:
+    if "input_schema" in tool:
+        return "a tool with 'input_schema'"
+    kind = tool.get("type")
+    return "a dated tool" if kind.__class__ is str and HOSTED_TOOL(kind) else ""

@@ -34,7 +34,7 @@ class Tools(Blocks):
             return Tool(name, kind="hosted", service=service, dialect=NAME, payload=doc, at=at)
         name = need_str(doc, "name", at)
         description = maybe_str(doc, "description", at)
-        schema = as_dict(doc.get("input_schema"), f"{at}/input_schema")
+        schema = doc.get("input_schema")
         spelling: dict[str, Json] | None = None if kind is None else {"type": kind}
         extras = self.keep(doc, TOOL_KEYS, spelling) if len(doc) != 3 or spelling else None
         strict = maybe_bool(doc, "strict", at)
@@ -67,7 +67,8 @@ class Tools(Blocks):
         else:
             if tool.description is not None:
                 out["description"] = tool.description
-            out["input_schema"] = self.write_schema(tool, w)
+            if tool.schema is not None or not w.home:
+                out["input_schema"] = self.write_schema(tool, w)
         if tool.strict is not None:
             out["strict"] = tool.strict
         if tool.extras is None and tool.cache is None:
@@ -78,7 +79,7 @@ class Tools(Blocks):
 
     def write_schema(self, tool: Tool, w: Writing) -> Json:
         schema = tool.schema
-        if schema.__class__ is dict and (schema.get("type") == "object" or w.home):
+        if w.home or (schema.__class__ is dict and schema.get("type") == "object"):
             return schema
         if schema is None:
             w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")

@@ -18,6 +18,7 @@ from ...sniffing import (
     weigh_doubts,
     weigh_keys,
     weigh_messages,
+    weigh_tools,
 )
 
 REQUEST = {
@@ -86,7 +87,7 @@ def request(doc: dict[str, Json]) -> Verdict:
     elif model.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-", "openai/")):
         e.speaks_for("the model is one of OpenAI's", 0.2)
     weigh_conversation(e, doc["messages"])
-    weigh_tools(e, doc.get("tools"))
+    weigh_tools(e, doc.get("tools"), tool_form)
     weigh_choice(e, doc.get("tool_choice"))
     return e.verdict()
 
@@ -96,7 +97,7 @@ def history(doc: dict[str, Json]) -> Verdict:
     e.speaks_for("a list of messages", 0.5)
     weigh_doubts(e, doc, FOREIGN | dict.fromkeys(("model", "max_tokens", "temperature"), 0.9))
     weigh_conversation(e, doc["messages"])
-    weigh_tools(e, doc.get("tools"))
+    weigh_tools(e, doc.get("tools"), tool_form)
     return e.verdict()
 
 
@@ -108,7 +109,7 @@ def listed(doc: list[Json]) -> Iterator[Verdict]:
         yield e.verdict()
     else:
         e = Evidence("tools")
-        weigh_tools(e, doc)
+        weigh_tools(e, doc, tool_form)
         yield e.verdict()
 
 
@@ -164,10 +165,7 @@ def weigh_choice(e: Evidence, value: Json) -> None:
         e.speaks_against("another tool choice", 0.7)
 
 
-def weigh_tools(e: Evidence, tools: Json) -> None:
-    for tool in objects(tools):
-        kind = tool.get("type")
-        if kind in ("function", "custom") and tool.get(kind).__class__ is dict:
-            e.speaks_for(f"a tool with {kind!r} inside", 0.9)
-        else:
-            e.speaks_against("a tool of another form", 0.7)
+def tool_form(tool: dict[str, Json]) -> str:
+    kind = tool.get("type")
+    inside = kind in ("function", "custom") and tool.get(kind).__class__ is dict
+    return f"a tool with {kind!r} inside" if inside else ""

@@ -11,21 +11,22 @@ from ...sniffing import (
     Look,
     Verdict,
     is_list_of_objects,
-    objects,
     weigh_doubts,
     weigh_keys,
     weigh_messages,
+    weigh_tools,
 )
 
 REQUEST = {
     "instructions": 0.5, "previous_response_id": 0.8, "max_output_tokens": 0.4, "include": 0.5,
     "store": 0.3, "truncation": 0.3, "reasoning": 0.3, "text": 0.4, "conversation": 0.5,
-    "background": 0.4, "prompt": 0.3, "max_tool_calls": 0.4, "prompt_cache_key": 0.2,
+    "background": 0.4, "max_tool_calls": 0.4, "prompt_cache_key": 0.2,
     "context_management": 0.2, "parallel_tool_calls": 0.3,
 }  # fmt: skip
 FOREIGN = {
     "messages": 0.95, "contents": 0.95, "max_tokens": 0.7, "max_completion_tokens": 0.8,
     "response_format": 0.8, "system": 0.8, "encoding_format": 0.8, "dimensions": 0.8,
+    "instruction": 0.9, "output": 0.8,
 }  # fmt: skip
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-input
 ITEMS = {"message": 0.5} | dict.fromkeys(
@@ -75,7 +76,7 @@ class Sniff(Dialect):
                 yield response(doc)
             elif doc.get("error").__class__ is dict and "type" not in doc:
                 yield error(doc)
-            elif "model" in doc or "input" in doc:
+            elif "model" in doc or "input" in doc or doc.get("prompt").__class__ is dict:
                 yield request(doc)
                 yield history(doc)
             else:
@@ -91,14 +92,16 @@ def request(doc: dict[str, Json]) -> Verdict:
     e = Evidence("request")
     if doc.get("input").__class__ in (str, list):
         e.speaks_for("the key 'input'", 0.5)
-    else:
-        e.speaks_against("no input", 0.3)
+    elif doc.get("prompt").__class__ is not dict:
+        e.speaks_against("no input", 0.5)
     weigh_keys(e, doc, REQUEST)
     weigh_doubts(e, doc, FOREIGN)
-    if doc.get("model").__class__ is not str:
+    if doc.get("prompt").__class__ is dict:
+        e.speaks_for("a stored prompt", 0.6)
+    elif doc.get("model").__class__ is not str:
         e.speaks_against("no model is named", 0.4)
     weigh_items(e, doc.get("input"))
-    weigh_tools(e, doc.get("tools"))
+    weigh_tools(e, doc.get("tools"), tool_form)
     value = doc.get("tool_choice")
     if value.__class__ is str:
         e.speaks_for("a tool choice in one word", 0.5)
@@ -126,7 +129,7 @@ def listed(doc: list[Json]) -> Iterator[Verdict]:
         yield e.verdict()
     else:
         e = Evidence("tools")
-        weigh_tools(e, doc)
+        weigh_tools(e, doc, tool_form)
         yield e.verdict()
 
 
@@ -173,13 +176,9 @@ def weigh_items(e: Evidence, items: Json) -> None:
         weigh_messages(e, items, LOOK)
 
 
-def weigh_tools(e: Evidence, tools: Json) -> None:
-    for tool in objects(tools):
-        kind = tool.get("type")
+def tool_form(tool: dict[str, Json]) -> str:
+    kind = tool.get("type")
+    if kind in ("function", "custom"):
         flat = tool.get("name").__class__ is str and "input_schema" not in tool
-        if kind in ("function", "custom") and flat:
-            e.speaks_for(f"a tool of type {kind!r} with a name beside it", 0.9)
-        elif kind.__class__ is str and kind in HOSTED:
-            e.speaks_for(f"a tool of type {kind!r}", 0.7)
-        else:
-            e.speaks_against("a tool of another form", 0.8)
+        return f"a tool of type {kind!r} with a name beside it" if flat else ""
+    return f"a tool of type {kind!r}" if kind.__class__ is str and kind in HOSTED else ""

@@ -1,0 +1,90 @@
+"""The laws that recorded reality is held to, and how often each held."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import sdk
+
+import dragoman
+from dragoman import capsule
+from dragoman.dialects import get
+from dragoman.ledger import Ledger
+
+from .reality import DIALECTS, Record
+
+# (law, documents) -> how often it held, and how often it was asked
+TALLY: dict[tuple[str, str], tuple[int, int]] = {}
+
+OPAQUE = {"input_schema", "parameters", "schema", "input", "metadata", "logit_bias", "arguments"}
+
+
+def tally(law: str, documents: str, held: bool) -> bool:
+    done, total = TALLY.get((law, documents), (0, 0))
+    TALLY[law, documents] = done + held, total + 1
+    return held
+
+
+def exact(a: Any, b: Any) -> bool:
+    """Equal as JSON values: 1 is not 1.0 and not true."""
+    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+
+
+def ordered(a: Any, b: Any, inside: bool = False) -> bool:
+    """Whether the keys of opaque values keep their order."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        if inside and list(a) != list(b):
+            return False
+        return all(ordered(a[k], b[k], inside or k in OPAQUE) for k in a if k in b)
+    if isinstance(a, list) and isinstance(b, list):
+        return all(ordered(x, y, inside) for x, y in zip(a, b, strict=False))
+    return True
+
+
+def identity(record: Record) -> bool:
+    """``write(read(x)) == x``, spelling included, with an empty ledger."""
+    speaker, log = get(record.dialect), Ledger()
+    back = speaker.write(speaker.read(record.body, record.facet), log)
+    same = exact(back, record.body) and ordered(back, record.body)
+    return same and not log.losses
+
+
+def targets(record: Record) -> Iterator[str]:
+    return (name for name in (*DIALECTS, "native") if name != record.dialect)
+
+
+def accepted(record: Record, target: str) -> list[str]:
+    """What the vendor's types object to in the converted document."""
+    args = {"source": record.dialect, "target": target, "facet": record.facet}
+    document = dragoman.convert(record.body, **args, now=1_700_000_000).document
+    if isinstance(document, dict) and "error" in document and "id" not in document:
+        return []  # a failed answer has become an error
+    return sdk.problems(target, record.facet, document)
+
+
+def comes_home(record: Record, target: str) -> bool:
+    """There and back with the capsule: the same document, and nothing lost."""
+    there = dragoman.convert(
+        record.body, source=record.dialect, target=target, facet=record.facet, carry=True
+    )
+    sealed = json.loads(json.dumps(there.capsule))
+    home = dragoman.convert(
+        there.document, source=target, target=record.dialect, facet=record.facet, capsule=sealed
+    )
+    return exact(home.document, record.body) and not home.losses
+
+
+def key_order_comes_home(record: Record, target: str) -> bool:
+    there = dragoman.convert(
+        record.body, source=record.dialect, target=target, facet=record.facet, carry=True
+    )
+    home = dragoman.convert(
+        there.document, source=target, target=record.dialect, facet=record.facet,
+        capsule=there.capsule,
+    )  # fmt: skip
+    return json.dumps(home.document) == json.dumps(record.body)
+
+
+__all__ = ["accepted", "capsule", "comes_home", "exact", "identity", "tally", "targets"]

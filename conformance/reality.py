@@ -1,0 +1,84 @@
+"""Recorded reality: what real clients sent and real servers answered.
+
+The recordings lie beside the project, in ``../shared``; ``make conformance`` needs them and says so
+when they are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses")
+FACETS = ("request", "response", "error")
+# How the path of a captured request tells its API.
+PATHS = (
+    ("/v1/messages", "anthropic-messages"),
+    ("/chat/completions", "openai-chat"),
+    ("/responses", "openai-responses"),
+)
+
+
+class Record(NamedTuple):
+    name: str
+    dialect: str
+    facet: str
+    body: Any
+
+
+@cache
+def records(dialect: str, facet: str) -> tuple[Record, ...]:
+    """Every recorded document of that kind, from the corpus and from the captures."""
+    found = [*_corpus(dialect, facet), *_captures(dialect, facet)]
+    if not found:
+        raise FileNotFoundError(f"no recordings of {dialect} {facet} under {SHARED}")
+    return tuple(found)
+
+
+def _corpus(dialect: str, facet: str) -> Iterator[Record]:
+    path = SHARED / "corpus" / f"{dialect}-{facet}.jsonl"
+    for line in path.read_bytes().splitlines():
+        entry = json.loads(line)
+        yield Record(entry["id"], dialect, facet, entry.get("body", entry.get("text")))
+
+
+def _captures(dialect: str, facet: str) -> Iterator[Record]:
+    root = SHARED / "captures"
+    for path in sorted(root.glob("**/*.json")):
+        entry = json.loads(path.read_bytes())
+        name = str(path.relative_to(root))
+        if name.startswith("servers/"):
+            yield from _server(name, entry, dialect, facet)
+        elif facet == "request" and _api(entry.get("path", "")) == dialect:
+            for index, body in enumerate(_bodies(entry)):
+                yield Record(f"{name}#{index}", dialect, facet, body)
+
+
+def _bodies(entry: dict[str, Any]) -> Iterator[Any]:
+    """The request of a capture; over a WebSocket, each message that asks for an answer."""
+    if entry.get("body"):
+        yield entry["body"]
+    for message in entry.get("websocket_messages", ()):
+        if isinstance(message, dict) and message.get("type") == "response.create":
+            yield message
+
+
+def _api(path: str) -> str | None:
+    path = path.partition("?")[0]
+    return next((dialect for end, dialect in PATHS if path.endswith(end)), None)
+
+
+def _server(name: str, entry: dict[str, Any], dialect: str, facet: str) -> Iterator[Record]:
+    """A request to a real inference server, and its answer."""
+    asked = entry["request"]
+    if _api(asked["path"]) != dialect:
+        return
+    if facet == "request" and "/err-" not in name:
+        yield Record(name, dialect, facet, asked["body"])
+    answer = entry.get("body")
+    if isinstance(answer, dict) and facet == ("response" if entry["status"] < 400 else "error"):
+        yield Record(name, dialect, facet, answer)

@@ -1,0 +1,77 @@
+"""The canonical tree itself, as JSON: ``{"dragoman": 1, "facet": "request", "tree": {...}}``.
+
+It can say all that any dialect can say, extras and spellings included, so a document that goes
+through it comes back to its own dialect exactly. ``docs/model.md`` describes the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ..dialect import FACETS, Dialect
+from ..errors import Malformed
+from ..ledger import Ledger
+from ..model import Json, Tree
+from ..reading import as_dict, escape, parse
+from ..walk import placed, unplaced
+
+VERSION = 1
+
+
+class Native(Dialect):
+    name = "native"
+    spec = "docs/model.md"
+
+    def read_native(self, doc: Json, facet: str) -> Tree:
+        doc = as_dict(doc, "")
+        if doc.get("dragoman") != VERSION:
+            raise Malformed(f"not a native document of version {VERSION}", "/dragoman")
+        if doc.get("facet") != facet:
+            raise Malformed(f"expected a {facet}, got {doc.get('facet')!r}", "/facet")
+        try:
+            tree = msgspec.convert(doc.get("tree"), FACETS[facet])
+        except msgspec.ValidationError as problem:
+            raise malformed(problem) from None
+        except RecursionError:
+            raise Malformed("nested too deeply", "/tree") from None
+        located: Any = placed(tree, "/tree")
+        return located  # type: ignore[no-any-return]
+
+    def write_native(self, tree: Tree, facet: str, log: Ledger) -> Json:
+        body = parse(msgspec.json.encode(unplaced(tree)))
+        return {"dragoman": VERSION, "facet": facet, "tree": body}
+
+    def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
+        if isinstance(doc, dict) and doc.get("dragoman") == VERSION and doc.get("facet") in FACETS:
+            yield str(doc["facet"]), 1.0, ("it says so: 'dragoman' and 'facet'",)
+
+
+def _add_facets() -> None:
+    """Every facet there is, both ways: the tree knows no other."""
+    for facet in FACETS:
+        suffix = facet.replace("-", "_")
+
+        def read(self: Native, doc: Json, facet: str = facet) -> Tree:
+            return self.read_native(doc, facet)
+
+        def write(self: Native, tree: Tree, log: Ledger, facet: str = facet) -> Json:
+            return self.write_native(tree, facet, log)
+
+        setattr(Native, f"read_{suffix}", read)
+        setattr(Native, f"write_{suffix}", write)
+
+
+def malformed(problem: msgspec.ValidationError) -> Malformed:
+    """msgspec says ``Expected `str`, got `int` - at `$.messages[0].role```; we use pointers."""
+    text, _, place = str(problem).partition(" - at ")
+    steps = re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", place.strip("`"))
+    pointer = "".join(f"/{escape(a or b)}" for a, b in steps)
+    return Malformed(text[:1].lower() + text[1:].replace("`", ""), f"/tree{pointer}")
+
+
+_add_facets()
+DIALECT = Native()

@@ -1,0 +1,98 @@
+"""Visiting and rebuilding the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .errors import Malformed
+from .model import Extras, Node, Params, Root, Stop, ToolCall, ToolResult
+from .reading import compact, escape, parse
+
+S = TypeVar("S", bound=Struct)
+
+
+def rebuild(node: S, change: Callable[[Any, str], Any], at: str = "") -> S:
+    """The tree with ``change(node, pointer)`` applied to every struct, leaves first.
+
+    The pointer is the node's place in the tree itself. Plain JSON inside the tree (schemas,
+    payloads) is not entered.
+    """
+    changes: dict[str, Any] = {}
+    for field in node.__struct_fields__:
+        value = getattr(node, field)
+        where = f"{at}/{escape(field)}"
+        if isinstance(value, Struct):
+            new: Any = rebuild(value, change, where)
+        elif isinstance(value, tuple):
+            new = tuple(
+                rebuild(item, change, f"{where}/{index}") if isinstance(item, Struct) else item
+                for index, item in enumerate(value)
+            )
+            if all(a is b for a, b in zip(new, value, strict=True)):
+                new = value
+        else:
+            continue
+        if new is not value:
+            changes[field] = new
+    result: S = change(replace(node, **changes) if changes else node, at)
+    return result
+
+
+def unplaced(tree: S) -> S:
+    """The tree without the places it was read from."""
+
+    def change(node: Any, at: str) -> Any:
+        if isinstance(node, Params) and node.ats:
+            node = replace(node, ats={})
+        return replace(node, at="") if isinstance(node, Node) and node.at else node
+
+    return rebuild(tree, change)
+
+
+def placed(tree: S, at: str) -> S:
+    """The tree with every node's place in the tree itself, below ``at``."""
+
+    def change(node: Any, where: str) -> Any:
+        return replace(node, at=at + where) if isinstance(node, Node) else node
+
+    return rebuild(tree, change)
+
+
+def meaning(tree: S) -> S:
+    """What a tree says, without where and how it was said.
+
+    Two documents mean the same if and only if these are equal: places, spellings, blanks and the
+    native words are gone; arguments are compared as values; a result that says it did not fail
+    says nothing.
+    """
+    return rebuild(unplaced(tree), _meaning)
+
+
+def _meaning(node: Any, at: str) -> Any:
+    if isinstance(node, Extras):
+        return replace(node, blanks={}, spelling={})
+    if isinstance(node, Stop):
+        return replace(node, native=None, dialect=None)
+    if isinstance(node, Root) and node.dialect is not None:
+        node = replace(node, dialect=None)
+    if isinstance(node, ToolCall) and node.kind == "function":
+        node = replace(node, arguments=_value_text(node.arguments))
+    elif isinstance(node, ToolResult) and node.is_error is False:
+        node = replace(node, is_error=None)
+    if isinstance(node, Node) and node.extras is not None and not node.extras.fields:
+        node = replace(node, extras=None)
+    return node
+
+
+def _value_text(arguments: str) -> str:
+    """Argument text without its spelling: blank is ``{}``, white space is nothing."""
+    if not arguments or arguments.isspace():
+        return "{}"
+    try:
+        return compact(parse(arguments))
+    except Malformed:
+        return arguments

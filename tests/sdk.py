@@ -1,0 +1,122 @@
+"""The vendors' own types as judges: does the official SDK know every key and type of a document?
+
+The request types of both SDKs are TypedDicts, the response types pydantic models. Both are made
+strict here: a key the SDK does not know is a failure, so that a writer cannot pass by inventing.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import get_type_hints, is_typeddict
+
+# Honoured by the real API for the models that know them, and gone from the types of the SDK.
+UNTYPED = {"anthropic-messages": ("temperature", "top_p", "top_k")}
+
+
+def problems(dialect: str, facet: str, doc: Any) -> list[str]:
+    """What the vendor's types object to in a document; empty where they accept it."""
+    if facet == "request" and isinstance(doc, dict):
+        doc = {k: v for k, v in doc.items() if k not in UNTYPED.get(dialect, ())}
+    try:
+        _exhaust(_judge(dialect, facet).validate_python(doc))
+    except ValidationError as error:
+        return [f"{'/'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()][:8]
+    return []
+
+
+def judged() -> tuple[tuple[str, str], ...]:
+    """The documents there are types for."""
+    return tuple(
+        (dialect, facet)
+        for dialect in ("anthropic-messages", "openai-chat", "openai-responses")
+        for facet in ("request", "messages", "tools", "tool-choice", "response")
+    )
+
+
+@cache
+def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
+    kind = _types()[dialect][facet]
+    _forbid(kind, set())
+    return TypeAdapter(kind)
+
+
+@cache
+def _types() -> dict[str, dict[str, Any]]:
+    import anthropic.types as claude
+    import openai.types.chat as chat
+    import openai.types.responses as responses
+    from anthropic.types import message_create_params as claude_request
+    from openai.types.chat import completion_create_params as chat_request
+    from openai.types.responses import response_create_params as responses_request
+
+    return {
+        "anthropic-messages": {
+            "request": claude_request.MessageCreateParamsNonStreaming
+            | claude_request.MessageCreateParamsStreaming,
+            "messages": _history("ClaudeHistory", claude.MessageParam, "system", str | list[claude.TextBlockParam]),
+            "tools": list[claude.ToolUnionParam],
+            "tool-choice": claude.ToolChoiceParam,
+            "response": claude.Message,
+        },
+        "openai-chat": {
+            "request": chat_request.CompletionCreateParamsNonStreaming
+            | chat_request.CompletionCreateParamsStreaming,
+            "messages": list[chat.ChatCompletionMessageParam],
+            "tools": list[chat.ChatCompletionToolUnionParam],
+            "tool-choice": chat.ChatCompletionToolChoiceOptionParam,
+            "response": chat.ChatCompletion,
+        },
+        "openai-responses": {
+            "request": responses_request.ResponseCreateParamsNonStreaming
+            | responses_request.ResponseCreateParamsStreaming,
+            "messages": _history("Input", responses.ResponseInputItemParam, "instructions", str, "input"),
+            "tools": list[responses.ToolParam],
+            "tool-choice": responses_request.ToolChoice,
+            "response": responses.Response,
+        },
+    }
+
+
+def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "messages") -> Any:
+    from typing_extensions import NotRequired, TypedDict
+
+    return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[misc, operator]
+
+
+def _forbid(kind: Any, seen: set[int]) -> None:
+    """Make every TypedDict and model below a type refuse keys that it does not know."""
+    if id(kind) in seen:
+        return
+    seen.add(id(kind))
+    for arg in get_args(kind):
+        _forbid(arg, seen)
+    origin = get_origin(kind)
+    if origin is not None and not isinstance(origin, types.UnionType):
+        _forbid(origin, seen)
+    if is_typeddict(kind):
+        kind.__pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+        hints = get_type_hints(kind, vars(sys.modules[kind.__module__]), include_extras=True)
+        for hint in hints.values():
+            _forbid(hint, seen)
+    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+        if kind.model_config.get("extra") != "forbid":
+            kind.model_config = {**kind.model_config, "extra": "forbid", "defer_build": False}
+        for field in kind.model_fields.values():
+            _forbid(field.annotation, seen)
+        kind.model_rebuild(force=True)
+
+
+def _exhaust(value: Any) -> None:
+    """The SDKs type lists as ``Iterable``, which pydantic checks only when iterated."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            _exhaust(item)
+    elif isinstance(value, Iterable) and not isinstance(value, str | bytes | BaseModel):
+        for item in value:
+            _exhaust(item)
