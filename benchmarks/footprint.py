@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
+import compileall
+import importlib.util
 import os
+import shutil
 import statistics
 import subprocess
 import sys
-from importlib import metadata
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.timing import Timing
+
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src" / "dragoman"
 FIRST = (
     'import dragoman; dragoman.convert(b\'{"model":"m","max_tokens":1,"messages":[]}\', '
     "source='anthropic-messages', target='openai-chat').to_json()"
 )
 
 
-def start_up(code: str, runs: int) -> float:
-    """Milliseconds that ``python -c code`` takes beyond ``python -c pass``, the median of runs."""
-    _spawn(code)  # writes the byte code, once
-    return statistics.median(_spawn(code) - _spawn("pass") for _ in range(runs)) * 1000
+@contextmanager
+def installation() -> Iterator[Path]:
+    """Dragoman and msgspec as pip leaves them, byte code included, in a folder of their own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for package in (ROOT / "src" / "dragoman", _package("msgspec")):
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(package, folder / package.name, ignore=ignore)
+        compileall.compile_dir(folder, quiet=2)
+        yield folder
 
 
-def _spawn(code: str) -> float:
-    env = os.environ | {"PYTHONPATH": str(SOURCE.parent)}
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def start_up(code: str, folder: Path, runs: int) -> Timing:
+    """Milliseconds that ``python -c code`` takes beyond ``python -c pass``, run in turns."""
+    _spawn(code, folder)
+    taken = [(_spawn(code, folder), _spawn("pass", folder)) for _ in range(runs)]
+    best = min(ours for ours, _ in taken) - min(empty for _, empty in taken)
+    return Timing(best * 1e3, statistics.median(ours - empty for ours, empty in taken) * 1e3)
+
+
+def _spawn(code: str, folder: Path) -> float:
+    env = os.environ | {"PYTHONPATH": str(folder)}
     start = perf_counter()
     subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True)
     return perf_counter() - start
 
 
-def installed_size() -> dict[str, int]:
-    """Bytes on disk of dragoman and of what it requires, byte code included."""
-    return {"dragoman": _tree_size(SOURCE), "msgspec": _distribution_size("msgspec")}
-
-
-def _tree_size(folder: Path) -> int:
-    tag = sys.implementation.cache_tag
-    return sum(
-        path.stat().st_size
-        for path in folder.rglob("*")
-        if path.is_file() and (path.suffix != ".pyc" or f".{tag}." in path.name)
-    )
-
-
-def _distribution_size(name: str) -> int:
-    files = metadata.files(name) or []
-    return sum(path.stat().st_size for f in files if (path := Path(str(f.locate()))).is_file())
+def size(folder: Path) -> dict[str, int]:
+    """Bytes on disk of each package."""
+    return {
+        package.name: sum(p.stat().st_size for p in package.rglob("*") if p.is_file())
+        for package in folder.iterdir()
+    }

@@ -118,12 +118,15 @@ def measure_doublings(
     works = [w for d in datas for w in (baseline(d), conversion(d, source, target))]
     took = timing.race(works, seconds=seconds * 4, collect=collect)
     ratios = [ours.best / base.best for base, ours in zip(took[::2], took[1::2], strict=True)]
+    theirs = [t.best / len(d) * 1e9 for t, d in zip(took[::2], datas, strict=True)]
     ours = [t.best / len(d) * 1e9 for t, d in zip(took[1::2], datas, strict=True)]
     return {
         "source": source,
         "target": target,
         "bytes": [len(d) for d in datas],
         "nanos_per_byte": ours,
+        "cost_growth": ours[-1] / ours[0],
+        "orjson_cost_growth": theirs[-1] / theirs[0],
         "ratios": ratios,
         "growth": ratios[-1] / ratios[0],
         "bar": LINEARITY_BAR,
@@ -131,11 +134,17 @@ def measure_doublings(
 
 
 def measure_footprint(runs: int) -> Figures:
-    sizes = footprint.installed_size()
+    with footprint.installation() as folder:
+        sizes = footprint.size(folder)
+        empty = footprint.start_up("import msgspec", folder, runs)
+        alone = footprint.start_up("import dragoman", folder, runs)
+        first = footprint.start_up(footprint.FIRST, folder, runs)
     return {
-        "import_ms": footprint.start_up("import dragoman", runs),
+        "import_ms": alone.median,
+        "import_best_ms": alone.best,
         "import_bar_ms": IMPORT_BAR_MS,
-        "first_conversion_ms": footprint.start_up(footprint.FIRST, runs),
+        "import_msgspec_ms": empty.median,
+        "first_conversion_ms": first.median,
         "size_bytes": sizes,
         "size_mb": sum(sizes.values()) / 1e6,
         "size_bar_mb": SIZE_BAR_MB,
@@ -192,10 +201,12 @@ def scale_rows(figures: Figures) -> Iterator[Row]:
 
 
 def cost_rows(figures: Figures) -> Iterator[Row]:
-    yield ["ns per byte", *(f"x{2**n}" for n in range(workload.DOUBLINGS + 1))]
+    steps = [f"x{2**n}" for n in range(workload.DOUBLINGS + 1)]
+    yield ["ns per byte", *steps, "growth", "orjson's growth"]
     for f in figures["scale"]:
         costs = (f"{cost:.2f}" for cost in f["nanos_per_byte"])
-        yield [f"{f['source']} > {f['target']}", *costs]
+        grown = (f"{f[key]:.2f}" for key in ("cost_growth", "orjson_cost_growth"))
+        yield [f"{f['source']} > {f['target']}", *costs, *grown]
 
 
 def footprint_rows(figures: Figures) -> Iterator[Row]:
@@ -204,6 +215,8 @@ def footprint_rows(figures: Figures) -> Iterator[Row]:
     yield ["footprint", "figure", "bar", ""]
     bar = f["import_bar_ms"]
     yield ["import dragoman", f"{millis:.0f} ms", f"{bar:.0f} ms", mark(millis, bar)]
+    yield ["import dragoman, best of the runs", f"{f['import_best_ms']:.0f} ms", "", ""]
+    yield ["of which msgspec", f"{f['import_msgspec_ms']:.0f} ms", "", ""]
     yield ["import and first conversion", f"{f['first_conversion_ms']:.0f} ms", "", ""]
     bar = f["size_bar_mb"]
     yield ["dragoman + msgspec on disk", f"{size:.1f} MB", f"{bar:.0f} MB", mark(size, bar)]
@@ -269,6 +282,7 @@ def main(argv: list[str] | None = None) -> int:
     timing.pin()
     figures = measure(quick=asked.quick, collect=asked.gc)
     print(show(figures, markdown=asked.markdown))
+    print(timing.noise())
     if asked.json:
         Path(asked.json).write_text(json.dumps(figures, indent=1) + "\n")
     missed = misses(figures)

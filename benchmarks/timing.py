@@ -27,6 +27,13 @@ def pin() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
+def noise() -> str:
+    """A word on how far the figures can be trusted: this process alone makes a load of one."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    busy = "others were at work here, so the figures are noisy" if load > 1.3 else "quiet"
+    return f"\nLoad {load:.1f} on {cores} cores: {busy}."
+
+
 def race(contenders: Sequence[Work], *, seconds: float, collect: bool = False) -> list[Timing]:
     """Time all contenders, interleaved (A B C A B C ...), until the seconds are spent.
 

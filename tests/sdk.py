@@ -59,7 +59,9 @@ def _types() -> dict[str, dict[str, Any]]:
         "anthropic-messages": {
             "request": claude_request.MessageCreateParamsNonStreaming
             | claude_request.MessageCreateParamsStreaming,
-            "messages": _history("ClaudeHistory", claude.MessageParam, "system", str | list[claude.TextBlockParam]),
+            "messages": _history(
+                "ClaudeHistory", claude.MessageParam, "system", str | list[claude.TextBlockParam]
+            ),
             "tools": list[claude.ToolUnionParam],
             "tool-choice": claude.ToolChoiceParam,
             "response": claude.Message,
@@ -75,7 +77,9 @@ def _types() -> dict[str, dict[str, Any]]:
         "openai-responses": {
             "request": responses_request.ResponseCreateParamsNonStreaming
             | responses_request.ResponseCreateParamsStreaming,
-            "messages": _history("Input", responses.ResponseInputItemParam, "instructions", str, "input"),
+            "messages": _history(
+                "Input", responses.ResponseInputItemParam, "instructions", str, "input"
+            ),
             "tools": list[responses.ToolParam],
             "tool-choice": responses_request.ToolChoice,
             "response": responses.Response,
@@ -84,7 +88,9 @@ def _types() -> dict[str, dict[str, Any]]:
 
 
 def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "messages") -> Any:
-    from typing_extensions import NotRequired, TypedDict
+    from typing import NotRequired
+
+    from typing_extensions import TypedDict
 
     return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[misc, operator]
 

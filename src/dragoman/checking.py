@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 
 from .dialect import Dialect, Problem
 from .errors import Malformed
 from .model import Json
-from .reading import escape
+from .reading import escape, parse
+from .writing import is_blank
 
 Placed: TypeAlias = tuple[str, dict[str, Json]]
 """An object with its JSON pointer."""
@@ -43,13 +44,32 @@ class Page(Struct, frozen=True):
 Rule: TypeAlias = Callable[[Page], Problems]
 
 
+class Ruled(Dialect):
+    """A dialect whose API has rules; ``repair`` needs to know some of them beforehand."""
+
+    rules: ClassVar[dict[str, str]] = {}
+    """Rule -> what it says."""
+    adjacent: ClassVar[bool] = True
+    """Whether results must stand right behind their calls."""
+    merges: ClassVar[bool] = False
+    """Whether messages of one role that follow each other are one turn."""
+    silent_results: ClassVar[bool] = False
+    """Whether a result may do without any content, and an empty text in it is an error."""
+    call_ids: ClassVar[tuple[str, int]] = (".", 64)
+    """The characters and the length of the ids of calls."""
+    tool_names: ClassVar[tuple[str, int]] = ("[a-zA-Z0-9_-]", 64)
+    """The characters and the length of the names of tools."""
+    item_prefixes: ClassVar[Mapping[str, str]] = {}
+    """How the ids of items begin: of a call by its kind, of a ``message``, of ``reasoning``."""
+
+
 def examine(dialect: Dialect, page: Page, doc: Json, rules: Iterable[Rule]) -> Problems:
     """Read the document, then apply each rule. What a rule says better, the reader need not say."""
     found = [problem for rule in rules for problem in rule(page)]
     try:
         dialect.read(doc, page.facet)
     except Malformed as malformed:
-        if not any(problem.path == malformed.at for problem in found):
+        if not any(problem.path in (malformed.at, f"{malformed.at}/role") for problem in found):
             yield Problem("malformed", malformed.at, malformed.what)
     yield from found
 
@@ -167,6 +187,19 @@ def illegal_name(rule: str, at: str, name: Json, limit: int) -> Problems:
     """A name that OpenAI's APIs do not accept."""
     if name.__class__ is str and (why := pattern_of(name, limit)):
         yield Problem(rule, at, f"Invalid '{place_of(at)}': {why}")
+
+
+def broken_arguments(at: str, text: Json) -> Problems:
+    """Argument text that is not a JSON object. Blank text is: it means no arguments."""
+    if text.__class__ is not str or is_blank(text):
+        return
+    try:
+        value = parse(text)
+    except Malformed:
+        value = None
+    if value.__class__ is not dict:
+        message = f"{place_of(at)}: arguments must be a valid JSON object string"
+        yield Problem("arguments", at, message)
 
 
 def loose_schema(schema: Json, at: str, what: str, depth: int = 40) -> Problems:

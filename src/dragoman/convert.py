@@ -114,7 +114,8 @@ def join(
     """The request with the answer appended to its history, ready for the next turn.
 
     Only the history grows: settings stay as they are. The first candidate is the one that was
-    said; the others are dropped, and so is what an answer knows beyond its message.
+    said; the others are dropped, and so is what only an answer may say. The paths of these losses
+    point into the answer.
     """
     log = Ledger()
     speaker = dialects.get(dialect)
@@ -126,8 +127,7 @@ def join(
         raise Malformed("a failed answer cannot join a history")
     for other in answer.candidates[1:]:
         log.dropped("candidates", other.at, "a history holds one answer")
-    message = replace(answer.candidates[0].message, extras=None)
-    message = speaker.settle(message)
+    message = speaker.settle(answer.candidates[0].message, log)
     document = speaker.write(replace(asked, messages=(*asked.messages, message)), log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))

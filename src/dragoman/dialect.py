@@ -105,8 +105,8 @@ class Dialect:
         """How sure this dialect is that a document is its own: (facet, confidence, evidence)."""
         return ()
 
-    def settle(self, message: Message) -> Message:
-        """An answer as it stands in a history of this dialect."""
+    def settle(self, message: Message, log: Ledger) -> Message:
+        """An answer as it stands in a history: what only answers may say is lost."""
         return message
 
     def check(self, doc: Json, facet: str) -> Iterator[Problem]:

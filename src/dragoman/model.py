@@ -63,7 +63,11 @@ ErrorKind: TypeAlias = Literal[
 ]
 
 
-class Extras(Struct, frozen=True, omit_defaults=True, gc=False):
+class Leaf(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
+    """A value of the tree. Trees have no cycles, so the collector need not look at them."""
+
+
+class Extras(Leaf, frozen=True):
     """What a dialect said beyond the tree: for the same dialect verbatim, for others a loss.
 
     ``fields`` are keys the tree has no name for; each is a loss elsewhere. ``blanks`` are keys
@@ -78,26 +82,26 @@ class Extras(Struct, frozen=True, omit_defaults=True, gc=False):
     spelling: dict[str, Json] = {}
 
 
-class Node(Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+class Node(Leaf, frozen=True, kw_only=True):
     """What all nodes share: where it came from, and what it said beyond the tree."""
 
     at: str = ""
     extras: Extras | None = None
 
 
-class Root(Node, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+class Root(Node, frozen=True, kw_only=True):
     """The top of a tree knows the dialect it was read from: at home, all is said as it was."""
 
     dialect: str | None = None
 
 
-class Cache(Node, frozen=True, omit_defaults=True, gc=False):
+class Cache(Node, frozen=True):
     """A prompt-cache mark: the prefix up to and including this place may be cached."""
 
     ttl: str | None = None
 
 
-class Seal(Struct, frozen=True, omit_defaults=True, gc=False):
+class Seal(Leaf, frozen=True):
     """Opaque reasoning state. Only its issuer can open it, and only its issuer may receive it."""
 
     data: str
@@ -105,7 +109,7 @@ class Seal(Struct, frozen=True, omit_defaults=True, gc=False):
     kind: Literal["signature", "encrypted"] = "signature"
 
 
-class Citation(Node, frozen=True, omit_defaults=True, gc=False):
+class Citation(Node, frozen=True):
     """Where a statement comes from. ``span`` lies in the answer, ``location`` in the source."""
 
     kind: Literal["url", "document", "file", "passage", "other"]
@@ -120,7 +124,7 @@ class Citation(Node, frozen=True, omit_defaults=True, gc=False):
     seal: Seal | None = None
 
 
-class Source(Struct, frozen=True, omit_defaults=True, gc=False):
+class Source(Leaf, frozen=True):
     """Where the bytes of a medium are. A file id means something to its issuer only."""
 
     kind: Literal["url", "base64", "file", "text", "blocks"]
@@ -130,13 +134,13 @@ class Source(Struct, frozen=True, omit_defaults=True, gc=False):
     blocks: tuple[Block, ...] = ()
 
 
-class Text(Node, frozen=True, omit_defaults=True, gc=False, tag="text", tag_field="block"):
+class Text(Node, frozen=True, tag="text", tag_field="block"):
     text: str
     citations: tuple[Citation, ...] = ()
     cache: Cache | None = None
 
 
-class Media(Node, frozen=True, omit_defaults=True, gc=False, tag="media", tag_field="block"):
+class Media(Node, frozen=True, tag="media", tag_field="block"):
     """An image, a recording, a film or a document."""
 
     kind: MediaKind
@@ -150,7 +154,7 @@ class Media(Node, frozen=True, omit_defaults=True, gc=False, tag="media", tag_fi
     cache: Cache | None = None
 
 
-class Passage(Node, frozen=True, omit_defaults=True, gc=False, tag="passage", tag_field="block"):
+class Passage(Node, frozen=True, tag="passage", tag_field="block"):
     """A retrieved passage offered to the model as a citable source."""
 
     source: str
@@ -160,9 +164,7 @@ class Passage(Node, frozen=True, omit_defaults=True, gc=False, tag="passage", ta
     cache: Cache | None = None
 
 
-class Reasoning(
-    Node, frozen=True, omit_defaults=True, gc=False, tag="reasoning", tag_field="block"
-):
+class Reasoning(Node, frozen=True, tag="reasoning", tag_field="block"):
     """What the model thought: in its words, in summary, sealed, or all of these."""
 
     content: tuple[str, ...] = ()
@@ -171,11 +173,11 @@ class Reasoning(
     id: str | None = None
 
 
-class Refusal(Node, frozen=True, omit_defaults=True, gc=False, tag="refusal", tag_field="block"):
+class Refusal(Node, frozen=True, tag="refusal", tag_field="block"):
     text: str
 
 
-class ToolCall(Node, frozen=True, omit_defaults=True, gc=False, tag="tool-call", tag_field="block"):
+class ToolCall(Node, frozen=True, tag="tool-call", tag_field="block"):
     """A call the client must execute. ``arguments`` is the text the model wrote.
 
     For kind ``function`` that text should be a JSON object; for ``custom`` it is free text.
@@ -191,9 +193,7 @@ class ToolCall(Node, frozen=True, omit_defaults=True, gc=False, tag="tool-call",
     cache: Cache | None = None
 
 
-class ToolResult(
-    Node, frozen=True, omit_defaults=True, gc=False, tag="tool-result", tag_field="block"
-):
+class ToolResult(Node, frozen=True, tag="tool-result", tag_field="block"):
     """What a client tool answered. ``is_error`` is None where nobody said."""
 
     call_id: str | None
@@ -204,7 +204,7 @@ class ToolResult(
     cache: Cache | None = None
 
 
-class Hosted(Node, frozen=True, omit_defaults=True, gc=False, tag="hosted", tag_field="block"):
+class Hosted(Node, frozen=True, tag="hosted", tag_field="block"):
     """Work of a tool that is not a client function: web search, code execution, MCP, computer use.
 
     ``payload`` is the dialect's own block. ``executor`` says who does the work: a ``provider``
@@ -219,7 +219,7 @@ class Hosted(Node, frozen=True, omit_defaults=True, gc=False, tag="hosted", tag_
     id: str | None = None
 
 
-class Raw(Node, frozen=True, omit_defaults=True, gc=False, tag="raw", tag_field="block"):
+class Raw(Node, frozen=True, tag="raw", tag_field="block"):
     """A block the tree has no name for, verbatim."""
 
     dialect: str
@@ -231,20 +231,20 @@ Block: TypeAlias = (
 )
 
 
-class Message(Node, frozen=True, omit_defaults=True, gc=False):
+class Message(Node, frozen=True):
     role: Role
     content: tuple[Block, ...] = ()
     name: str | None = None
 
 
-class Grammar(Struct, frozen=True, omit_defaults=True, gc=False):
+class Grammar(Leaf, frozen=True):
     """What a freeform tool accepts."""
 
     syntax: str
     definition: str
 
 
-class Tool(Node, frozen=True, omit_defaults=True, gc=False):
+class Tool(Node, frozen=True):
     """A tool the model may use.
 
     ``schema`` (kind ``function``) is kept as it came, key order included. Kind ``hosted`` is a
@@ -263,7 +263,7 @@ class Tool(Node, frozen=True, omit_defaults=True, gc=False):
     payload: Json = None
 
 
-class ToolChoice(Root, frozen=True, omit_defaults=True, gc=False):
+class ToolChoice(Root, frozen=True):
     """Whether and which tools must be used. ``mode`` None: nothing said (only ``parallel``)."""
 
     mode: Literal["auto", "none", "required", "named"] | None = None
@@ -274,7 +274,7 @@ class ToolChoice(Root, frozen=True, omit_defaults=True, gc=False):
     payload: Json = None
 
 
-class OutputFormat(Node, frozen=True, omit_defaults=True, gc=False):
+class OutputFormat(Node, frozen=True):
     """What the answer must look like."""
 
     kind: Literal["text", "json", "schema"]
@@ -284,7 +284,7 @@ class OutputFormat(Node, frozen=True, omit_defaults=True, gc=False):
     strict: bool | None = None
 
 
-class Thinking(Node, frozen=True, omit_defaults=True, gc=False):
+class Thinking(Node, frozen=True):
     """How much the model should reason, and what of it should be seen."""
 
     mode: Literal["on", "off", "adaptive", "between-tools"] | None = None
@@ -293,7 +293,7 @@ class Thinking(Node, frozen=True, omit_defaults=True, gc=False):
     display: str | None = None
 
 
-class Params(Node, frozen=True, omit_defaults=True, gc=False):
+class Params(Node, frozen=True):
     """Sampling, limits and everything else that is said about a request, not in it.
 
     ``ats`` tells where a parameter stood in the source, when not at the top under its own name.
@@ -331,7 +331,7 @@ class Params(Node, frozen=True, omit_defaults=True, gc=False):
         return self.ats.get(name) or f"{self.at}/{name}"
 
 
-class Request(Root, frozen=True, omit_defaults=True, gc=False):
+class Request(Root, frozen=True):
     model: str | None
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] | None = None
@@ -339,19 +339,19 @@ class Request(Root, frozen=True, omit_defaults=True, gc=False):
     params: Params = Params()
 
 
-class History(Root, frozen=True, omit_defaults=True, gc=False):
+class History(Root, frozen=True):
     """The messages alone, as they are stored between two turns."""
 
     messages: tuple[Message, ...]
 
 
-class Toolbox(Root, frozen=True, omit_defaults=True, gc=False):
+class Toolbox(Root, frozen=True):
     """The tool definitions alone."""
 
     tools: tuple[Tool, ...]
 
 
-class Stop(Struct, frozen=True, omit_defaults=True, gc=False):
+class Stop(Leaf, frozen=True):
     """Why the answer ended: neutrally, and in the word of the dialect that said it."""
 
     reason: StopReason
@@ -361,7 +361,7 @@ class Stop(Struct, frozen=True, omit_defaults=True, gc=False):
     detail: Json = None
 
 
-class Usage(Node, frozen=True, omit_defaults=True, gc=False):
+class Usage(Node, frozen=True):
     """Tokens in disjoint buckets; totals are sums, so nothing can be counted twice.
 
     Input = ``input`` + ``cache_read`` + ``cache_write``; output = ``output`` + ``reasoning``.
@@ -384,13 +384,13 @@ class Usage(Node, frozen=True, omit_defaults=True, gc=False):
         return self.output + (self.reasoning or 0)
 
 
-class Candidate(Node, frozen=True, omit_defaults=True, gc=False):
+class Candidate(Node, frozen=True):
     message: Message
     stop: Stop | None = None
     logprobs: Json = None
 
 
-class Response(Root, frozen=True, omit_defaults=True, gc=False):
+class Response(Root, frozen=True):
     """``echo`` is what some dialects repeat of the request beside the answer, verbatim."""
 
     id: str | None
@@ -403,7 +403,7 @@ class Response(Root, frozen=True, omit_defaults=True, gc=False):
     echo: Extras | None = None
 
 
-class Failure(Root, frozen=True, omit_defaults=True, gc=False):
+class Failure(Root, frozen=True):
     """An error document: ``kind`` is neutral, ``type`` and ``code`` are the source's own words."""
 
     kind: ErrorKind

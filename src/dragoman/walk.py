@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .errors import Malformed
-from .model import Extras, Node, Params, Root, Stop, ToolCall, ToolResult
+from .model import Extras, Node, Params, Request, Root, Stop, ToolCall, ToolResult
 from .reading import compact, escape, parse
 
 S = TypeVar("S", bound=Struct)
@@ -67,7 +67,8 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing.
+    says nothing, and neither does an empty
+    list of tools.
     """
     return rebuild(unplaced(tree), _meaning)
 
@@ -79,6 +80,8 @@ def _meaning(node: Any, at: str) -> Any:
         return replace(node, native=None, dialect=None)
     if isinstance(node, Root) and node.dialect is not None:
         node = replace(node, dialect=None)
+    if isinstance(node, Request) and not node.tools:
+        node = replace(node, tools=None)
     if isinstance(node, ToolCall) and node.kind == "function":
         node = replace(node, arguments=_value_text(node.arguments))
     elif isinstance(node, ToolResult) and node.is_error is False:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .errors import Malformed
 from .ledger import Ledger
-from .model import Block, Json, Message, Text, ToolCall, ToolResult
+from .model import Block, Cache, Json, Message, Text, ToolCall, ToolResult
 from .reading import encode, parse
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Names:
 class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
-    __slots__ = ("answer", "home", "ids", "log", "names", "unnamed", "waiting")
+    __slots__ = ("answer", "home", "ids", "log", "marks", "names", "unnamed", "waiting")
 
     def __init__(
         self, log: Ledger, ids: Names, names: Names, *, home: bool, answer: bool = False
@@ -66,8 +66,14 @@ class Writing:
         self.names = names
         self.home = home  # the tree was read from this dialect: all is said again as it was
         self.answer = answer  # an answer for a client, not a request for the API
+        self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
         self.unnamed = 0
         self.waiting: list[tuple[str, str]] = []
+
+    def moved(self, what: str, at: str, why: str) -> None:
+        """Carried whole, elsewhere; at home that is simply how it is said."""
+        if not self.home:
+            self.log.moved(what, at, why)
 
     def call_id(self, call: ToolCall) -> str:
         """The id of a call; one is made up where the source has none."""

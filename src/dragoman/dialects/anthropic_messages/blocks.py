@@ -515,7 +515,7 @@ class Blocks(Dialect):
         if call.kind == "custom":
             arguments: dict[str, Json] = {"input": call.arguments}
             why = "a freeform call is wrapped as {'input': text}"
-            w.log.moved("tool_call.kind", call.at, why)
+            w.moved("tool_call.kind", call.at, why)
         else:
             arguments = object_of(call, w.log)
         out: dict[str, Json] = {
@@ -584,6 +584,8 @@ class Blocks(Dialect):
         self.lose(block.extras, block.at, w.log)
         text = "\n\n".join(block.content or block.summary)
         if not text:
+            if seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
             return None
         if w.answer:
             if not block.content:
@@ -686,7 +688,7 @@ class Blocks(Dialect):
             text = base64.b64decode(block.source.value, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError, ValueError):
             return {"type": "base64", "media_type": "text/plain", "data": block.source.value}
-        w.log.moved("media", block.at, "a plain-text document travels as text, not as base64")
+        w.moved("media", block.at, "a plain-text document travels as text, not as base64")
         return {"type": "text", "media_type": "text/plain", "data": text}
 
     def finish(
@@ -694,7 +696,11 @@ class Blocks(Dialect):
     ) -> dict[str, Json]:
         """Cache mark and extras, which nearly every block can bear."""
         if cache is not None:
-            out["cache_control"] = self.write_cache(cache, w)
+            if w.answer and not w.home:
+                w.log.dropped("cache", cache.at, "an answer bears no cache marks")
+            else:
+                out["cache_control"] = self.write_cache(cache, w)
+                w.marks.append((out, cache))
         return self.emit(out, node, w.log)
 
     def write_cache(self, cache: Cache, w: Writing) -> Json:

@@ -43,6 +43,7 @@ from .tools import Tools
 DEFAULT_MAX_TOKENS = 8192
 """What is sent when the source names no limit; every current model accepts it."""
 
+MOST_MARKS = 4
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 THINKING = {
     "enabled": "on",
@@ -230,7 +231,17 @@ class Requests(Tools):
         self.write_conversation(out, tree.messages, w)
         if "system" in (spelling := self.spelling(tree)):
             out["system"] = spelling["system"]
+        self.limit_marks(w)
         return self.emit(out, tree, log)
+
+    def limit_marks(self, w: Writing) -> None:
+        """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
+        mark covers the longer prefix.
+        """
+        if not w.home:
+            for doc, cache in w.marks[:-MOST_MARKS]:
+                del doc["cache_control"]
+                w.log.dropped("cache", cache.at, f"{MOST_MARKS} marks at most; the last ones stay")
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
@@ -272,7 +283,7 @@ class Requests(Tools):
             out["temperature"] = 1.0
             log.approximated("temperature", params.where("temperature"), "1 is the highest here")
         if params.stop is not None:
-            out["stop_sequences"] = list(params.stop)
+            out["stop_sequences"] = self.write_stops(params, w)
         if params.user_id is not None:
             out["metadata"] = {"user_id": params.user_id}
         if params.service_tier is not None:
@@ -295,6 +306,14 @@ class Requests(Tools):
             if getattr(params, key) is not None:
                 log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
+
+    def write_stops(self, params: Params, w: Writing) -> list[str]:
+        stops = list(params.stop or ())
+        said = stops if w.home else [stop for stop in stops if stop.strip()]
+        if len(said) != len(stops):
+            # "stop_sequences: each stop sequence must contain non-whitespace"
+            w.log.dropped("stop", params.where("stop"), "white space cannot stop an answer here")
+        return said
 
     def write_limit(self, out: dict[str, Json], params: Params, w: Writing) -> None:
         limit = params.max_tokens
@@ -459,7 +478,7 @@ class Requests(Tools):
         calm = before in ("user", "tool", "system", "developer")
         if not calm or after not in (None, "assistant", "system", "developer"):
             why = "a system turn stands right before the assistant's turn here"
-            w.log.moved("message.position", message.at, why)
+            w.moved("message.position", message.at, why)
 
     def flush_system(self, waiting: list[Message], out: list[dict[str, Json]], w: Writing) -> None:
         for message in waiting:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
 from ...model import (
+    Block,
     Candidate,
+    Citation,
     ErrorKind,
     Extras,
     Failure,
@@ -13,6 +17,7 @@ from ...model import (
     Response,
     Stop,
     StopReason,
+    Text,
     Usage,
 )
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
@@ -209,6 +214,27 @@ class Responses(Requests):
             if value is None:
                 del out[key]
         return self.emit(out, usage, log)
+
+    def settle(self, message: Message, log: Ledger) -> Message:
+        """A citation in an answer may name a file; one in a history may not."""
+        return replace(message, content=tuple(self.settle_block(b, log) for b in message.content))
+
+    def settle_block(self, block: Block, log: Ledger) -> Block:
+        if not isinstance(block, Text) or not block.citations:
+            return block
+        return replace(
+            block, citations=tuple(self.settle_citation(c, log) for c in block.citations)
+        )
+
+    def settle_citation(self, cite: Citation, log: Ledger) -> Citation:
+        extras = cite.extras
+        if extras is None or "file_id" not in (extras.fields | extras.blanks):
+            return cite
+        if "file_id" in extras.fields:
+            log.dropped("text.citations", f"{cite.at}/file_id", "only an answer names the file")
+        fields = {k: v for k, v in extras.fields.items() if k != "file_id"}
+        blanks = {k: v for k, v in extras.blanks.items() if k != "file_id"}
+        return replace(cite, extras=Extras(NAME, fields, blanks, extras.spelling))
 
     # -- errors -----------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ class Tools(Blocks):
             return None
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.kind == "custom":
-            w.log.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
             out["description"] = freeform.wrap(tool)
             out["input_schema"] = freeform.SCHEMA
         else:

@@ -409,22 +409,28 @@ class Messages(Parts):
         return doc if message.extras is None else self.emit(doc, message, w.log)
 
     def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
-        """Text first, then calls: this API has no other order, and the ledger says so."""
+        """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
         said = Said()
+        highest = 0
         for block in content:
-            if isinstance(block, ToolCall) or (
-                isinstance(block, Raw)
-                and self.is_home(block.dialect)
-                and "/tool_calls/" in block.at
-            ):
+            if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
+                rank = 3
             elif isinstance(block, Text | Refusal) and not self.is_beside(block):
-                if said.calls:
-                    w.log.approximated("content.order", block.at, "text comes before calls here")
                 said.texts.append(block)
+                rank = 1
             else:
                 said.others.append(block)
+                rank = 2 if isinstance(block, Refusal) else highest
+            if rank < highest:
+                why = "text comes before refusals, and both before calls here"
+                w.log.approximated("content.order", block.at, why)
+            highest = max(highest, rank)
         return said
+
+    def is_raw_call(self, block: Block) -> bool:
+        """A kind of call that only some compatible server knows, at home."""
+        return isinstance(block, Raw) and self.is_home(block.dialect) and "/tool_calls/" in block.at
 
     def is_beside(self, block: Block) -> bool:
         """Whether a refusal stands beside the content (the usual place), not in it."""
@@ -434,7 +440,7 @@ class Messages(Parts):
         texts = said.texts
         if not texts:
             return [] if spelled == "list" else None
-        joined = w.answer and not w.home and len(texts) > 1
+        joined = w.answer and not w.home  # an answer is one string
         if any(isinstance(b, Text) and b.citations for b in texts):
             offset, lifted = 0, []
             for block in texts:
@@ -487,7 +493,9 @@ class Messages(Parts):
         """What is not content: refusals, thoughts, speech, and what has no place at all."""
         match block:
             case Refusal():
-                doc["refusal"] = block.text
+                if doc.get("refusal") is not None:
+                    w.log.approximated("text.boundary", block.at, "there is one refusal here")
+                doc["refusal"] = (doc.get("refusal") or "") + block.text
                 self.lose(block.extras, block.at, w.log)
             case Reasoning():
                 self.write_reasoning(doc, block, w)
@@ -524,18 +532,18 @@ class Messages(Parts):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
         thoughts = block.content or block.summary
-        if not thoughts:
+        if not thoughts and (block.seal is not None or block.id is not None):
             return
-        if key is None:
+        if key is None or not thoughts:
             w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
             return
         doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
 
-    def write_calls(self, doc: dict[str, Json], calls: list[ToolCall | Raw], w: Writing) -> None:
+    def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
         out: list[Json] = []
         for call in calls:
-            if isinstance(call, Raw):
-                out.append(call.payload)
+            if not isinstance(call, ToolCall):
+                out += self.write_part(call, w)
             elif call.extras is not None and self.spelling(call).get("legacy"):
                 function: dict[str, Json] = {"name": call.name}
                 self.write_arguments(function, call)
@@ -641,8 +649,7 @@ class Messages(Parts):
                 )
 
     def mark_failed(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
-        if not w.home:
-            w.log.moved("tool_result.error", block.at, "the text begins with '[tool error]'")
+        w.moved("tool_result.error", block.at, "the text begins with '[tool error]'")
         if texts and isinstance(first := texts[0], Text):
             return [replace(first, text=mark_error(first.text)), *texts[1:]]
         return [Text(mark_error(None), at=block.at), *texts]
@@ -659,9 +666,9 @@ class Messages(Parts):
         parts = self.write_parts(media, w)
         if not parts:
             return
-        for part in media if not w.home else ():
+        for part in media:
             why = "a result holds only text; this follows in a user turn"
-            w.log.moved("tool_result.content", part.at, why)
+            w.moved("tool_result.content", part.at, why)
         mark = HOISTED.format(id=doc.get("tool_call_id"))
         hoisted += [{"type": "text", "text": mark}, *parts]
 
@@ -673,5 +680,5 @@ class Said:
 
     def __init__(self) -> None:
         self.texts: list[Block] = []
-        self.calls: list[ToolCall | Raw] = []
+        self.calls: list[Block] = []
         self.others: list[Block] = []

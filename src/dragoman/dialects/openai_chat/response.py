@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
 from ...model import (
+    Block,
     Candidate,
     ErrorKind,
     Extras,
     Failure,
     Json,
+    Media,
     Message,
     Refusal,
     Response,
+    Source,
     Stop,
     StopReason,
+    Text,
     ToolCall,
     Usage,
 )
@@ -45,7 +51,6 @@ STOP_WORDS: dict[StopReason, str] = {
     "unfinished": "length",
     "other": "stop",
 }
-EXACT = frozenset({"end", "length", "tool-call", "filter"})
 
 # https://platform.openai.com/docs/guides/error-codes/api-errors
 ERRORS: dict[str, ErrorKind] = {
@@ -255,7 +260,7 @@ class Responses(Requests):
             w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         refused = any(isinstance(b, Refusal) for b in candidate.message.content)
         word = "stop" if stop.reason == "filter" and refused else STOP_WORDS[stop.reason]
-        if stop.reason not in EXACT:
+        if stop_reason(word, candidate.message) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
         return word
@@ -278,6 +283,27 @@ class Responses(Requests):
             if value is None:
                 del out[key]
         return self.emit(out, usage, log)
+
+    def settle(self, message: Message, log: Ledger) -> Message:
+        """A history holds no citations, and speech by its id. What servers added stays."""
+        extras = message.extras
+        if extras is not None and extras.blanks:
+            extras = Extras(NAME, extras.fields, {}, extras.spelling)
+        content = tuple(self.settle_block(block, log) for block in message.content)
+        return replace(message, content=content, extras=extras)
+
+    def settle_block(self, block: Block, log: Ledger) -> Block:
+        if isinstance(block, Text) and block.citations:
+            for cite in block.citations:
+                log.dropped("text.citations", cite.at, "a history holds no citations here")
+            return replace(block, citations=())
+        if isinstance(block, Media) and self.spelling(block).get("place") == "audio":
+            spoken = block.extras.fields.get("id") if block.extras else None
+            if block.source.kind == "base64" and isinstance(spoken, str):
+                log.dropped("media.transcript", block.at, "a history names speech by its id")
+                place = Extras(NAME, spelling={"place": "audio"})
+                return Media("audio", Source("file", spoken, issuer=self.issuer), extras=place)
+        return block
 
     # -- errors -----------------------------------------------------------------------------
 

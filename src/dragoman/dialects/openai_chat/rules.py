@@ -1,9 +1,409 @@
-"""Rules of Chat Completions."""
+"""What the OpenAI Chat Completions API rejects.
+
+Many servers speak this dialect and are stricter or laxer; these are the rules of OpenAI's own.
+Unknown keys are not reported, nor are rules that hold for some models only.
+"""
 
 from __future__ import annotations
 
-from ...dialect import Dialect
+import re
+from collections.abc import Iterator
+
+from ...checking import (
+    Page,
+    Placed,
+    Problems,
+    Rule,
+    Ruled,
+    broken_arguments,
+    examine,
+    illegal_name,
+    lay_open,
+    loose_schema,
+    metadata_limits,
+    number,
+    out_of_range,
+    place_of,
+    placed,
+    says_json,
+    string,
+    too_long,
+)
+from ...dialect import Problem
+from ...model import Json
+from ...reading import escape
+
+# rule -> what it says, in the words of the server where they are known
+# https://platform.openai.com/docs/api-reference/chat/create
+RULES: dict[str, str] = {
+    "malformed": "The document has not the shape of this API.",
+    "no-messages": "'Invalid 'messages': empty array. Expected an array with minimum length 1'.",
+    "role": "'Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and "
+    "'developer'.'",
+    "speaker-name": "The name of a speaker matches '^[^\\s<|\\\\/>]+$', at most 64 characters.",
+    "empty-message": "A message has content: 'Invalid value for 'content': expected a string, got "
+    "null.' Only an assistant that calls a tool or refuses may do without.",
+    "content-role": "The system, the assistant and tools say text; images, recordings and files "
+    "are the user's: 'Image URLs are only allowed for messages with role 'user''.",
+    "unanswered-call": "'An assistant message with 'tool_calls' must be followed by tool messages "
+    "responding to each 'tool_call_id'.'",
+    "orphan-result": "'messages with role 'tool' must be a response to a preceeding message with "
+    "'tool_calls'.'",
+    "duplicate-result": "'Duplicate value for 'tool_call_id''.",
+    "duplicate-call-id": "Two calls of one message have two ids, or their results are taken for "
+    "one: 'Duplicate value for 'tool_call_id''.",
+    "call-id": "The id of a call has at most 40 characters: 'string too long'.",
+    "no-calls": "'Invalid 'messages[0].tool_calls': empty array. Expected an array with minimum "
+    "length 1'.",
+    "arguments": "The arguments of a call are a JSON object, as text. OpenAI lets others pass; the "
+    "servers that render them do not: 'arguments must be a valid JSON object string'.",
+    "tool-name": "Names of functions match '^[a-zA-Z0-9_-]+$' and have at most 64 characters.",
+    "tools": "There are 1 to 128 tools: 'Invalid 'tools': array too long'.",
+    "tool-choice": "A choice needs tools, and names one of them: ''tool_choice' is only allowed "
+    "when 'tools' are specified'.",
+    "parallel-calls": "''parallel_tool_calls' is only allowed when 'tools' are specified'.",
+    "strict-schema": "A strict schema closes every object and requires every property: "
+    "''additionalProperties' is required to be supplied and to be false'.",
+    "schema-name": "The name of a response schema matches '^[a-zA-Z0-9_-]+$', at most 64 "
+    "characters.",
+    "json-word": "''messages' must contain the word 'json' in some form, to use "
+    "'response_format' of type 'json_object'.'",
+    "range": "temperature 0..2, top_p 0..1, penalties -2..2, n 1..128, top_logprobs 0..20, "
+    "logit_bias -100..100.",
+    "stop": "There are at most 4 stop strings: 'Invalid 'stop': array too long'.",
+    "logprobs": "'top_logprobs' is only allowed when 'logprobs' is true.",
+    "max-tokens": "'max_tokens' and 'max_completion_tokens' exclude each other.",
+    "stream-options": "'The 'stream_options' parameter is only allowed when 'stream' is enabled.'",
+    "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
+    "response-field": "An answer has all its fields; clients rely on them.",
+    "error-field": "An error holds a message.",
+}
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+RANGES: dict[str, tuple[float | None, float | None]] = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "frequency_penalty": (-2, 2),
+    "presence_penalty": (-2, 2),
+    "n": (1, 128),
+    "top_logprobs": (0, 20),
+}
+# https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages
+PARTS = {
+    "system": ("text",),
+    "developer": ("text",),
+    "user": ("text", "image_url", "input_audio", "file"),
+    "assistant": ("text", "refusal"),
+    "tool": ("text",),
+}
+ID_LIMIT = 40
+NAME_LIMIT = 64
+TOOLS_LIMIT = 128
+SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
 
 
-class Rules(Dialect):
-    """Not yet."""
+class Rules(Ruled):
+    """The rules of the real API, one function each."""
+
+    rules = RULES
+    call_ids = (".", ID_LIMIT)
+    tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+
+
+# -- the parts of a document ----------------------------------------------------------------------
+
+
+def calls_of(at: str, message: dict[str, Json]) -> tuple[Placed, ...]:
+    return placed(message.get("tool_calls"), f"{at}/tool_calls")
+
+
+def inner_of(at: str, holder: dict[str, Json]) -> Placed:
+    """What is inside a tool, a call or a choice: ``{"type": "function", "function": {...}}``."""
+    kind = "custom" if holder.get("type") == "custom" else "function"
+    inner = holder.get(kind)
+    return f"{at}/{kind}", inner if isinstance(inner, dict) else {}
+
+
+def answers(page: Page) -> Iterator[Placed]:
+    """The messages of an answer."""
+    for at, choice in placed(page.top.get("choices"), "/choices"):
+        message = choice.get("message")
+        if isinstance(message, dict):
+            yield f"{at}/message", message
+
+
+# -- the request ----------------------------------------------------------------------------------
+
+
+def ranges(page: Page) -> Problems:
+    yield from out_of_range(page.top, RANGES)
+    bias = page.top.get("logit_bias")
+    for token, value in bias.items() if bias.__class__ is dict else ():
+        if (given := number(value)) is not None and not -100 <= given <= 100:
+            message = f"Invalid 'logit_bias': expected a value between -100 and 100, got {given}."
+            yield Problem("range", f"/logit_bias/{escape(token)}", message)
+
+
+def stops(page: Page) -> Problems:
+    stop = page.top.get("stop")
+    if stop.__class__ is list and len(stop) > 4:
+        message = (
+            "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an "
+            f"array with length {len(stop)} instead."
+        )
+        yield Problem("stop", "/stop", message)
+
+
+def coupled(page: Page) -> Problems:
+    """Parameters that need or exclude each other."""
+    top = page.top
+    if number(top.get("top_logprobs")) is not None and top.get("logprobs") is not True:
+        message = "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled."
+        yield Problem("logprobs", "/top_logprobs", message)
+    if number(top.get("max_tokens")) is not None:
+        if number(top.get("max_completion_tokens")) is not None:
+            message = (
+                "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not "
+                "supported."
+            )
+            yield Problem("max-tokens", "/max_tokens", message)
+    if top.get("stream_options") is not None and top.get("stream") is not True:
+        message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        yield Problem("stream-options", "/stream_options", message)
+
+
+def metadata(page: Page) -> Problems:
+    yield from metadata_limits(page.top)
+
+
+def response_format(page: Page) -> Problems:
+    form = page.top.get("response_format")
+    if form.__class__ is not dict:
+        return
+    at = "/response_format/json_schema"
+    if form.get("type") == "json_object" and not says_json(page.top.get("messages")):
+        message = (
+            "'messages' must contain the word 'json' in some form, to use 'response_format' of "
+            "type 'json_object'."
+        )
+        yield Problem("json-word", "/messages", message)
+    schema = form.get("json_schema")
+    if form.get("type") != "json_schema" or schema.__class__ is not dict:
+        return
+    name = schema.get("name")
+    if name is None:
+        message = "Missing required parameter: 'response_format.json_schema.name'."
+        yield Problem("schema-name", at, message)
+    yield from illegal_name("schema-name", f"{at}/name", name, NAME_LIMIT)
+    if schema.get("strict") is True:
+        what = f"Invalid schema for response_format {name!r}"
+        yield from loose_schema(schema.get("schema"), f"{at}/schema", what)
+
+
+# -- tools ----------------------------------------------------------------------------------------
+
+
+def tools(page: Page) -> Problems:
+    at = "/tools" if page.whole else ""
+    count = len(page.tools)
+    if page.whole and page.top.get("tools") == []:
+        message = "Invalid 'tools': empty array. Expected an array with minimum length 1."
+        yield Problem("tools", at, message)
+    if count > TOOLS_LIMIT:
+        message = (
+            f"Invalid 'tools': array too long. Expected an array with maximum length {TOOLS_LIMIT}"
+            f", but got an array with length {count} instead."
+        )
+        yield Problem("tools", at, message)
+    for place, tool in page.tools:
+        where, inner = inner_of(place, tool)
+        yield from illegal_name("tool-name", f"{where}/name", inner.get("name"), NAME_LIMIT)
+        if inner.get("strict") is True:
+            what = f"Invalid schema for function {inner.get('name')!r}"
+            yield from loose_schema(inner.get("parameters"), f"{where}/parameters", what)
+
+
+def tool_choice(page: Page) -> Problems:
+    if not page.whole:
+        return
+    choice = page.choice
+    if not page.tools:
+        if choice is not None and choice != "none":
+            message = "'tool_choice' is only allowed when 'tools' are specified."
+            yield Problem(
+                "tool-choice", "/tool_choice", f"Invalid value for 'tool_choice': {message}"
+            )
+        if page.top.get("parallel_tool_calls") is not None:
+            message = "'parallel_tool_calls' is only allowed when 'tools' are specified."
+            yield Problem("parallel-calls", "/parallel_tool_calls", message)
+        return
+    if choice.__class__ is not dict or choice.get("type") not in ("function", "custom"):
+        return
+    name = inner_of("", choice)[1].get("name")
+    if name.__class__ is str and name not in tool_names(page):
+        message = f"Tool choice {name!r} not found in 'tools' parameter."
+        yield Problem("tool-choice", "/tool_choice", message)
+
+
+def tool_names(page: Page) -> set[Json]:
+    names = (inner_of(at, tool)[1].get("name") for at, tool in page.tools)
+    return {name for name in names if name.__class__ is str}
+
+
+# -- messages -------------------------------------------------------------------------------------
+
+
+def roles(page: Page) -> Problems:
+    if page.whole and page.top.get("messages") == []:
+        message = (
+            "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an "
+            "empty array instead."
+        )
+        yield Problem("no-messages", "/messages", message)
+    for at, message_ in page.messages:
+        role = message_.get("role")
+        if role.__class__ is str and role not in ROLES:
+            said = (
+                f"Invalid value: {role!r}. Supported values are: 'system', 'assistant', 'user', "
+                "'function', 'tool', and 'developer'."
+            )
+            yield Problem("role", f"{at}/role", said)
+        name = message_.get("name")
+        if name.__class__ is str and role not in ("tool", "function") and not SPEAKER(name):
+            said = f"Invalid '{place_of(at)}.name': string does not match pattern."
+            yield Problem("speaker-name", f"{at}/name", said)
+
+
+def contents(page: Page) -> Problems:
+    for at, message in page.messages:
+        role = string(message.get("role")) or ""
+        content = message.get("content")
+        speaks = any(message.get(k) for k in ("tool_calls", "function_call", "refusal", "audio"))
+        if content is None and role in PARTS and not speaks:
+            said = "Invalid value for 'content': expected a string, got null."
+            yield Problem("empty-message", at, said)
+        for where, part in placed(content, f"{at}/content"):
+            kind = part.get("type")
+            if role in PARTS and kind.__class__ is str and kind not in PARTS[role]:
+                allowed = ", ".join(repr(k) for k in PARTS[role])
+                said = f"Invalid value: {kind!r}. Supported values are: {allowed}."
+                yield Problem("content-role", where, said)
+
+
+def pairing(page: Page) -> Problems:
+    """Calls and results, by adjacency: tool messages answer the assistant right before them."""
+    waiting: dict[str, str] = {}
+    answered: set[str] = set()
+    for at, message in page.messages:
+        role = message.get("role")
+        if role == "tool":
+            yield from result(at, message, waiting, answered)
+            continue
+        yield from unanswered(waiting, answered)
+        waiting, answered = {}, set()
+        for where, call in calls_of(at, message) if role == "assistant" else ():
+            if (name := string(call.get("id"))) is not None:
+                waiting.setdefault(name, where)
+    if page.whole:
+        yield from unanswered(waiting, answered)
+
+
+def unanswered(waiting: dict[str, str], answered: set[str]) -> Problems:
+    for name, at in waiting.items():
+        if name not in answered:
+            message = (
+                "An assistant message with 'tool_calls' must be followed by tool messages "
+                "responding to each 'tool_call_id'. The following tool_call_ids did not have "
+                f"response messages: {name}"
+            )
+            yield Problem("unanswered-call", at, message)
+
+
+def result(
+    at: str, message: dict[str, Json], waiting: dict[str, str], answered: set[str]
+) -> Problems:
+    name = string(message.get("tool_call_id"))
+    if name is None:
+        said = (
+            "Missing parameter 'tool_call_id': messages with role 'tool' must have a "
+            "'tool_call_id'."
+        )
+        yield Problem("orphan-result", at, said)
+        return
+    if name not in waiting:
+        said = (
+            "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
+            "message with 'tool_calls'."
+        )
+        yield Problem("orphan-result", at, said)
+    elif name in answered:
+        said = f"Invalid parameter: Duplicate value for 'tool_call_id' of {name!r}."
+        yield Problem("duplicate-result", at, said)
+    answered.add(name)
+
+
+def calls(page: Page) -> Problems:
+    """Ids and names of calls, in a history or in an answer."""
+    for at, message in (*page.messages, *answers(page)):
+        if message.get("tool_calls") == [] and page.facet != "response":
+            said = (
+                f"Invalid '{place_of(at)}.tool_calls': empty array. Expected an array with "
+                "minimum length 1, but got an empty array instead."
+            )
+            yield Problem("no-calls", f"{at}/tool_calls", said)
+        seen: set[str] = set()
+        for where, call in calls_of(at, message):
+            name = string(call.get("id"))
+            if name is not None and name in seen:
+                said = f"Invalid parameter: Duplicate value for 'tool_call_id' of {name!r}."
+                yield Problem("duplicate-call-id", f"{where}/id", said)
+            seen.add(name or "")
+            yield from too_long("call-id", f"{where}/id", call.get("id"), ID_LIMIT)
+            inside, inner = inner_of(where, call)
+            yield from illegal_name("tool-name", f"{inside}/name", inner.get("name"), NAME_LIMIT)
+            if page.facet != "response":
+                yield from broken_arguments(f"{inside}/arguments", inner.get("arguments"))
+        given = message.get("tool_call_id")
+        yield from too_long("call-id", f"{at}/tool_call_id", given, ID_LIMIT)
+
+
+# -- answers and errors ---------------------------------------------------------------------------
+
+
+def answer(page: Page) -> Problems:
+    for key in ("id", "object", "created", "model", "choices"):
+        if key not in page.top:
+            yield Problem("response-field", "", f"{key!r} is missing")
+    for at, choice in placed(page.top.get("choices"), "/choices"):
+        for key in ("index", "message", "finish_reason"):
+            if key not in choice:
+                yield Problem("response-field", at, f"{key!r} is missing")
+
+
+def failure(page: Page) -> Problems:
+    inner = page.top.get("error")
+    if inner.__class__ is not dict or inner.get("message").__class__ is not str:
+        yield Problem("error-field", "", "an error holds a message")
+
+
+HISTORY: tuple[Rule, ...] = (roles, contents, pairing, calls)
+FACETS: dict[str, tuple[Rule, ...]] = {
+    "request": (
+        ranges,
+        stops,
+        coupled,
+        metadata,
+        response_format,
+        tools,
+        tool_choice,
+        *HISTORY,
+    ),
+    "messages": HISTORY,
+    "tools": (tools,),
+    "tool-choice": (),
+    "response": (answer, calls),
+    "error": (failure,),
+}

@@ -124,8 +124,11 @@ class Tools(Messages):
             out: dict[str, Json] = {"type": "custom", "custom": inner}
             self.write_format(inner, tool)
             return self.emit(out, tool, w.log)
-        if tool.schema is not None:
+        if tool.schema.__class__ is dict or (w.home and tool.schema is not None):
             inner["parameters"] = tool.schema
+        elif tool.schema is not None:
+            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
+            inner["parameters"] = {"type": "object"}
         if tool.strict is not None:
             inner["strict"] = tool.strict
         out = {"type": "function", "function": inner}

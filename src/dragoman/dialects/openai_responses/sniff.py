@@ -121,8 +121,8 @@ def history(doc: dict[str, Json]) -> Verdict:
 
 
 def listed(doc: list[Json]) -> Iterator[Verdict]:
-    first = doc[0]
-    if "role" in first or first.get("type") in ITEMS:
+    kind = doc[0].get("type")
+    if "role" in doc[0] or (kind.__class__ is str and kind in ITEMS):
         e = Evidence("messages")
         e.speaks_for("a list of messages", 0.3)
         weigh_items(e, doc)

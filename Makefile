@@ -1,0 +1,59 @@
+# The tasks of the project. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test conformance check format lint types docs docs-check accept bench bench-peers clean
+
+help:  ## list the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+demo: $(READY)  ## one conversation in every dialect, and what each could not hold
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)  ## all tests
+	@$(BIN)/python -m pytest -n auto
+
+conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
+	@$(BIN)/python -m pytest conformance -n 0
+
+check: test conformance format lint types docs-check  ## everything a reviewer will ask for
+
+format: $(READY)  ## is it formatted?
+	@$(BIN)/ruff format --check .
+
+lint: $(READY)  ## is it clean?
+	@$(BIN)/ruff check .
+
+types: $(READY)  ## is it typed?
+	@$(BIN)/mypy
+
+docs: $(READY)  ## write the generated pages of docs/
+	@$(BIN)/python docs/generate.py
+
+docs-check: $(READY)  ## are the generated pages up to date?
+	@$(BIN)/python docs/generate.py --check
+
+accept: $(READY)  ## write the corpus files that a conversion now gives: make accept CASE=<name>
+	@$(BIN)/python tests/accept.py $(CASE)
+
+bench: $(READY)  ## the speed, as ratios to parsing and printing
+	@$(BIN)/python -m benchmarks.run
+
+bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
+	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" -r benchmarks/peers-requirements.txt
+	@.venv-peers/bin/python -m benchmarks.peers
+
+clean:  ## remove what can be made again
+	@rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -1,0 +1,175 @@
+"""The same conversions by other libraries: how fast they are, and what they silently lose.
+
+    python -m benchmarks.peers [--quick] [--json FILE] [--markdown]
+
+Every library gets its best case: its smallest entry point in memory, no network, and orjson as
+its codec, which is faster than its own. Ratios are to ``orjson.loads`` + ``orjson.dumps``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]  # so that `python benchmarks/peers.py` works as well
+
+import orjson  # noqa: E402
+
+from benchmarks import contenders as library  # noqa: E402
+from benchmarks import timing, workload  # noqa: E402
+from benchmarks.contenders import CHAT, RESPONSES, Contender, Pair  # noqa: E402
+from benchmarks.gist import gist  # noqa: E402
+from benchmarks.probe import FEATURES, probe  # noqa: E402
+from benchmarks.run import Row, baseline, markdown_table, plain_table  # noqa: E402
+
+Json: TypeAlias = Any
+Figures: TypeAlias = dict[str, Any]
+
+INSTALL = (
+    "python -m venv .venv-peers && .venv-peers/bin/pip install -r benchmarks/peers-requirements.txt"
+)
+WORKLOADS = ("small", "agentic")
+
+
+def contenders() -> tuple[list[Contender], list[str]]:
+    """Those that are installed, dragoman first, and the names of the missing."""
+    here = [name for name in library.PEERS if library.installed(name)]
+    missing = [name for name in library.PEERS if name not in here]
+    return [library.dragoman(), *(library.PEERS[name]() for name in here)], missing
+
+
+def work(contender: Contender, pair: Pair, data: bytes) -> Callable[[], bytes]:
+    """From bytes to bytes, by the library's own means or with orjson around it."""
+    if pair in contender.text:
+        return partial(contender.text[pair], data)
+    convert = contender.convert[pair]
+    return lambda: orjson.dumps(convert(orjson.loads(data)), default=_plain)
+
+
+def _plain(value: Any) -> Json:
+    return value.model_dump(exclude_none=True)
+
+
+def measure_speed(found: list[Contender], seconds: float) -> Iterator[Figures]:
+    for name in WORKLOADS:
+        script = workload.WORKLOADS[name]()
+        for source in workload.SPEAKERS:
+            data = workload.wire(script, source)
+            for target in workload.SPEAKERS:
+                if source != target:
+                    yield from measure_pair(found, name, script, (source, target), data, seconds)
+
+
+def measure_pair(
+    found: list[Contender],
+    name: str,
+    script: workload.Script,
+    pair: Pair,
+    data: bytes,
+    seconds: float,
+) -> Iterator[Figures]:
+    """All libraries that speak both dialects, in the same rounds."""
+    able = [c for c in found if pair in c.convert and _works(c, pair, data)]
+    works = [baseline(data), *(work(c, pair, data) for c in able)]
+    base, *taken = timing.race(works, seconds=seconds * len(works))
+    for contender, took in zip(able, taken, strict=True):
+        yield {
+            "library": contender.name,
+            "workload": name,
+            "source": pair[0],
+            "target": pair[1],
+            "ratio": took.best / base.best,
+            "differs": differences(contender, script, pair, data),
+        }
+
+
+def _works(contender: Contender, pair: Pair, data: bytes) -> bool:
+    try:
+        work(contender, pair, data)()
+    except Exception as problem:  # a peer may raise anything; the table goes on without it
+        print(f"{contender.name}, {pair[0]} > {pair[1]}: {problem}"[:200], file=sys.stderr)
+        return False
+    return True
+
+
+def differences(
+    contender: Contender, script: workload.Script, pair: Pair, data: bytes
+) -> dict[str, int]:
+    """How many texts, calls, results and tools came out with other words than went in."""
+    made = contender.convert[pair](orjson.loads(data))
+    said = Counter(gist(orjson.loads(orjson.dumps(made, default=_plain)), pair[1]))
+    wanted = Counter(gist(workload.SPEAKERS[pair[1]](script), pair[1]))
+    return dict(Counter(item[0] for item in (wanted - said).elements()))
+
+
+def measure(*, quick: bool) -> Figures:
+    found, missing = contenders()
+    return {
+        "versions": {c.name: library.installed(c.name) or "this repository" for c in found},
+        "missing": missing,
+        "speed": list(measure_speed(found, 0.05 if quick else 1.0)),
+        "fates": {t: {c.name: probe(c, t) for c in found} for t in (CHAT, RESPONSES)},
+    }
+
+
+# -- showing ------------------------------------------------------------------------------------
+
+
+def speed_rows(figures: Figures) -> Iterator[Row]:
+    names = list(figures["versions"])
+    yield ["conversion", "workload", *names]
+    cells = {
+        (f["source"], f["target"], f["workload"], f["library"]): _cell(f) for f in figures["speed"]
+    }
+    for source, target, name in dict.fromkeys(key[:3] for key in cells):
+        row = [cells.get((source, target, name, column), "-") for column in names]
+        yield [f"{source} > {target}", name, *row]
+
+
+def _cell(figure: Figures) -> str:
+    changed = ", ".join(f"{count} {kind}" for kind, count in figure["differs"].items())
+    return f"{figure['ratio']:.1f}" + (f" (changed: {changed})" if changed else "")
+
+
+def fate_rows(figures: Figures, target: str) -> Iterator[Row]:
+    names = list(figures["versions"])
+    yield [f"anthropic-messages > {target}", *names]
+    for feature in FEATURES:
+        yield [feature, *(figures["fates"][target][column][feature] for column in names)]
+
+
+def show(figures: Figures, *, markdown: bool) -> str:
+    table = markdown_table if markdown else plain_table
+    tables = [table(speed_rows(figures))]
+    tables += [table(fate_rows(figures, target)) for target in figures["fates"]]
+    used = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
+    return "\n\n".join([*tables, f"Versions: {used}."])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.peers", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a few seconds, noisy")
+    parser.add_argument("--markdown", action="store_true", help="tables for the README")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there")
+    asked = parser.parse_args(argv)
+    timing.pin()
+    figures = measure(quick=asked.quick)
+    print(show(figures, markdown=asked.markdown))
+    print(timing.noise())
+    if figures["missing"]:
+        print(f"\nNot installed: {', '.join(figures['missing'])}. To compare with them:")
+        print(f"  {INSTALL}\n  .venv-peers/bin/python -m benchmarks.peers")
+    if asked.json:
+        Path(asked.json).write_text(json.dumps(figures, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

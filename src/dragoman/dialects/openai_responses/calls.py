@@ -1,0 +1,378 @@
+"""Calls, results and thoughts of the OpenAI Responses API, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ...marks import mark_error, unmark_error
+from ...model import Block, Extras, Json, Raw, Reasoning, Seal, Text, ToolCall, ToolResult
+from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
+from ...writing import home_only, is_blank, is_plain_text
+from .parts import INPUT, NAME, ItemWriting, Parts, Reader, part_of
+
+CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments"})
+CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input"})
+RESULT_KEYS = frozenset({"type", "call_id", "output", "name"})
+REASONING_KEYS = frozenset({"type", "id", "summary", "content", "encrypted_content"})
+TOOL_USE_KEYS = frozenset({"type", "id", "name", "input"})
+TOOL_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error"})
+
+CALL, CUSTOM = "function_call", "custom_tool_call"
+RESULTS = {f"{CALL}_output": "function", f"{CUSTOM}_output": "custom"}
+ITEM_PREFIX = {"function": "fc", "custom": "ctc"}
+
+AS_ITEM = Extras(NAME, spelling={"item": "whole"})
+COMPLETED = Extras(NAME, blanks={"status": "completed"})
+
+
+class Calls(Parts):
+    """Reading and writing what stands beside the messages."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def keep_item(
+        self,
+        doc: dict[str, Json],
+        taken: frozenset[str],
+        spelling: dict[str, Json] | None = None,
+    ) -> Extras | None:
+        """``keep`` for items, which are usually completed, and that says nothing."""
+        extras = self.keep(doc, taken, spelling)
+        if extras is None or doc.get("status") != "completed":
+            return extras
+        if len(extras.fields) == 1 and not extras.blanks and not spelling:
+            return COMPLETED
+        fields = {k: v for k, v in extras.fields.items() if k != "status"}
+        return Extras(NAME, fields, extras.blanks | COMPLETED.blanks, extras.spelling)
+
+    def read_call(self, doc: dict[str, Json], at: str) -> ToolCall:
+        arguments, call_id = doc.get("arguments"), doc.get("call_id")
+        spelling: dict[str, Json] | None = None
+        if arguments.__class__ is not str or is_blank(arguments):
+            arguments, spelling = self.read_arguments(doc, "arguments", at)
+        item_id = maybe_str(doc, "id", at)
+        extras = None
+        if call_id is None or spelling:
+            extras = self.keep_item(doc, CALL_KEYS, spelling)
+        elif len(doc) == 6 and item_id is not None and doc.get("status") == "completed":
+            extras = COMPLETED  # as the API itself writes calls
+        elif len(doc) != 4:
+            extras = self.keep_item(doc, CALL_KEYS)
+        return ToolCall(
+            maybe_str(doc, "call_id", at),
+            need_str(doc, "name", at),
+            arguments,
+            item_id=item_id,
+            at=at,
+            extras=extras,
+        )
+
+    def read_arguments(
+        self, doc: dict[str, Json], key: str, at: str
+    ) -> tuple[str, dict[str, Json] | None]:
+        """The argument text; some clients send an object, and blank means no arguments."""
+        value = doc.get(key)
+        if value.__class__ is str:
+            return ("{}", {"arguments": value}) if is_blank(value) else (value, None)
+        if value is None:
+            return "{}", {"arguments": None}
+        if value.__class__ is not dict:
+            expected("a string", value, f"{at}/{key}")
+        return compact(value), {"object": True}
+
+    def read_custom_call(self, doc: dict[str, Json], at: str) -> ToolCall:
+        text = maybe_str(doc, "input", at)
+        spelling: dict[str, Json] | None = None if text is not None else {"input": None}
+        return ToolCall(
+            maybe_str(doc, "call_id", at),
+            need_str(doc, "name", at),
+            text or "",
+            "custom",
+            maybe_str(doc, "id", at),
+            at=at,
+            extras=self.keep_item(doc, CUSTOM_KEYS, spelling),
+        )
+
+    def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
+        output = doc.get("output")
+        call_id = doc.get("call_id")
+        if output.__class__ is str and len(doc) == 3 and output[:1] != "[":
+            if kind == "function_call_output" and call_id.__class__ is str:
+                return ToolResult(call_id, (Text(output, at=f"{at}/output"),), at=at)
+        spelling: dict[str, Json] = {}
+        failed, blocks = self.read_answered(doc, "output", at, spelling)
+        return ToolResult(
+            maybe_str(doc, "call_id", at),
+            blocks,
+            True if failed else None,
+            maybe_str(doc, "name", at),
+            RESULTS[kind],  # type: ignore[arg-type]
+            at=at,
+            extras=self.keep_item(doc, RESULT_KEYS, spelling),
+        )
+
+    def read_answered(
+        self, doc: dict[str, Json], key: str, at: str, spelling: dict[str, Json]
+    ) -> tuple[bool, tuple[Block, ...]]:
+        """What a tool answered, and whether it says that the tool failed."""
+        output, where = doc.get(key), f"{at}/{key}"
+        if output is None:
+            spelling["content"] = "null" if key in doc else "absent"
+            return False, ()
+        if output.__class__ is str:
+            failed, text = unmark_error(output)
+            return failed, () if text is None else (Text(text, at=where),)
+        if output.__class__ is not list:
+            expected("a string or a list", output, where)
+        blocks = tuple(self.read_parts(output, where, INPUT))
+        failed, blocks = self.read_failed(blocks)
+        if not blocks or is_bare(blocks):
+            spelling["content"] = "list"
+        return failed, blocks
+
+    def read_failed(self, blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
+        """Parts that begin with the mark of an error are those of a failed tool; the mark goes."""
+        if not blocks or not isinstance(first := blocks[0], Text):
+            return False, blocks
+        failed, text = unmark_error(first.text)
+        if not failed:
+            return False, blocks
+        if text is not None:
+            return True, (replace(first, text=text), *blocks[1:])
+        # A mark alone was put before what is not text; before a text it is a text of the tool.
+        if is_bare(blocks[:1]) and not isinstance(blocks[1] if blocks[1:] else None, Text):
+            return True, blocks[1:]
+        return False, blocks
+
+    def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
+        summary = texts_of(doc.get("summary"), "summary_text")
+        content = texts_of(doc.get("content"), "reasoning_text")
+        if summary is None or content is None:
+            return Raw(NAME, doc, at=at, extras=AS_ITEM)
+        sealed = maybe_str(doc, "encrypted_content", at)
+        spelling: dict[str, Json] = {}
+        if "summary" not in doc or doc["summary"] is None:
+            spelling["summary"] = None
+        if doc.get("content") == []:
+            spelling["content"] = []
+        return Reasoning(
+            content,
+            summary,
+            Seal(sealed, self.issuer, "encrypted") if sealed else None,
+            maybe_str(doc, "id", at),
+            at=at,
+            extras=self.keep_item(doc, REASONING_KEYS, spelling),
+        )
+
+    # -- as parts of a message, where other converters put them ------------------------------
+
+    def read_call_part(self, doc: dict[str, Json], at: str) -> Block:
+        call = self.read_call(doc, at)
+        return replace(call, extras=respell(call.extras, part=CALL))
+
+    def read_result_part(self, doc: dict[str, Json], at: str) -> Block:
+        result = self.read_result(doc, doc["type"], at)
+        return replace(result, extras=respell(result.extras, part=doc["type"]))
+
+    def read_tool_use(self, doc: dict[str, Json], at: str) -> ToolCall:
+        text, spelling = self.read_arguments(doc, "input", at)
+        extras = self.keep(doc, TOOL_USE_KEYS, (spelling or {}) | {"part": "tool_use"})
+        call_id, name = maybe_str(doc, "id", at), need_str(doc, "name", at)
+        return ToolCall(call_id, name, text, at=at, extras=extras)
+
+    def read_tool_result(self, doc: dict[str, Json], at: str) -> ToolResult:
+        """A result in Anthropic's form, which has a flag for failure and needs no mark."""
+        content, where = doc.get("content"), f"{at}/content"
+        spelling: dict[str, Json] = {"part": "tool_result"}
+        blocks: tuple[Block, ...] = ()
+        if content.__class__ is str:
+            blocks = (Text(content, at=where),)
+        elif content.__class__ is list:
+            blocks = tuple(self.read_parts(content, where, "text"))
+            if not blocks or is_bare(blocks):
+                spelling["content"] = "list"
+        elif content is None:
+            spelling["content"] = "null" if "content" in doc else "absent"
+        else:
+            expected("a string or a list", content, where)
+        return ToolResult(
+            maybe_str(doc, "tool_use_id", at),
+            blocks,
+            maybe_bool(doc, "is_error", at),
+            at=at,
+            extras=self.keep(doc, TOOL_RESULT_KEYS, spelling),
+        )
+
+    CALL_PARTS: ClassVar[dict[str, Reader]] = {
+        "tool_use": read_tool_use,
+        "function_call": read_call_part,
+    }
+    RESULT_PARTS: ClassVar[dict[str, Reader]] = {
+        "tool_result": read_tool_result,
+        "function_call_output": read_result_part,
+        "custom_tool_call_output": read_result_part,
+    }
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
+        custom = call.kind == "custom"
+        spelling = {} if call.extras is None else self.spelling(call)
+        if spelling.get("part") == "tool_use":
+            return self.write_tool_use(call, spelling, w)
+        out: dict[str, Json] = {"type": CUSTOM if custom else CALL}
+        if call.id is not None or not w.home:
+            out["call_id"] = w.call_id(call)
+        out["name"] = w.tool_name(call.name, call.at)
+        if custom:
+            out["input"] = call.arguments
+        else:
+            out["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
+        if call.item_id is not None:
+            if w.home or call.item_id.startswith(ITEM_PREFIX.get(call.kind, "fc")):
+                out["id"] = call.item_id
+            else:
+                w.log.dropped("tool_call.item_id", call.at, "not an id of this API")
+        if w.answer and not w.home:
+            out["status"] = "completed"
+        self.lose_cache(call.cache, w)
+        if spelling:
+            self.spell_arguments(out, "input" if custom else "arguments", call, spelling)
+        return out if call.extras is None else self.emit(out, part_of(call), w.log)
+
+    def spell_arguments(
+        self, out: dict[str, Json], key: str, call: ToolCall, spelling: dict[str, Json]
+    ) -> None:
+        """Arguments as the document had them: blank, absent, or an object."""
+        if "object" in spelling:
+            out[key] = parse(call.arguments)
+        elif call.arguments == ("" if call.kind == "custom" else "{}"):
+            out[key] = spelling.get("input" if call.kind == "custom" else "arguments", out[key])
+            if out[key] is None:
+                del out[key]
+
+    def write_tool_use(self, call: ToolCall, spelling: dict[str, Json], w: ItemWriting) -> Json:
+        out: dict[str, Json] = {"type": "tool_use", "name": call.name, "input": call.arguments}
+        if call.id is not None:
+            out["id"] = call.id
+        self.spell_arguments(out, "input", call, spelling)
+        return self.emit(out, part_of(call), w.log)
+
+    def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
+        content, extras = result.content, result.extras
+        spelling = {} if extras is None else self.spelling(result)
+        if spelling.get("part") == "tool_result":
+            return self.write_tool_result(result, spelling, w)
+        out: dict[str, Json] = {"type": f"{CUSTOM if result.kind == 'custom' else CALL}_output"}
+        if result.call_id is not None or not w.home:
+            out["call_id"] = w.result_id(result)
+        spelled = spelling.get("content")
+        if result.is_error:
+            content = self.mark_failed(result, w)
+        text = None if spelled == "list" else self.bare_text(content, w)
+        if text is not None:
+            out["output"] = text
+        elif spelled not in ("null", "absent"):
+            out["output"] = self.write_parts(content, w) or self.write_nothing(result, spelled, w)
+        if result.name is not None:
+            if result.kind == "custom" and not w.home:
+                why = "a freeform result names its call, not its tool"
+                w.log.dropped("tool_result.name", result.at, why)
+            else:
+                out["name"] = w.tool_name(result.name, result.at)
+        self.lose_cache(result.cache, w)
+        return out if extras is None else self.emit(out, result, w.log)
+
+    def write_nothing(self, result: ToolResult, spelled: Json, w: ItemWriting) -> Json:
+        if spelled == "list":
+            return []
+        if not w.home:
+            w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
+        return ""
+
+    def mark_failed(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
+        """There is no flag for a failed tool: its text says so."""
+        w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+        content = result.content
+        if content and isinstance(first := content[0], Text):
+            return (replace(first, text=mark_error(first.text)), *content[1:])
+        return (Text(mark_error(None), at=result.at), *content)
+
+    def write_tool_result(
+        self, result: ToolResult, spelling: dict[str, Json], w: ItemWriting
+    ) -> Json:
+        out: dict[str, Json] = {"type": "tool_result"}
+        if result.call_id is not None:
+            out["tool_use_id"] = result.call_id
+        spelled = spelling.get("content")
+        text = None if spelled == "list" else self.bare_text(result.content, w)
+        if text is not None:
+            out["content"] = text
+        elif spelled not in ("null", "absent"):
+            out["content"] = self.write_parts(result.content, w, "text")
+        if result.is_error is not None:
+            out["is_error"] = result.is_error
+        return self.emit(out, result, w.log)
+
+    def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
+        sealed = block.seal is not None and home_only(self, block.seal.issuer)
+        if block.seal is not None and not sealed:
+            why = f"only {block.seal.issuer} may receive what {block.seal.issuer} sealed"
+            w.log.dropped("reasoning.seal", block.at, why)
+        said = bool(block.content or block.summary)
+        made = block.id
+        if not sealed and made is None and not w.home:
+            if not w.answer or not said:
+                if said or block.seal is None:
+                    why = "a thought is taken back only sealed or by its id"
+                    w.log.dropped("reasoning", block.at, why)
+                self.lose(block.extras, block.at, w.log)
+                return None
+        if made is None and w.answer and not w.home:
+            made = w.item_id("rs")
+            w.log.invented("reasoning.id", block.at, f"a thought has an id: {made!r}")
+        out: dict[str, Json] = {"type": "reasoning"}
+        if made is not None:
+            out["id"] = made
+        # "summary" is required, even when empty.
+        out["summary"] = [{"type": "summary_text", "text": text} for text in block.summary]
+        if block.content:
+            out["content"] = [{"type": "reasoning_text", "text": text} for text in block.content]
+        if sealed and block.seal is not None:
+            out["encrypted_content"] = block.seal.data
+        if block.extras is None:
+            return out
+        for key, value in self.spelling(block).items():
+            if not out.get(key):
+                out[key] = value
+                if value is None:
+                    del out[key]
+        return self.emit(out, block, w.log)
+
+
+def respell(extras: Extras | None, **spelling: Json) -> Extras:
+    if extras is None:
+        return Extras(NAME, spelling=spelling)
+    return Extras(NAME, extras.fields, extras.blanks, extras.spelling | spelling)
+
+
+def is_bare(blocks: Sequence[Block]) -> bool:
+    """Whether a string would say all of it."""
+    return len(blocks) == 1 and is_plain_text(blocks[0])
+
+
+def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
+    """The texts of a thought; None where its parts are not the usual ones."""
+    if parts is None:
+        return ()
+    if parts.__class__ is not list:
+        return None
+    for part in parts:
+        if part.__class__ is not dict or len(part) != 2 or part.get("type") != kind:
+            return None
+        if part.get("text").__class__ is not str:
+            return None
+    return tuple(part["text"] for part in parts)

@@ -1,0 +1,447 @@
+"""Items of the OpenAI Responses API, both ways.
+
+A conversation is a flat list of items here. Everything the model says between two words of others
+is one assistant message in the tree: its message items, calls and thoughts, in their order. So
+that the items come back as they were, the first block of a message item keeps the item's form
+(``spelling["item"]``) and its fields; see ``parts.mark``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...model import (
+    Block,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import expected, maybe_str, missing, need_str
+from .calls import AS_ITEM, RESULTS, Calls, is_bare, respell
+from .parts import INPUT, NAME, NO_READERS, OUTPUT, ItemWriting, item_of, mark
+
+Speaker: TypeAlias = Literal["user", "system", "developer"]
+
+SPEAKERS: tuple[Speaker, ...] = ("user", "system", "developer")
+# What of a message item is not extra. A status of "completed" says nothing.
+MESSAGE_KEYS = frozenset({"type", "role", "content"})
+
+AS_LIST = Extras(NAME, spelling={"content": "list"})
+JOINED = Extras(NAME, spelling={"joined": True})
+
+# How a message item may be written: with or without its type, content as a list or a string.
+FORMS = {
+    (True, True): "message-list",
+    (True, False): "message-string",
+    (False, True): "easy-list",
+    (False, False): "easy-string",
+}
+
+# https://platform.openai.com/docs/guides/tools: item type -> service, phase, who does the work
+HOSTED: dict[str, tuple[str, Literal["call", "result", "both"], Literal["provider", "client"]]] = {
+    "web_search_call": ("web_search", "both", "provider"),
+    "file_search_call": ("file_search", "both", "provider"),
+    "code_interpreter_call": ("code_interpreter", "both", "provider"),
+    "image_generation_call": ("image_generation", "both", "provider"),
+    "mcp_list_tools": ("mcp", "result", "provider"),
+    "mcp_call": ("mcp", "both", "provider"),
+    "mcp_approval_request": ("mcp", "call", "provider"),
+    "tool_search_call": ("tool_search", "call", "provider"),
+    "tool_search_output": ("tool_search", "result", "provider"),
+    "computer_call": ("computer", "call", "client"),
+    "computer_call_output": ("computer", "result", "client"),
+    "local_shell_call": ("local_shell", "call", "client"),
+    "local_shell_call_output": ("local_shell", "result", "client"),
+    "shell_call": ("shell", "call", "client"),
+    "shell_call_output": ("shell", "result", "client"),
+    "apply_patch_call": ("apply_patch", "call", "client"),
+    "apply_patch_call_output": ("apply_patch", "result", "client"),
+}
+# Items that are not the model's, and those of the model that end like an answer to it.
+NEUTRAL = frozenset(
+    {"item_reference", "mcp_approval_response", "configuration_update", "compaction_trigger"}
+)
+PROVIDED = frozenset({"program_output", "tool_search_output"})
+
+
+class Items(Calls):
+    """Reading and writing the items of a conversation."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_items(self, docs: list[Json], at: str, out: list[Message]) -> None:
+        """The items of a request in normal form, appended to ``out``."""
+        run: list[Block] = []  # what the model said last
+        start = ""
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            kind, role = self.read_kind(doc, where)
+            side = self.side_of(doc, kind, role)
+            if side == "model":
+                if not run:
+                    start = where
+                self.read_turn(doc, kind, where, run)
+                continue
+            if run:
+                out.append(Message("assistant", tuple(run), at=start))
+                run.clear()
+            if kind == "message":
+                self.read_message(doc, side, where, out)
+            elif kind in RESULTS:
+                result = self.read_result(doc, kind, where)
+                out.append(Message("tool", (result,), at=where))
+            else:
+                out.append(Message(side, (self.read_other(doc, kind, where),), at=where))
+        if run:
+            out.append(Message("assistant", tuple(run), at=start))
+
+    def read_answer(self, docs: list[Json], at: str) -> tuple[Block, ...]:
+        """The items of an answer: all of them are the model's."""
+        run: list[Block] = []
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            kind, role = self.read_kind(doc, where)
+            if kind in RESULTS or (kind == "message" and role != "assistant"):
+                run.append(Raw(NAME, doc, at=where, extras=AS_ITEM))
+            else:
+                self.read_turn(doc, kind, where, run, answer=True)
+        return tuple(run)
+
+    def read_kind(self, doc: Json, at: str) -> tuple[str, str | None]:
+        """The type of an item, and who speaks if it is a message; messages may omit theirs."""
+        if doc.__class__ is not dict:
+            expected("an object", doc, at)
+        kind, role = doc.get("type"), doc.get("role")
+        if kind is None or kind == "message":
+            if role.__class__ is str and (role in SPEAKERS or role == "assistant"):
+                return "message", role
+            if role is None and kind is None and doc.get("id").__class__ is str:
+                return "item_reference", None  # "type" is optional there as well
+            if role is None:
+                missing("type" if kind is None else "role", at)
+            need_str(doc, "role", at)
+            raise Malformed(
+                f"unknown role {role!r}; there are: {', '.join(SPEAKERS)}, assistant", at
+            )
+        return need_str(doc, "type", at), None
+
+    def side_of(
+        self, doc: dict[str, Json], kind: str, role: str | None
+    ) -> Literal["model"] | Speaker:
+        """Whose an item is. An unknown one is the model's, unless it is an output."""
+        if kind == "message":
+            return "model" if role == "assistant" else role  # type: ignore[return-value]
+        if kind == "additional_tools":
+            return "developer"
+        if kind in PROVIDED:
+            return "user" if doc.get("execution") == "client" else "model"
+        return "user" if kind in NEUTRAL or kind.endswith("_output") else "model"
+
+    def read_turn(
+        self, doc: dict[str, Json], kind: str, at: str, run: list[Block], *, answer: bool = False
+    ) -> None:
+        """One item of the model, appended to what it said before."""
+        match kind:
+            case "message":
+                self.read_said(doc, at, run, answer)
+            case "function_call":
+                run.append(self.read_call(doc, at))
+            case "custom_tool_call":
+                run.append(self.read_custom_call(doc, at))
+            case "reasoning":
+                run.append(self.read_reasoning(doc, at))
+            case _:
+                run.append(self.read_other(doc, kind, at))
+
+    def read_other(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        """An item that is kept as it is: work of hosted tools, and what the tree cannot name."""
+        found = HOSTED.get(kind)
+        if found is None and kind.endswith("_call"):
+            found = (kind.removesuffix("_call"), "both", "provider")
+        if found is None:
+            return Raw(NAME, doc, at=at, extras=AS_ITEM)
+        service, phase, executor = found
+        if doc.get("execution") == "client":
+            executor = "client"
+        key = "call_id" if doc.get("call_id").__class__ is str else "id"
+        return Hosted(NAME, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
+
+    def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
+        """A message of the assistant: its parts, of which the first remembers the item."""
+        content = doc.get("content")
+        where = f"{at}/content"
+        if content.__class__ is str:
+            if len(doc) == 2 and not answer and not (run and self.is_part(run[-1], True)):
+                run.append(Text(content, at=where))  # the usual form of a history
+                return
+            blocks: list[Block] = [Text(content, at=where)]
+        elif content.__class__ is list and content:
+            blocks = self.read_parts(content, where, OUTPUT, self.CALL_PARTS)
+        elif content is None or content == []:
+            run.append(Raw(NAME, doc, at=at, extras=AS_ITEM))  # it says nothing
+            return
+        else:
+            expected("a string or a list", content, where)
+        first = blocks[0]
+        form = FORMS[doc.get("type") is not None, content.__class__ is list]
+        item = None if len(doc) == 2 else self.keep_item(doc, MESSAGE_KEYS)
+        extras = mark(first.extras, item, form)
+        # Its losses are the item's, so that is where they point.
+        place = at if extras.fields else first.at
+        blocks[0] = replace(first, at=place, extras=extras)
+        run += blocks
+
+    def read_message(
+        self, doc: dict[str, Json], role: Speaker, at: str, out: list[Message]
+    ) -> None:
+        """A message of anyone but the assistant."""
+        content = doc.get("content")
+        where = f"{at}/content"
+        extras = None
+        if len(doc) != 2 or content is None:
+            typed = doc.get("type") is not None
+            extras = self.keep_item(doc, MESSAGE_KEYS, {"type": True} if typed else None)
+        if content.__class__ is str:
+            blocks: list[Block] = [Text(content, at=where)]
+        elif content.__class__ is list:
+            more = self.RESULT_PARTS if role == "user" else NO_READERS
+            blocks = self.read_parts(content, where, INPUT, more)
+            if not blocks or is_bare(blocks):
+                extras = AS_LIST if extras is None else respell(extras, content="list")
+            elif role == "user" and any(b.__class__ is ToolResult for b in blocks):
+                self.split_results(blocks, at, extras, out)
+                return
+        elif content is None:
+            word = "null" if "content" in doc else "absent"
+            blocks, extras = [], respell(extras, content=word)
+        else:
+            expected("a string or a list", content, where)
+        if role == "system" and not out and is_bare(blocks):
+            extras = respell(extras, place="item")  # else it would be the instructions
+        out.append(Message(role, tuple(blocks), at=at, extras=extras))
+
+    def split_results(
+        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+    ) -> None:
+        """Results leave the user's message; that they stood in it is a matter of spelling."""
+        start = len(out)
+        run: list[Block] = []
+        for block in [*blocks, None]:
+            if block is not None and block.__class__ is not ToolResult:
+                run.append(block)
+                continue
+            if run:
+                out.append(Message("user", tuple(run), at=at, extras=JOINED))
+                run.clear()
+            if block is not None:
+                out.append(Message("tool", (block,), at=block.at, extras=JOINED))
+        head = respell(extras, content="list", host="user")
+        out[start] = replace(out[start], extras=head)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
+        out: list[Json] = []
+        before = None
+        for message in messages:
+            role = message.role
+            if role == "assistant":
+                if before == "assistant" and not w.home:
+                    why = "items of the assistant that follow each other are one turn here"
+                    w.log.approximated("message.boundary", message.at, why)
+                self.write_assistant(message, out, w)
+            elif message.extras is not None and self.is_hosted_part(message, out):
+                self.write_joined(message, out, w)
+            elif role == "tool":
+                self.write_results(message, out, w)
+            else:
+                self.write_message(message, out, w)
+            before = role
+        return out
+
+    def write_assistant(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        length = len(out)
+        self.write_turn(message.content, out, w)
+        self.note_message(message, w)
+        if len(out) == length and not w.home:
+            w.log.dropped("message.empty", message.at, "a message must say something here")
+
+    def note_message(self, message: Message, w: ItemWriting) -> None:
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        self.lose(message.extras, message.at, w.log)
+
+    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
+        """What the model said, as items; texts that follow each other share one message."""
+        said: list[Block] = []
+        for block in content:
+            if block.__class__ is Text or self.is_part(block, w.home):
+                if said and block.extras is not None and "item" in self.spelling(block):
+                    out.append(self.write_said(said, w))
+                    said = []
+                said.append(block)
+            elif isinstance(block, Media | Passage | ToolResult):
+                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            else:
+                if said:
+                    out.append(self.write_said(said, w))
+                    said = []
+                if (doc := self.write_item(block, w)) is not None:
+                    out.append(doc)
+        if said:
+            out.append(self.write_said(said, w))
+
+    def is_part(self, block: Block, home: bool) -> bool:
+        """Whether a block of the model's turn stands inside a message item."""
+        match block:
+            case Text() | Refusal():
+                return True
+            case ToolCall():
+                return block.extras is not None and "part" in self.spelling(block)
+            case Raw():
+                own = self.is_home(block.dialect)
+                return own and self.spelling(block).get("item") != "whole"
+            case Media():
+                return home
+            case _:
+                return False
+
+    def write_item(self, block: Block, w: ItemWriting) -> Json | None:
+        match block:
+            case ToolCall():
+                return self.write_call(block, w)
+            case Reasoning():
+                return self.write_reasoning(block, w)
+            case Hosted() | Raw() if self.is_home(block.dialect):
+                return block.payload
+            case Hosted():
+                why = f"{block.service} is work of another provider's tool"
+                w.log.dropped("hosted", block.at, why)
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Text() | Refusal() | Media() | Passage() | ToolResult():
+                raise AssertionError("a part is not an item")
+            case _:
+                assert_never(block)
+        return None
+
+    def write_said(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
+        """A message item of the assistant."""
+        first = blocks[0]
+        form = None if first.extras is None else self.spelling(first).get("item")
+        if form is None:
+            return self.write_new_item(blocks, w)
+        out: dict[str, Json] = {"type": "message"} if form.startswith("message") else {}
+        out["role"] = "assistant"
+        if form.endswith("string") and len(blocks) == 1 and isinstance(first, Text):
+            out["content"] = first.text
+        else:
+            out["content"] = self.write_spoken(blocks, w)
+        return self.emit(out, item_of(first), w.log)
+
+    def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
+        """A message item that no item of a document stands behind.
+
+        In a request it bears no id: the API checks ids, and takes a message without one. In an
+        answer every message has an id.
+        """
+        if w.answer:
+            made = w.item_id("msg")
+            w.log.invented(
+                "message.id", blocks[0].at, f"a message of an answer has an id: {made!r}"
+            )
+            out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
+            return out | {"role": "assistant", "content": self.write_spoken(blocks, w)}
+        first = blocks[0]
+        if len(blocks) == 1 and isinstance(first, Text) and not first.citations:
+            if first.extras is None or not self.is_home(first.extras.dialect):
+                self.lose_cache(first.cache, w)
+                self.lose(first.extras, first.at, w.log)
+                return {"role": "assistant", "content": first.text}
+        content = self.write_spoken(blocks, w)
+        return {"type": "message", "role": "assistant", "content": content}
+
+    def write_spoken(self, blocks: Sequence[Block], w: ItemWriting) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if isinstance(block, Text):
+                out.append(self.write_text(block, OUTPUT, w))
+            elif isinstance(block, ToolCall):
+                out.append(self.write_call(block, w))
+            else:
+                self.write_part(block, out, w)
+        return out
+
+    def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        """A message of anyone but the assistant."""
+        content, extras = message.content, message.extras
+        spelling = {} if extras is None else self.spelling(message)
+        if len(content) == 1 and self.write_whole(content[0], out, w):
+            return self.note_message(message, w)
+        spelled = spelling.get("content")
+        said: Json = None if spelled is not None else self.bare_text(content, w)
+        if said is None and spelled not in ("null", "absent"):
+            said = self.write_parts(content, w)
+            if not said and not w.home:
+                self.note_message(message, w)
+                w.log.dropped("message.empty", message.at, "a message must say something here")
+                return None
+        doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
+        doc["role"] = message.role
+        if said is not None or spelled == "null":
+            doc["content"] = said
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        out.append(doc if extras is None else self.emit(doc, message, w.log))
+        return None
+
+    def write_whole(self, block: Block, out: list[Json], w: ItemWriting) -> bool:
+        """An item that is no message, and stands as one in the tree."""
+        whole = isinstance(block, Hosted) or (
+            isinstance(block, Raw) and self.spelling(block).get("item") == "whole"
+        )
+        if whole and (doc := self.write_item(block, w)) is not None:
+            out.append(doc)
+        return whole
+
+    def is_hosted_part(self, message: Message, out: list[Json]) -> bool:
+        """Whether a message was part of another one, or the head of such a one."""
+        spelling = self.spelling(message)
+        return "host" in spelling or ("joined" in spelling and bool(out))
+
+    def write_joined(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        """Results that stood inside a message of the user's go back there."""
+        parts: list[Json] = []
+        for block in message.content:
+            if isinstance(block, ToolResult):
+                parts.append(self.write_result(block, w))
+            else:
+                self.write_part(block, parts, w)
+        spelling = self.spelling(message)
+        if "host" not in spelling:
+            out[-1]["content"] += parts
+            return
+        doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
+        doc |= {"role": spelling["host"], "content": parts}
+        out.append(self.emit(doc, message, w.log))
+
+    def write_results(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        self.note_message(message, w)
+        for block in message.content:
+            if isinstance(block, ToolResult):
+                out.append(self.write_result(block, w))
+            else:
+                w.log.dropped("content.role", block.at, "a tool cannot say this here")

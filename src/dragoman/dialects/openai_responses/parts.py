@@ -1,0 +1,548 @@
+"""Content parts of the OpenAI Responses API, both ways."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from ...dialect import Dialect
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Cache,
+    Citation,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    Node,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str
+from ...writing import Names, Writing, data_uri, home_only, split_data_uri
+
+NAME = "openai-responses"
+
+INPUT, OUTPUT = "input_text", "output_text"
+TEXT_TYPES = frozenset({INPUT, OUTPUT, "text"})
+IMAGE_TYPES = frozenset({"input_image", "output_image"})
+CACHE = "prompt_cache_breakpoint"
+TTLS = ("30m", "12h")
+
+Reader: TypeAlias = Callable[[Any, dict[str, Json], str], Block]
+NO_READERS: dict[str, Reader] = {}
+
+TEXT_KEYS = frozenset({"type", "text", "annotations", CACHE})
+IMAGE_KEYS = ("type", "detail", CACHE)
+FILE_KEYS = ("type", "detail", "filename", CACHE)
+
+# Data needs a file name, and the name tells the API what the data are.
+FILE_NAMES = {
+    "application/pdf": "document.pdf",
+    "text/plain": "document.txt",
+    "text/markdown": "document.md",
+    "text/html": "document.html",
+    "text/csv": "document.csv",
+    "application/json": "document.json",
+}
+
+
+class ItemWriting(Writing):
+    """A conversion under way, with the ids that an answer gives its items."""
+
+    __slots__ = ("count", "custom")
+
+    def __init__(self, log: Ledger, *, home: bool, answer: bool = False) -> None:
+        super().__init__(
+            log,
+            Names(r"[\s\S]", 64, "tool_call.id"),
+            Names("[a-zA-Z0-9_-]", 128, "tool.name"),
+            home=home,
+            answer=answer,
+        )
+        self.count: dict[str, int] = {}
+        self.custom: frozenset[str] = frozenset()  # the freeform tools of the request
+
+    def item_id(self, prefix: str) -> str:
+        """A fresh id for an item of an answer: ``msg_1``, ``rs_1``."""
+        if self.log.ids is not None:
+            return self.log.ids(prefix)
+        number = self.count[prefix] = self.count.get(prefix, 0) + 1
+        return f"{prefix}_{number}"
+
+
+class Parts(Dialect):
+    """Reading and writing what stands inside an item."""
+
+    name = NAME
+    issuer = "openai"
+    blank = frozenset(
+        {"annotations", "logprobs", "include", "instructions", "metadata", "encrypted_content"}
+    )
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_parts(
+        self, docs: list[Json], at: str, usual: str, more: Mapping[str, Reader] = NO_READERS
+    ) -> list[Block]:
+        """The parts of a content; ``usual`` is how text is typed there, ``more`` what else is."""
+        out: list[Block] = []
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            if doc.__class__ is not dict:
+                expected("an object", doc, where)
+            kind = doc.get("type")
+            if kind == usual and len(doc) == 2:
+                text = doc.get("text")
+                if text.__class__ is str:
+                    out.append(Text(text, at=where))
+                    continue
+            kind = need_str(doc, "type", where)
+            if (read := more.get(kind)) is not None:
+                out.append(read(self, doc, where))
+            else:
+                out.append(self.read_part(doc, kind, where, usual))
+        return out
+
+    def read_part(self, doc: dict[str, Json], kind: str, at: str, usual: str) -> Block:
+        if kind in TEXT_TYPES:
+            return self.read_text(doc, kind, at, usual)
+        if kind in IMAGE_TYPES:
+            return self.read_image(doc, kind, at)
+        match kind:
+            case "refusal":
+                return self.read_refusal(doc, at)
+            case "input_file":
+                return self.read_file(doc, at)
+            case "input_audio":
+                return self.read_audio(doc, at)
+            case _:
+                return Raw(NAME, doc, at=at)  # new part types arrive every month
+
+    def read_text(self, doc: dict[str, Json], kind: str, at: str, usual: str) -> Text:
+        cited: tuple[Citation, ...] = ()
+        if annotations := maybe_list(doc, "annotations", at):
+            cited = tuple(
+                self.read_citation(as_dict(item, where), where)
+                for index, item in enumerate(annotations)
+                if (where := f"{at}/annotations/{index}")
+            )
+        return Text(
+            need_str(doc, "text", at),
+            cited,
+            self.read_cache(doc, at) if CACHE in doc else None,
+            at=at,
+            extras=self.keep(doc, TEXT_KEYS, None if kind == usual else {"type": kind}),
+        )
+
+    def read_refusal(self, doc: dict[str, Json], at: str) -> Block:
+        """A refusal; some clients put its words under ``text``."""
+        key = "refusal" if doc.get("refusal") is not None else "text"
+        if doc.get(key).__class__ is not str:
+            need_str(doc, "refusal", at)
+        extras = self.keep(doc, ("type", key), None if key == "refusal" else {"key": key})
+        return Refusal(doc[key], at=at, extras=extras)
+
+    def read_citation(self, doc: dict[str, Json], at: str) -> Citation:
+        kind = need_str(doc, "type", at)
+        start, end = doc.get("start_index"), doc.get("end_index")
+        span, taken = None, ["type"]
+        if start.__class__ is int and end.__class__ is int:
+            span = (start, end)
+            taken += ["start_index", "end_index"]
+        match kind:
+            case "url_citation":
+                taken += ["url", "title"]
+                url, title = maybe_str(doc, "url", at), maybe_str(doc, "title", at)
+                return Citation("url", url, title, span=span, at=at, extras=self.keep(doc, taken))
+            case "file_citation" | "container_file_citation" | "file_path":
+                taken += ["file_id", "filename"]
+                spelling = None if kind == "file_citation" else {"type": kind}
+                return Citation(
+                    "file",
+                    span=span,
+                    file_id=maybe_str(doc, "file_id", at),
+                    filename=maybe_str(doc, "filename", at),
+                    at=at,
+                    extras=self.keep(doc, taken, spelling),
+                )
+            case _:
+                return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+
+    def read_cache(self, doc: dict[str, Json], at: str) -> Cache | None:
+        mark = maybe_dict(doc, CACHE, at)
+        if mark is None:
+            return None
+        where = f"{at}/{CACHE}"
+        if len(mark) == 1 and mark.get("mode") == "explicit":
+            return Cache(at=where)
+        spelling = None if mark.get("mode") == "explicit" else {"mode": mark.get("mode")}
+        extras = self.keep(mark, ("mode", "ttl"), spelling)
+        return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
+
+    def read_image(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        """An image by ``image_url`` (also as an object, as in Chat), ``url`` or ``file_id``."""
+        key = "image_url" if doc.get("image_url") is not None else "url"
+        address, detail = doc.get(key), maybe_str(doc, "detail", at)
+        spelling: dict[str, Json] = {} if kind == "input_image" else {"type": kind}
+        if address.__class__ is dict:
+            spelling["nested"] = {k: v for k, v in address.items() if k != "url"}
+            if detail is None:
+                detail = maybe_str(address, "detail", f"{at}/{key}")
+                spelling["detail"] = "nested"
+            address = need_str(address, "url", f"{at}/{key}")
+        if address.__class__ is str:
+            if key == "url":
+                spelling["key"] = key
+            source = read_address(address, spelling)
+        elif address is None and doc.get("file_id").__class__ is str:
+            key = "file_id"
+            source = Source("file", doc[key], issuer=self.issuer)
+        else:
+            return Raw(NAME, doc, at=at)
+        return Media(
+            "image",
+            source,
+            detail,
+            cache=self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, (*IMAGE_KEYS, key), spelling),
+        )
+
+    def read_file(self, doc: dict[str, Json], at: str) -> Block:
+        """A document by ``file_data`` (data URI or bare base64), ``file_url`` or ``file_id``."""
+        keys = ("file_data", "file_url", "file_id")
+        key = next((k for k in keys if doc.get(k).__class__ is str), None)
+        if key is None:
+            return Raw(NAME, doc, at=at)
+        spelling: dict[str, Json] = {}
+        if key == "file_id":
+            source = Source("file", doc[key], issuer=self.issuer)
+        else:
+            source = read_address(doc[key], spelling)
+            if key == "file_data" and source.kind == "url":
+                if "://" in doc[key][:12]:
+                    spelling["key"] = key
+                else:
+                    source = Source("base64", doc[key])
+            elif key == "file_url" and source.kind == "base64":
+                spelling["key"] = key
+        return Media(
+            "document",
+            source,
+            maybe_str(doc, "detail", at),
+            filename=maybe_str(doc, "filename", at),
+            cache=self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, (*FILE_KEYS, key), spelling),
+        )
+
+    def read_audio(self, doc: dict[str, Json], at: str) -> Block:
+        """Typed in the SDK and not accepted by the API; read for those servers that do."""
+        audio = doc.get("input_audio")
+        if audio.__class__ is not dict:
+            return Raw(NAME, doc, at=at)
+        data, form = audio.get("data"), audio.get("format")
+        if data.__class__ is not str or form.__class__ is not str:
+            return Raw(NAME, doc, at=at)
+        source = Source("base64", data, "audio/mpeg" if form == "mp3" else f"audio/{form}")
+        partly = {"input_audio": ("data", "format")}
+        extras = self.keep(doc, ("type", CACHE), {"format": form}, partly=partly)
+        return Media("audio", source, cache=self.read_cache(doc, at), at=at, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def bare_text(self, content: Sequence[Block], w: Writing) -> str | None:
+        """The text of a message for which a string says it all; foreign extras are lost then."""
+        if len(content) != 1:
+            return None
+        block = content[0]
+        if not isinstance(block, Text) or block.citations or block.cache is not None:
+            return None
+        if block.extras is not None:
+            if self.is_home(block.extras.dialect):
+                return None
+            self.lose(block.extras, block.at, w.log)
+        return block.text
+
+    def write_parts(self, blocks: Sequence[Block], w: Writing, usual: str = INPUT) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if block.__class__ is Text:
+                out.append(self.write_text(block, usual, w))
+            else:
+                self.write_part(block, out, w)
+        return out
+
+    def write_part(self, block: Block, out: list[Json], w: Writing) -> None:
+        """One block as parts: a document made of blocks, or a passage, may be several."""
+        match block:
+            case Text():
+                out.append(self.write_text(block, INPUT, w))
+            case Refusal():
+                out.append(self.write_refusal(block, w))
+            case Media():
+                self.write_media(block, out, w)
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                out += self.write_parts(block.content, w)
+            case Raw() | Hosted() if self.is_home(block.dialect):
+                out.append(block.payload)
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Hosted():
+                why = f"{block.service} is work of another provider's tool"
+                w.log.dropped("hosted", block.at, why)
+            case Reasoning() | ToolCall() | ToolResult():
+                w.log.dropped("content.role", block.at, "this cannot be said here by this speaker")
+            case _:
+                assert_never(block)
+
+    def write_text(self, block: Text, usual: str, w: Writing) -> Json:
+        out: dict[str, Json] = {"type": usual, "text": block.text}
+        if usual == OUTPUT and not w.home:
+            out["annotations"] = []
+        if block.extras is None and block.cache is None and not block.citations:
+            return out
+        if block.citations:
+            self.write_citations(out, block, usual, w)
+        if block.cache is not None:
+            if usual == OUTPUT and not w.home:
+                self.lose_cache(block.cache, w)
+            else:
+                out[CACHE] = self.write_cache(block.cache, w)
+        if "type" in (spelling := self.spelling(block)):
+            out["type"] = spelling["type"]
+        return self.emit(out, part_of(block), w.log)
+
+    def write_refusal(self, block: Refusal, w: Writing) -> Json:
+        key = self.spelling(block).get("key", "refusal")
+        return self.emit({"type": "refusal", key: block.text}, part_of(block), w.log)
+
+    def write_citations(self, out: dict[str, Json], block: Text, usual: str, w: Writing) -> None:
+        if usual != OUTPUT and not w.home:
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
+            return
+        written = (self.write_citation(cite, block, w) for cite in block.citations)
+        out["annotations"] = [doc for doc in written if doc is not None]
+
+    def write_citation(self, cite: Citation, block: Text, w: Writing) -> Json | None:
+        extras = cite.extras
+        home = w.home or (extras is not None and self.is_home(extras.dialect))
+        if home and cite.kind == "other" and extras is not None:
+            return extras.fields
+        if home and cite.kind == "file":
+            out: dict[str, Json] = {"type": self.spelling(cite).get("type", "file_citation")}
+            out |= {k: v for k in ("file_id", "filename") if (v := getattr(cite, k)) is not None}
+        elif cite.kind == "url" and (cite.url is not None or home):
+            out = {"type": "url_citation"}
+            out |= {k: v for k in ("url", "title") if (v := getattr(cite, k)) is not None}
+        else:
+            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
+            return None
+        span = cite.span
+        if not home:
+            self.note_citation(cite, w)
+            out.setdefault("title", "")
+            span = span or (0, len(block.text))
+        if span is not None:
+            out |= {"start_index": span[0], "end_index": span[1]}
+        return self.emit(out, cite, w.log)
+
+    def note_citation(self, cite: Citation, w: Writing) -> None:
+        """What a citation of a web page cannot say here."""
+        if cite.span is None:
+            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
+        elif cite.title is None or cite.quote is not None or cite.seal is not None:
+            w.log.approximated("text.citations", cite.at, "an address, a title and a span remain")
+
+    def write_cache(self, cache: Cache, w: Writing) -> Json:
+        out: dict[str, Json] = {"mode": "explicit"}
+        if cache.ttl is not None:
+            if cache.ttl in TTLS or w.home:
+                out["ttl"] = cache.ttl
+            else:
+                why = f"a cached prefix cannot live {cache.ttl} here; the default holds"
+                w.log.approximated("cache.ttl", cache.at, why)
+        if cache.extras is None:
+            return out
+        if "mode" in (spelling := self.spelling(cache)):
+            out["mode"] = spelling["mode"]
+            if out["mode"] is None:
+                del out["mode"]
+        return self.emit(out, cache, w.log)
+
+    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "this place cannot be marked here")
+
+    # -- media ------------------------------------------------------------------------------
+
+    def write_media(self, block: Media, out: list[Json], w: Writing) -> None:
+        source = block.source
+        if not w.home:
+            self.note_media(block, w)
+        if source.kind == "file" and not home_only(self, source.issuer):
+            w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
+        elif source.kind == "blocks":
+            w.log.approximated("media", block.at, "a document made of blocks is plain text here")
+            self.lose_cache(block.cache, w)
+            self.lose(block.extras, block.at, w.log)
+            out += self.write_parts(source.blocks, w)
+        elif block.kind == "image" and source.kind != "text":
+            out.append(self.finish(self.write_image(block, w), block, w))
+        elif block.kind == "document":
+            out.append(self.finish(self.write_file(block, w), block, w))
+        elif block.kind == "audio" and "format" in (spelling := self.spelling(block)):
+            audio = {"data": source.value, "format": spelling["format"]}
+            out.append(self.finish({"type": "input_audio", "input_audio": audio}, block, w))
+        else:
+            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
+
+    def note_media(self, block: Media, w: Writing) -> None:
+        """What other dialects say of a medium and this one does not."""
+        for key in ("context", "citable", "transcript"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
+        if block.kind == "image" and block.filename is not None:
+            w.log.dropped("media.filename", block.at, "only documents have file names here")
+        if block.title is not None:
+            named = block.kind == "document" and block.source.kind != "blocks"
+            if named and block.filename is None:
+                w.log.approximated("media.title", block.at, "the title becomes the file name")
+            else:
+                w.log.dropped("media.title", block.at, "media have no title here")
+
+    def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
+        spelling, source = self.spelling(block), block.source
+        out: dict[str, Json] = {"type": spelling.get("type", "input_image")}
+        nested = spelling.get("nested")
+        if source.kind == "file":
+            out["file_id"] = source.value
+        else:
+            address: Json = self.write_address(block, "image/png", w)
+            if nested is not None:
+                address = {"url": address, **nested}
+            out[spelling.get("key", "image_url")] = address
+        if "detail" in spelling:
+            return out
+        if block.detail is not None:
+            out["detail"] = block.detail
+        elif not w.home:
+            out["detail"] = "auto"
+            w.log.invented("media.detail", block.at, "the types demand one; 'auto' is the default")
+        return out
+
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
+        source, spelled = block.source, self.spelling(block).get("key")
+        out: dict[str, Json] = {"type": "input_file"}
+        filename = block.filename
+        if filename is None and not w.home:
+            filename = block.title
+        media_type = source.media_type
+        match source.kind:
+            case "file":
+                out["file_id"] = source.value
+            case "url":
+                out[spelled or "file_url"] = source.value
+            case "text":
+                w.moved("media", block.at, "a plain-text document travels as base64")
+                media_type = source.media_type or "text/plain"
+                data = base64.b64encode(source.value.encode()).decode()
+                out["file_data"] = data_uri(media_type, data)
+            case _:
+                bare = media_type is None and "media_type" not in self.spelling(block)
+                address = self.write_address(block, "application/pdf", w)
+                out[spelled or "file_data"] = source.value if bare and w.home else address
+        if filename is None and "file_data" in out and not w.home:
+            # "Missing required parameter: 'input[0].content[0].filename'."
+            filename = FILE_NAMES.get(media_type or "application/pdf", "document")
+            w.log.invented("media.filename", block.at, f"data need a file name: {filename!r}")
+        if filename is not None:
+            out["filename"] = filename
+        if block.detail is not None:
+            out["detail"] = block.detail
+        return out
+
+    def write_address(self, block: Media, usual: str, w: Writing) -> str:
+        """An address, or the data themselves as one."""
+        source = block.source
+        if source.kind != "base64":
+            return source.value
+        media_type = self.spelling(block).get("media_type", source.media_type)
+        if media_type is None:
+            media_type = usual
+            if not w.home:
+                w.log.invented("media.type", block.at, f"taken for {usual}")
+        elif media_type == "image/jpg" and not w.home:  # a frequent misspelling
+            media_type = "image/jpeg"
+            w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
+        return data_uri(media_type, source.value)
+
+    def finish(self, out: dict[str, Json], block: Media, w: Writing) -> dict[str, Json]:
+        """Cache mark and extras, which every medium can bear."""
+        if block.cache is not None:
+            out[CACHE] = self.write_cache(block.cache, w)
+        return self.emit(out, part_of(block), w.log)
+
+
+def read_address(url: str, spelling: dict[str, Json]) -> Source:
+    """A data URI as data; its media type may bear parameters, which are spelling."""
+    found = split_data_uri(url)
+    if found is None:
+        return Source("url", url)
+    head, data = found
+    media_type = head.partition(";")[0]
+    if media_type != head or not head:
+        spelling["media_type"] = head
+    return Source("base64", data, media_type or None)
+
+
+# -- the first block of a message item also bears the item ----------------------------------
+
+
+def mark(extras: Extras | None, item: Extras | None, form: str) -> Extras:
+    """What the first block of an item keeps: the item's own extras, and under ``content`` its.
+
+    No item has an extra field ``content``, so the two cannot meet.
+    """
+    fields = dict(item.fields) if item is not None else {}
+    blanks = dict(item.blanks) if item is not None else {}
+    spelling: dict[str, Json] = {"item": form}
+    if extras is not None:
+        if extras.fields:
+            fields["content"] = extras.fields
+        if extras.blanks:
+            blanks["content"] = extras.blanks
+        spelling |= extras.spelling
+    return Extras(NAME, fields, blanks, spelling)
+
+
+def part_of(block: Node) -> Node:
+    """The block as a part: without what it keeps for its item."""
+    extras = block.extras
+    if extras is None or extras.dialect != NAME or "item" not in extras.spelling:
+        return block
+    fields, blanks = extras.fields.get("content", {}), extras.blanks.get("content", {})
+    return Node(at=block.at, extras=Extras(NAME, fields, blanks, extras.spelling))
+
+
+def item_of(block: Node) -> Node:
+    """The item whose first block this is: without what the block keeps for itself."""
+    extras = block.extras
+    if extras is None:
+        return block
+    fields = {k: v for k, v in extras.fields.items() if k != "content"}
+    blanks = {k: v for k, v in extras.blanks.items() if k != "content"}
+    return Node(at=block.at, extras=Extras(NAME, fields, blanks))

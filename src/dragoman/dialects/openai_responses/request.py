@@ -1,0 +1,508 @@
+"""Requests of the OpenAI Responses API, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ledger import Ledger
+from ...model import (
+    Extras,
+    History,
+    Json,
+    Message,
+    OutputFormat,
+    Params,
+    Request,
+    Text,
+    Thinking,
+    ToolChoice,
+)
+from ...normal import effort_of
+from ...reading import (
+    as_dict,
+    expected,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+)
+from ...writing import Names, is_plain
+from .calls import respell
+from .parts import NAME, ItemWriting
+from .tools import Tools
+
+LEAST_TOKENS = 16
+"""The smallest output limit the API takes."""
+
+TAKEN = frozenset(
+    {
+        "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls",
+        "max_output_tokens", "temperature", "top_p", "top_logprobs", "stream", "store",
+        "metadata", "previous_response_id", "truncation", "service_tier", "prompt_cache_key",
+    }
+)  # fmt: skip
+# canonical name -> key; the same in both directions
+SCALARS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_logprobs": "top_logprobs",
+    "stream": "stream",
+    "store": "store",
+    "metadata": "metadata",
+    "previous_id": "previous_response_id",
+    "truncation": "truncation",
+    "cache_key": "prompt_cache_key",
+}
+# What the tree can say and this API cannot.
+UNSAID = {
+    "top_k": "there is no top-k sampling here",
+    "stop": "there are no stop strings here",
+    "seed": "there is no seed here",
+    "frequency_penalty": "there are no penalties here",
+    "presence_penalty": "there are no penalties here",
+    "logit_bias": "there are no token biases here",
+    "candidates": "there is one answer here",
+}
+# https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+SUMMARIES = ("auto", "concise", "detailed")
+TIERS = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
+FORMATS = {"text": "text", "json_object": "json", "json_schema": "schema"}
+FORMAT_WORDS = {kind: word for word, kind in FORMATS.items()}
+SCHEMA_KEYS = ("name", "description", "schema", "strict")
+
+
+class Requests(Tools):
+    """Reading and writing requests and histories."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        taken = set(TAKEN)
+        spelling: dict[str, Json] = {}
+        partly: dict[str, tuple[str, ...]] = {}
+        messages = self.read_conversation(doc, taken, spelling)
+        tools = doc.get("tools")
+        tools = None if tools is None else self.read_tool_list(tools, "/tools")
+        choice = self.read_request_choice(doc)
+        params = self.read_params(doc, taken, partly, spelling)
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(messages),
+            tools,
+            choice,
+            params,
+            dialect=NAME,
+            extras=self.keep(doc, taken, spelling, partly=partly),
+        )
+
+    def read_messages(self, doc: Json) -> History:
+        """A history is an object with the items; the bare items are tolerated."""
+        spelling: dict[str, Json] = {}
+        taken = {"input", "instructions"}
+        if doc.__class__ is list or doc.__class__ is str:
+            messages: list[Message] = []
+            self.read_input(doc, "", messages, spelling)
+            note = Extras(NAME, spelling=spelling | {"bare": True})
+            return History(tuple(messages), dialect=NAME, extras=note)
+        doc = as_dict(doc, "")
+        messages = self.read_conversation(doc, taken, spelling)
+        return History(tuple(messages), dialect=NAME, extras=self.keep(doc, taken, spelling))
+
+    def read_conversation(
+        self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
+    ) -> list[Message]:
+        """The instructions and the items."""
+        out: list[Message] = []
+        prompt = doc.get("instructions")
+        if prompt.__class__ is str:
+            if prompt:
+                text = Text(prompt, at="/instructions")
+                out.append(Message("system", (text,), at="/instructions"))
+        elif prompt.__class__ is list:
+            inner: list[Message] = []
+            self.read_items(prompt, "/instructions", inner)
+            out += (place(message, "instructions") for message in inner)
+        elif prompt is not None:
+            expected("a string", prompt, "/instructions")
+        system = doc.get("system")
+        if system.__class__ is str:  # not a field of this API, but other converters write it
+            taken.add("system")
+            message = Message("system", (Text(system, at="/system"),), at="/system")
+            out.append(place(message, "system"))
+        self.read_input(doc.get("input"), "/input", out, spelling)
+        return out
+
+    def read_input(
+        self, value: Json, at: str, out: list[Message], spelling: dict[str, Json]
+    ) -> None:
+        if value.__class__ is list:
+            self.read_items(value, at, out)
+        elif value.__class__ is str:
+            spelling["input"] = "string"
+            out.append(Message("user", (Text(value, at=at),), at=at))
+        elif value is None:
+            spelling["input"] = "absent"
+        else:
+            expected("a string or a list", value, at)
+
+    def read_request_choice(self, doc: dict[str, Json]) -> ToolChoice | None:
+        choice = doc.get("tool_choice")
+        parallel = maybe_bool(doc, "parallel_tool_calls", "")
+        if choice is not None:
+            return self.read_choice(choice, parallel, "/tool_choice")
+        if parallel is None:
+            return None
+        return ToolChoice(parallel=parallel, dialect=NAME, at="/parallel_tool_calls")
+
+    def read_params(
+        self,
+        doc: dict[str, Json],
+        taken: set[str],
+        partly: dict[str, tuple[str, ...]],
+        spelling: dict[str, Json],
+    ) -> Params:
+        ats: dict[str, str] = {}
+        for name, key in SCALARS.items():
+            if name != key and doc.get(key) is not None:
+                ats[name] = f"/{key}"
+        if doc.get("max_output_tokens") is not None:
+            ats["max_tokens"] = "/max_output_tokens"
+        text = doc.get("text")
+        text = text if isinstance(text, dict) else {}
+        output = self.read_output(text, partly)
+        if text and (verbosity := maybe_str(text, "verbosity", "/text")) is not None:
+            partly["text"] = (*partly.get("text", ()), "verbosity")
+            ats["verbosity"] = "/text/verbosity"
+        else:
+            verbosity = None
+        return Params(
+            max_tokens=maybe_int(doc, "max_output_tokens", ""),
+            temperature=maybe_number(doc, "temperature", ""),
+            top_p=maybe_number(doc, "top_p", ""),
+            top_logprobs=maybe_int(doc, "top_logprobs", ""),
+            output=output,
+            thinking=self.read_effort(doc, partly),
+            verbosity=verbosity,
+            stream=maybe_bool(doc, "stream", ""),
+            metadata=maybe_dict(doc, "metadata", "") or None,
+            user_id=self.read_user(doc, taken, ats, spelling),
+            service_tier=maybe_str(doc, "service_tier", ""),
+            cache_key=maybe_str(doc, "prompt_cache_key", ""),
+            store=maybe_bool(doc, "store", ""),
+            previous_id=maybe_str(doc, "previous_response_id", ""),
+            conversation_id=self.read_conversation_id(doc, taken, partly, ats, spelling),
+            truncation=maybe_str(doc, "truncation", ""),
+            ats=ats,
+        )
+
+    def read_user(
+        self,
+        doc: dict[str, Json],
+        taken: set[str],
+        ats: dict[str, str],
+        spelling: dict[str, Json],
+    ) -> str | None:
+        for key in ("safety_identifier", "user"):
+            user = maybe_str(doc, key, "")
+            if user is not None:
+                taken.add(key)
+                ats["user_id"] = f"/{key}"
+                if key == "user":
+                    spelling["user_id"] = key
+                return user
+        return None
+
+    def read_conversation_id(
+        self,
+        doc: dict[str, Json],
+        taken: set[str],
+        partly: dict[str, tuple[str, ...]],
+        ats: dict[str, str],
+        spelling: dict[str, Json],
+    ) -> str | None:
+        """The stored conversation: its id, or an object with its id."""
+        value = doc.get("conversation")
+        if value.__class__ is str:
+            taken.add("conversation")
+            ats["conversation_id"] = "/conversation"
+            return str(value)
+        if value.__class__ is dict and value.get("id").__class__ is str:
+            partly["conversation"] = ("id",)
+            ats["conversation_id"] = "/conversation/id"
+            spelling["conversation"] = "object"
+            return str(value["id"])
+        return None
+
+    def read_effort(
+        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
+    ) -> Thinking | None:
+        config = maybe_dict(doc, "reasoning", "")
+        if config is None:
+            return None
+        effort = maybe_str(config, "effort", "/reasoning")
+        display = maybe_str(config, "summary", "/reasoning")
+        partly["reasoning"] = ("effort", "summary")
+        if effort is None and display is None:
+            return None
+        if effort == "none":
+            return Thinking("off", display=display, at="/reasoning")
+        return Thinking(effort=effort, display=display, at="/reasoning")
+
+    def read_output(
+        self, text: dict[str, Json], partly: dict[str, tuple[str, ...]]
+    ) -> OutputFormat | None:
+        """The form of the answer; the schema may be nested, as it is in Chat."""
+        form, at = text.get("format"), "/text/format"
+        if form.__class__ is not dict:
+            return None
+        word = form.get("type")
+        kind = FORMATS.get(word) if isinstance(word, str) else None
+        if kind is None:
+            return None
+        partly["text"] = ("format",)
+        if kind != "schema":
+            return OutputFormat(kind, at=at, extras=self.keep(form, ("type",)))  # type: ignore[arg-type]
+        if form.get("json_schema").__class__ is dict:
+            inner, where = form["json_schema"], f"{at}/json_schema"
+            nested = {"json_schema": SCHEMA_KEYS}
+            extras = self.keep(form, ("type",), {"nested": True}, partly=nested)
+        else:
+            inner, where = form, at
+            extras = self.keep(form, ("type", *SCHEMA_KEYS))
+        return OutputFormat(
+            "schema",
+            maybe_str(inner, "name", where),
+            maybe_str(inner, "description", where),
+            inner.get("schema"),
+            maybe_bool(inner, "strict", where),
+            at=at,
+            extras=extras,
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        if tree.tools is not None:
+            w.custom = frozenset(t.name for t in tree.tools if t.kind == "custom")
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            log.invented("model", "", "a request needs a model; name one")
+        spelling = self.spelling(tree)
+        self.write_conversation(out, tree.messages, spelling, w)
+        if tree.tools is not None:
+            tools = self.write_tool_list(tree.tools, w)
+            if tools or w.home:
+                out["tools"] = tools
+        if tree.tool_choice is not None:
+            self.write_request_choice(out, tree, tree.tool_choice, w)
+        self.write_params(out, tree.params, spelling, w)
+        return self.emit(out, tree, log)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        out: dict[str, Json] = {}
+        spelling = self.spelling(tree)
+        self.write_conversation(out, tree.messages, spelling, self.writing(log, tree.dialect))
+        if "bare" in spelling and len(out) == 1:
+            return out["input"]
+        return self.emit(out, tree, log)
+
+    def write_conversation(
+        self,
+        out: dict[str, Json],
+        messages: Sequence[Message],
+        spelling: dict[str, Json],
+        w: ItemWriting,
+    ) -> None:
+        items = self.write_prompt(out, messages, w)
+        spelled = spelling.get("input")
+        if spelled == "string" and len(items) == 1 and is_prompt(items[0]):
+            out["input"] = self.bare_text(items[0].content, w)
+        else:
+            written = self.write_items(items, w)
+            if written or spelled != "absent":
+                out["input"] = written
+
+    def write_prompt(
+        self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
+    ) -> Sequence[Message]:
+        """The prompt beside the items, and the messages that are left for the items."""
+        if not messages:
+            return messages
+        first = messages[0]
+        count, spelled = 0, self.place_of(first)
+        if first.role == "system" and spelled is None:
+            text = self.bare_text(first.content, w)
+            if text is not None:
+                self.note_message(first, w)
+                count = 1
+                if text:
+                    out["instructions"] = text
+                else:
+                    w.log.dropped("text.empty", first.at, "an empty prompt is no prompt")
+        elif spelled == "instructions":
+            while count < len(messages) and self.place_of(messages[count]) == spelled:
+                count += 1
+            out["instructions"] = self.write_items(messages[:count], w)
+        if count < len(messages) and self.place_of(messages[count]) == "system":
+            out["system"] = self.bare_text(messages[count].content, w)
+            count += 1
+        return messages[count:]
+
+    def place_of(self, message: Message) -> Json:
+        """Where a message stood at home, when not where it would be put."""
+        return None if message.extras is None else self.spelling(message).get("place")
+
+    def write_request_choice(
+        self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: ItemWriting
+    ) -> None:
+        if choice.parallel is not None:
+            out["parallel_tool_calls"] = choice.parallel
+        if not w.home and choice.mode in ("required", "named"):
+            # "Tool choice 'required' must be specified with 'tools' parameter."
+            names = {tool.name for tool in tree.tools or () if tool.kind != "hosted"}
+            if not names or (choice.mode == "named" and choice.name not in names):
+                w.log.dropped("tool_choice", choice.at, "there is no such tool to choose here")
+                return
+        said = self.write_choice(choice, w)
+        if said is not None:
+            out["tool_choice"] = said
+
+    def write_params(
+        self,
+        out: dict[str, Json],
+        params: Params,
+        spelling: dict[str, Json],
+        w: ItemWriting,
+    ) -> None:
+        log = w.log
+        if params.max_tokens is not None:
+            self.write_limit(out, params, params.max_tokens, w)
+        for name, key in SCALARS.items():
+            if (value := getattr(params, name)) is not None:
+                out[key] = value
+        if params.user_id is not None:
+            user = params.user_id if w.home else w.user(params.user_id, params.where("user_id"))
+            out[spelling.get("user_id", "safety_identifier")] = user
+        if params.conversation_id is not None:
+            wrapped = spelling.get("conversation") == "object"
+            value = params.conversation_id
+            out["conversation"] = {"id": value} if wrapped else value
+        if params.service_tier is not None:
+            if params.service_tier in TIERS or w.home:
+                out["service_tier"] = params.service_tier
+            else:
+                why = f"{params.service_tier!r} is a tier of another API"
+                log.dropped("service_tier", params.where("service_tier"), why)
+        if params.cache is not None:
+            log.dropped("cache", params.cache.at, "the whole request cannot be marked here")
+        if params.thinking is not None:
+            self.write_effort(out, params.thinking, w)
+        self.write_answer_form(out, params, w)
+        if params.logprobs is not None:
+            why = "how many alternatives are wanted says it here"
+            log.dropped("logprobs", params.where("logprobs"), why)
+        for key, why in UNSAID.items():
+            if getattr(params, key) is not None:
+                log.dropped(key, params.where(key), why)
+        self.lose(params.extras, params.at, log)
+
+    def write_limit(self, out: dict[str, Json], params: Params, limit: int, w: ItemWriting) -> None:
+        if limit < LEAST_TOKENS and not w.home:
+            # "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"
+            why = f"{limit} is below the minimum; it is {LEAST_TOKENS} here"
+            w.log.approximated("max_tokens", params.where("max_tokens"), why)
+            limit = LEAST_TOKENS
+        out["max_output_tokens"] = limit
+
+    def write_effort(self, out: dict[str, Json], config: Thinking, w: ItemWriting) -> None:
+        log, effort = w.log, config.effort
+        if config.mode == "off":
+            if effort is not None:
+                log.dropped("thinking.effort", config.at, "that the model should not think says it")
+            effort = "none"
+        elif config.mode is not None and config.budget is None:
+            why = "that the model should think goes without saying here"
+            log.dropped("thinking", config.at, why)
+        if config.budget is not None and effort is None:
+            effort = effort_of(config.budget)
+            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
+            log.approximated("thinking.budget", config.at, why)
+        elif config.budget is not None:
+            log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+        doc: dict[str, Json] = {}
+        if effort is not None:
+            if effort not in EFFORTS and effort != "none" and not w.home:
+                log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
+                effort = "high"
+            doc["effort"] = effort
+        if config.display is not None:
+            self.write_display(doc, config, config.display, w)
+        if doc:
+            out["reasoning"] = doc
+        self.lose(config.extras, config.at, log)
+
+    def write_display(
+        self, doc: dict[str, Json], config: Thinking, display: str, w: ItemWriting
+    ) -> None:
+        if display in SUMMARIES or w.home:
+            doc["summary"] = display
+        elif display == "summarized":
+            doc["summary"] = "auto"
+            w.log.approximated("thinking.display", config.at, "a summary is 'auto' here")
+        else:
+            w.log.dropped("thinking.display", config.at, f"{display!r} cannot be said here")
+
+    def write_answer_form(self, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
+        text: dict[str, Json] = {}
+        if params.output is not None:
+            text["format"] = self.write_output(params.output, w)
+        if params.verbosity is not None:
+            text["verbosity"] = params.verbosity
+        if text:
+            out["text"] = text
+
+    def write_output(self, form: OutputFormat, w: ItemWriting) -> Json:
+        doc: dict[str, Json] = {"type": FORMAT_WORDS[form.kind]}
+        if form.kind != "schema":
+            return self.emit(doc, form, w.log)
+        if form.schema.__class__ is not dict and not w.home:
+            w.log.approximated("output", form.at, "without a schema, any JSON object will do")
+            return self.emit({"type": "json_object"}, form, w.log)
+        inner: dict[str, Json] = {}
+        for key in SCHEMA_KEYS:
+            if (value := getattr(form, key)) is not None:
+                inner[key] = value
+        if not w.home:
+            inner["name"] = self.name_schema(form, w)
+        if self.spelling(form).get("nested"):
+            return self.emit(doc | {"json_schema": inner}, form, w.log)
+        return self.emit(doc | inner, form, w.log)
+
+    def name_schema(self, form: OutputFormat, w: ItemWriting) -> str:
+        if form.name is None:
+            w.log.invented("output.name", form.at, "a schema has a name here")
+            return "answer"
+        return Names("[a-zA-Z0-9_-]", 64, "output.name")(form.name, form.at, w.log)
+
+
+def is_prompt(message: Message) -> bool:
+    """Whether a bare string can stand for a message."""
+    return message.role == "user" and is_plain(message)
+
+
+def place(message: Message, where: str) -> Message:
+    """A message that did not stand among the items."""
+    return Message(
+        message.role,
+        message.content,
+        message.name,
+        at=message.at,
+        extras=respell(message.extras, place=where),
+    )

@@ -1,0 +1,494 @@
+"""Answers and errors of the OpenAI Responses API, both ways."""
+
+from __future__ import annotations
+
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Refusal,
+    Response,
+    Stop,
+    StopReason,
+    Text,
+    ToolCall,
+    Usage,
+)
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    missing,
+)
+from .calls import respell
+from .parts import NAME, ItemWriting
+from .request import TIERS, Requests
+
+# https://platform.openai.com/docs/api-reference/responses/object#responses/object-status
+STATUS: dict[str, StopReason] = {
+    "completed": "end",
+    "complete": "end",  # not official; seen in the wild
+    "failed": "error",
+    "cancelled": "cancelled",
+    "in_progress": "unfinished",
+    "queued": "unfinished",
+}
+INCOMPLETE: dict[str, StopReason] = {
+    "max_output_tokens": "length",
+    "content_filter": "filter",
+    "steered": "cancelled",
+}
+# What stands for each reason here: the status, why it is incomplete, whether that says it all.
+ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
+    "end": ("completed", None, True),
+    "stop-sequence": ("completed", None, False),
+    "length": ("incomplete", "max_output_tokens", True),
+    "context": ("incomplete", "max_output_tokens", False),
+    "tool-call": ("completed", None, True),
+    "filter": ("incomplete", "content_filter", True),
+    "pause": ("incomplete", None, False),
+    "compaction": ("incomplete", None, False),
+    "cancelled": ("cancelled", None, True),
+    "error": ("failed", None, True),
+    "unfinished": ("in_progress", None, True),
+    "other": ("incomplete", None, False),
+}
+
+# https://platform.openai.com/docs/guides/error-codes/api-errors
+ERRORS: dict[str, ErrorKind] = {
+    "invalid_request_error": "invalid-request",
+    "invalid_prompt": "invalid-request",
+    "authentication_error": "authentication",
+    "invalid_api_key": "authentication",
+    "insufficient_quota": "billing",
+    "permission_error": "permission",
+    "not_found_error": "not-found",
+    "model_not_found": "not-found",
+    "previous_response_not_found": "not-found",
+    "conflict_error": "conflict",
+    "request_too_large": "too-large",
+    "rate_limit_error": "rate-limit",
+    "rate_limit_exceeded": "rate-limit",
+    "tokens": "rate-limit",
+    "requests": "rate-limit",
+    "server_error": "server",
+    "api_error": "server",
+    "internal_server_error": "server",
+    "service_unavailable": "overloaded",
+    "overloaded_error": "overloaded",
+    "timeout": "timeout",
+    "vector_store_timeout": "timeout",
+}
+ERROR_TYPES: dict[ErrorKind, str] = {
+    "invalid-request": "invalid_request_error",
+    "authentication": "authentication_error",
+    "billing": "insufficient_quota",
+    "permission": "permission_error",
+    "not-found": "not_found_error",
+    "conflict": "conflict_error",
+    "too-large": "request_too_large",
+    "rate-limit": "rate_limit_error",
+    "server": "server_error",
+    "overloaded": "overloaded_error",
+    "timeout": "timeout",
+}
+# The codes that a failed answer may bear, for those kinds that have one.
+FAILURE_CODES: dict[ErrorKind, str] = {
+    "invalid-request": "invalid_prompt",
+    "rate-limit": "rate_limit_exceeded",
+    "server": "server_error",
+    "timeout": "vector_store_timeout",
+}
+ERROR_KEYS = ("message", "type", "code", "param")
+
+# What an answer repeats of its request; one loss elsewhere, however much it is.
+ECHO = frozenset(
+    {
+        "instructions", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p",
+        "top_logprobs", "text", "reasoning", "truncation", "store", "metadata", "background",
+        "max_output_tokens", "max_tool_calls", "previous_response_id", "conversation", "prompt",
+        "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+        "prompt_cache_options", "frequency_penalty", "presence_penalty", "image",
+    }
+)  # fmt: skip
+TAKEN = frozenset(
+    {
+        "id", "object", "created_at", "status", "model", "output", "error", "incomplete_details",
+        "usage", "service_tier",
+    }
+)  # fmt: skip
+TOTALS = ("input_tokens", "output_tokens", "total_tokens")
+WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if "output" not in doc and "status" not in doc:
+            missing("output", "")
+        spelling: dict[str, Json] = {}
+        output = maybe_list(doc, "output", "")
+        if output is None:
+            spelling["output"] = None
+        blocks = self.read_answer(output or [], "/output")
+        if doc.get("object") != "response":
+            spelling["object"] = doc.get("object")
+        taken = TAKEN
+        if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
+            spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
+            taken = TAKEN | {"output_text"}
+        message = Message("assistant", blocks, at="/output")
+        usage = maybe_dict(doc, "usage", "")
+        failure = doc.get("error")
+        return Response(
+            maybe_str(doc, "id", ""),
+            maybe_str(doc, "model", ""),
+            (Candidate(message, self.read_stop(doc, blocks, spelling), at=""),),
+            None if usage is None else self.read_usage(usage, "/usage"),
+            maybe_number(doc, "created_at", ""),
+            None if failure is None else self.read_failure(failure),
+            maybe_str(doc, "service_tier", ""),
+            self.read_echo(doc),
+            dialect=NAME,
+            extras=self.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
+        )
+
+    def read_echo(self, doc: dict[str, Json]) -> Extras | None:
+        fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
+        blanks = {k: v for k, v in doc.items() if k in ECHO and v is None}
+        return Extras(NAME, fields, blanks) if fields or blanks else None
+
+    def read_stop(
+        self, doc: dict[str, Json], blocks: tuple[Block, ...], spelling: dict[str, Json]
+    ) -> Stop | None:
+        """The status does not tell a call or a refusal from a plain end; the items do."""
+        status = maybe_str(doc, "status", "")
+        details = maybe_dict(doc, "incomplete_details", "")
+        if status is None:
+            if details is not None:
+                spelling["incomplete_details"] = details
+            return None
+        if ":" in status:
+            spelling |= {"status": status, "incomplete_details": details}
+        word = None if details is None else details.get("reason")
+        if not isinstance(word, str):
+            word = None
+        detail = None if details == {"reason": word} and word else details
+        native = status if word is None else f"{status}:{word}"
+        reason = STATUS.get(status, "other") if word is None else INCOMPLETE.get(word, "other")
+        if reason == "end":
+            if any(isinstance(b, ToolCall) for b in blocks):
+                reason = "tool-call"
+            elif any(isinstance(b, Refusal) for b in blocks):
+                reason = "filter"
+        return Stop(reason, native, NAME, detail=detail)
+
+    def read_failure(self, doc: Json) -> Failure:
+        """The error inside an answer that failed."""
+        at = "/error"
+        if doc.__class__ is str:
+            return Failure("other", doc, dialect=NAME, at=at, extras=respell(None, whole=True))
+        doc = as_dict(doc, at)
+        words, spelling = words_of(doc)
+        return failure_of(words, at, self.keep(doc, words, spelling))
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        inputs = maybe_dict(doc, "input_tokens_details", at) or {}
+        outputs = maybe_dict(doc, "output_tokens_details", at) or {}
+        cached = maybe_int(inputs, "cached_tokens", f"{at}/input_tokens_details")
+        written = maybe_int(inputs, "cache_write_tokens", f"{at}/input_tokens_details")
+        reasoning = maybe_int(outputs, "reasoning_tokens", f"{at}/output_tokens_details")
+        ttl = self.read_ttls(inputs)
+        counts = {key: maybe_int(doc, key, at) for key in TOTALS}
+        usage = Usage(
+            max((counts["input_tokens"] or 0) - (cached or 0) - (written or 0), 0),
+            cached,
+            written,
+            ttl,
+            max((counts["output_tokens"] or 0) - (reasoning or 0), 0),
+            reasoning,
+        )
+        # Some servers count otherwise; their numbers come back as they were.
+        sums = totals(usage)
+        spelling: dict[str, Json] = {k: n for k, n in counts.items() if n != sums[k]}
+        known: tuple[str, ...] = ("cached_tokens", "cache_write_tokens")
+        if ttl is not None:
+            known = (*known, "cache_write_tokens_details")
+        partly = {"input_tokens_details": known, "output_tokens_details": ("reasoning_tokens",)}
+        return Usage(
+            usage.input,
+            cached,
+            written,
+            ttl,
+            usage.output,
+            reasoning,
+            at=at,
+            extras=self.keep(doc, TOTALS, spelling, partly=partly),
+        )
+
+    def read_ttls(self, inputs: dict[str, Json]) -> dict[str, int] | None:
+        """The tokens written to the cache by how long they live, if the object is as it should."""
+        details = inputs.get("cache_write_tokens_details")
+        if details.__class__ is not dict or not details.keys() <= set(WRITE_TTLS.values()):
+            return None
+        found = {ttl: details[key] for ttl, key in WRITE_TTLS.items() if key in details}
+        return found if found and all(n.__class__ is int for n in found.values()) else None
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        out: dict[str, Json] = {}
+        self.write_head(out, tree, w)
+        self.write_stop(out, tree, candidate, w)
+        items: list[Json] = []
+        out["output"] = items
+        self.write_turn(candidate.message.content, items, w)
+        self.note_message(candidate.message, w)
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "said with each text here, not beside them")
+        self.lose(candidate.extras, candidate.at, log)
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, w)
+        elif not w.home:
+            out["usage"] = None
+        self.write_tier(out, tree, w)
+        self.write_echo(out, tree, w)
+        for key, value in self.spelling(tree).items():
+            out[key] = said_in(candidate.message.content) if key == "output_text" else value
+            if out[key] is None and not (key == "output" and items):
+                del out[key]
+        return self.emit(out, tree, log)
+
+    def write_head(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+        if tree.id is not None:
+            out["id"] = tree.id
+        elif not w.home:
+            out["id"] = w.item_id("resp")
+            w.log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        out["object"] = "response"
+        if tree.created is not None:
+            out["created_at"] = tree.created
+        elif not w.home:
+            out["created_at"] = w.log.now or 0
+            w.log.invented("response.created", "", "an answer bears a date here")
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            w.log.invented("response.model", "", "an answer names its model")
+
+    def write_stop(
+        self, out: dict[str, Json], tree: Response, candidate: Candidate, w: ItemWriting
+    ) -> None:
+        stop, failure = candidate.stop, tree.failure
+        if failure is not None:
+            out["error"] = self.write_failure(failure, w)
+        if w.home:
+            if stop is not None:
+                self.write_own_stop(out, stop)
+            return
+        content = candidate.message.content
+        if stop is None and failure is None:
+            w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'completed'")
+        reason: StopReason = "end" if stop is None else stop.reason
+        status, word, exact = ENDS["error" if failure is not None else reason]
+        if reason == "filter" and any(isinstance(b, Refusal) for b in content):
+            status, word = "completed", None
+        out["status"] = status
+        out["incomplete_details"] = None if word is None else {"reason": word}
+        out.setdefault("error", None)
+        if stop is None:
+            return
+        calls = any(isinstance(b, ToolCall) for b in content)
+        if not exact or (status == "completed" and calls != (reason == "tool-call")):
+            why = f"{stop.native or stop.reason!r} is {word or status!r} here"
+            w.log.approximated("stop.reason", candidate.at, why)
+        if stop.sequence is not None:
+            why = "which stop string it was is not said here"
+            w.log.dropped("stop.sequence", candidate.at, why)
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+
+    def write_own_stop(self, out: dict[str, Json], stop: Stop) -> None:
+        status, _, word = (stop.native or "").partition(":")
+        out["status"] = status
+        if stop.detail is not None:
+            out["incomplete_details"] = stop.detail
+        elif word:
+            out["incomplete_details"] = {"reason": word}
+
+    def write_failure(self, failure: Failure, w: ItemWriting) -> Json:
+        if self.is_home(failure.dialect):
+            if self.spelling(failure).get("whole"):
+                return failure.message
+            return self.emit(self.write_words(failure), failure, w.log)
+        code = FAILURE_CODES.get(failure.kind)
+        if code is None:
+            code = "server_error"
+            why = f"no code here for {failure.type or failure.kind!r}"
+            w.log.approximated("error.code", failure.at, why)
+        self.lose(failure.extras, failure.at, w.log)
+        return {"code": code, "message": failure.message}
+
+    def write_tier(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+        if tree.service_tier is None:
+            return
+        if tree.service_tier in TIERS or w.home:
+            out["service_tier"] = tree.service_tier
+        else:
+            w.log.dropped("service_tier", tree.at, "another API's tier")
+
+    def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+        """What an answer repeats of its request; of a request nobody knows, the least."""
+        echo = tree.echo
+        if echo is not None and self.is_home(echo.dialect):
+            out |= echo.fields
+            out |= echo.blanks
+            return
+        if echo is not None and echo.fields:
+            w.log.dropped("response.echo", tree.at, "only the source repeats this of a request")
+        if w.home:
+            return
+        out |= {"instructions": None, "metadata": None, "temperature": None, "top_p": None}
+        out |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        why = "an answer repeats its request here: no tools, the default choice"
+        w.log.invented("response.echo", "", why)
+
+    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
+        out: dict[str, Json] = dict(totals(usage))
+        inputs: dict[str, Json] = {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+        }
+        outputs: dict[str, Json] = {"reasoning_tokens": usage.reasoning}
+        if w.home:
+            inputs = {k: v for k, v in inputs.items() if v is not None}
+            outputs = {k: v for k, v in outputs.items() if v is not None}
+        else:
+            inputs = {k: v or 0 for k, v in inputs.items()}
+            outputs = {k: v or 0 for k, v in outputs.items()}
+        if usage.cache_write_ttl and (w.home or any(usage.cache_write_ttl.values())):
+            self.write_ttls(inputs, usage, usage.cache_write_ttl, w)
+        if inputs:
+            out["input_tokens_details"] = inputs
+        if outputs:
+            out["output_tokens_details"] = outputs
+        for key, value in self.spelling(usage).items():
+            out[key] = value
+            if value is None:
+                del out[key]
+        return self.emit(out, usage, w.log)
+
+    def write_ttls(
+        self, inputs: dict[str, Json], usage: Usage, ttls: dict[str, int], w: ItemWriting
+    ) -> None:
+        if not ttls.keys() <= WRITE_TTLS.keys():
+            w.log.dropped("usage.cache_write", usage.at, "caches live 30m or 12h here")
+            return
+        found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
+        if not w.home:
+            found = dict.fromkeys(WRITE_TTLS.values(), 0) | found
+        inputs["cache_write_tokens_details"] = found
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        """An error document: ``{"error": {...}}``, or what servers and gateways make of it."""
+        if doc.__class__ is str:
+            return Failure("other", doc, dialect=NAME, extras=respell(None, whole=True))
+        doc = as_dict(doc, "")
+        inner = doc.get("error")
+        if inner.__class__ is dict:
+            words, spelling = words_of(inner)
+            return failure_of(words, "", self.keep(doc, (), spelling, partly={"error": words}))
+        for key in ("error", "detail", "message"):
+            if doc.get(key).__class__ is str:
+                words, _ = words_of(doc)
+                words["message"] = doc[key]
+                taken = (key, *(k for k in ERROR_KEYS[1:] if k in words))
+                return failure_of(words, "", self.keep(doc, taken, {"key": key}))
+        return Failure("other", "", dialect=NAME, extras=Extras(NAME, doc, spelling={"bare": True}))
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        if self.is_home(tree.dialect):
+            return self.write_own_error(tree, log)
+        word = tree.type
+        if word is None or kind_of(tree.code, word) != tree.kind:
+            word = ERROR_TYPES.get(tree.kind, "server_error")
+            if tree.kind not in ERROR_TYPES:
+                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        inner: dict[str, Json] = {"message": tree.message, "type": word}
+        inner |= {"param": tree.param, "code": tree.code}
+        if tree.request_id is not None:
+            log.dropped("error.request_id", tree.at, "said in a header here")
+        self.lose(tree.extras, tree.at, log)
+        return {"error": inner}
+
+    def write_own_error(self, tree: Failure, log: Ledger) -> Json:
+        spelling = self.spelling(tree)
+        if "whole" in spelling:
+            return tree.message
+        if "bare" in spelling and tree.extras is not None:
+            return tree.extras.fields
+        words = self.write_words(tree)
+        if "key" in spelling:
+            words.pop("message", None)
+            return self.emit({spelling["key"]: tree.message, **words}, tree, log)
+        return self.emit({"error": words}, tree, log)
+
+    def write_words(self, failure: Failure) -> dict[str, Json]:
+        """The strings of an error, those that it had."""
+        words = {k: v for k in ERROR_KEYS if (v := getattr(failure, k)) is not None}
+        if "message" in self.spelling(failure):
+            del words["message"]
+        return words
+
+
+def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | None]:
+    """The strings of an error; what is not a string in it is an extra (``"code": 400``)."""
+    words = {k: doc[k] for k in ERROR_KEYS if doc.get(k).__class__ is str}
+    return words, None if "message" in words else {"message": None}
+
+
+def kind_of(code: str | None, word: str | None) -> ErrorKind:
+    """What kind of error it is; the code knows better than the type."""
+    return ERRORS.get(code or "") or ERRORS.get(word or "", "other")
+
+
+def failure_of(words: dict[str, str], at: str, extras: Extras | None) -> Failure:
+    return Failure(
+        kind_of(words.get("code"), words.get("type")),
+        words.get("message", ""),
+        words.get("type"),
+        words.get("code"),
+        words.get("param"),
+        dialect=NAME,
+        at=at,
+        extras=extras,
+    )
+
+
+def said_in(blocks: tuple[Block, ...]) -> str:
+    """All that was said aloud, as the SDK's ``output_text`` gives it."""
+    return "".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def totals(usage: Usage) -> dict[str, int]:
+    sent, made = usage.input_total, usage.output_total
+    return {"input_tokens": sent, "output_tokens": made, "total_tokens": sent + made}

@@ -1,0 +1,336 @@
+"""What the OpenAI Responses API rejects.
+
+Unknown keys are not reported, nor are rules that hold for some models only. What the server has
+stored cannot be seen: with ``previous_response_id``, ``conversation`` or a reference to a stored
+item, the other half of a pair may be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...checking import (
+    Page,
+    Placed,
+    Problems,
+    Rule,
+    Ruled,
+    broken_arguments,
+    examine,
+    illegal_name,
+    lay_open,
+    loose_schema,
+    metadata_limits,
+    out_of_range,
+    place_of,
+    placed,
+    says_json,
+    string,
+    too_long,
+)
+from ...dialect import Problem
+from ...model import Json
+
+# rule -> what it says, in the words of the server where they are known
+# https://platform.openai.com/docs/api-reference/responses/create
+RULES: dict[str, str] = {
+    "malformed": "The document has not the shape of this API.",
+    "role": "'Supported values are: 'assistant', 'system', 'developer', and 'user'.'",
+    "content-role": "What the assistant said is 'output_text' or 'refusal': 'Supported values "
+    "are: 'output_text' and 'refusal''.",
+    "unanswered-call": "'No tool output found for function call'.",
+    "orphan-result": "'No tool call found for function call output with call_id'.",
+    "call-id": "A call_id has 1 to 64 characters: 'string too long. Expected a string with "
+    "maximum length 64'.",
+    "item-id": "The id of an item begins with 'msg', 'fc', 'rs' and so on, by its type: 'Expected "
+    "an ID that begins with 'fc'.'",
+    "duplicate-item": "'Duplicate item found with id. Remove duplicate items from your input and "
+    "try again.'",
+    "reasoning-summary": "'Missing required parameter: 'input[0].summary'.' It may be empty.",
+    "reasoning-alone": "'Item of type 'reasoning' was provided without its required following "
+    "item.'",
+    "arguments": "The arguments of a call are a JSON object, as text. OpenAI lets others pass; the "
+    "servers that render them do not: 'arguments must be a valid JSON object string'.",
+    "tool-name": "Names of functions match '^[a-zA-Z0-9_-]+$' and have at most 128 characters.",
+    "tool-choice": "A choice names one of the tools: 'Tool choice not found in 'tools' parameter'.",
+    "strict-schema": "A strict schema closes every object and requires every property: "
+    "''additionalProperties' is required to be supplied and to be false'.",
+    "schema-name": "A response schema has a name that matches '^[a-zA-Z0-9_-]+$', at most 64 "
+    "characters.",
+    "json-word": "'Response input messages must contain the word 'json' in some form to use "
+    "'text.format' of type 'json_object'.'",
+    "range": "max_output_tokens from 16, temperature 0..2, top_p 0..1, top_logprobs 0..20.",
+    "stored-twice": "'Mutually exclusive parameters: Ensure you are only providing one of: "
+    "'previous_response_id' or 'conversation'.'",
+    "stream-options": "'The 'stream_options' parameter is only allowed when 'stream' is enabled.'",
+    "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
+    "response-field": "An answer has all its fields; clients rely on them.",
+    "error-field": "An error holds a message.",
+}
+
+ROLES = ("assistant", "system", "developer", "user")
+RANGES: dict[str, tuple[float | None, float | None]] = {
+    "max_output_tokens": (16, None),
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "top_logprobs": (0, 20),
+}
+# "Invalid 'input[1].id': 'call_1'. Expected an ID that begins with 'fc'."
+PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+CALLS = frozenset({"function_call", "custom_tool_call"})
+RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+STORED = ("item_reference", "compaction")
+ID_LIMIT = 64
+NAME_LIMIT = 128
+SCHEMA_NAME_LIMIT = 64
+
+
+class Rules(Ruled):
+    """The rules of the real API, one function each."""
+
+    rules = RULES
+    adjacent = False
+    call_ids = (".", ID_LIMIT)
+    tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
+    item_prefixes = {"function": "fc", "message": "msg", "reasoning": "rs"}  # noqa: RUF012
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        listed = "output" if facet == "response" else "input"
+        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+
+
+# -- the request ----------------------------------------------------------------------------------
+
+
+def ranges(page: Page) -> Problems:
+    yield from out_of_range(page.top, RANGES)
+
+
+def metadata(page: Page) -> Problems:
+    yield from metadata_limits(page.top)
+
+
+def coupled(page: Page) -> Problems:
+    """Parameters that need or exclude each other."""
+    top = page.top
+    if top.get("previous_response_id") is not None and top.get("conversation") is not None:
+        message = (
+            "Mutually exclusive parameters: Ensure you are only providing one of: "
+            "'previous_response_id' or 'conversation'."
+        )
+        yield Problem("stored-twice", "/previous_response_id", message)
+    if top.get("stream_options") is not None and top.get("stream") is not True:
+        message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        yield Problem("stream-options", "/stream_options", message)
+
+
+def text_format(page: Page) -> Problems:
+    text = page.top.get("text")
+    form = text.get("format") if text.__class__ is dict else None
+    if form.__class__ is not dict:
+        return
+    at = "/text/format"
+    if form.get("type") == "json_object" and not (says_json(page.top.get("input")) or stored(page)):
+        message = (
+            "Response input messages must contain the word 'json' in some form to use "
+            "'text.format' of type 'json_object'."
+        )
+        yield Problem("json-word", "/input", message)
+    if form.get("type") != "json_schema":
+        return
+    name = form.get("name")
+    if name is None:
+        message = "Missing required parameter: 'text.format.name'."
+        yield Problem("schema-name", at, message)
+    yield from illegal_name("schema-name", f"{at}/name", name, SCHEMA_NAME_LIMIT)
+    if form.get("strict") is True:
+        what = f"Invalid schema for response_format {name!r}"
+        yield from loose_schema(form.get("schema"), f"{at}/schema", what)
+
+
+def stored(page: Page) -> bool:
+    """Whether a part of the conversation is at the server, out of sight."""
+    keys = ("previous_response_id", "conversation", "prompt")
+    return any(page.top.get(key) is not None for key in keys) or any(
+        item.get("type") in STORED for _, item in page.messages
+    )
+
+
+# -- tools ----------------------------------------------------------------------------------------
+
+
+def tools(page: Page) -> Problems:
+    for at, tool in page.tools:
+        if tool.get("type") not in ("function", "custom"):
+            continue
+        name = tool.get("name")
+        if name is None:
+            message = f"Missing required parameter: '{place_of(f'{at}/name')}'."
+            yield Problem("tool-name", at, message)
+        yield from illegal_name("tool-name", f"{at}/name", name, NAME_LIMIT)
+        if tool.get("strict") is True:
+            what = f"Invalid schema for function {name!r}"
+            yield from loose_schema(tool.get("parameters"), f"{at}/parameters", what)
+
+
+def tool_choice(page: Page) -> Problems:
+    choice = page.choice
+    if not page.whole or choice.__class__ is not dict or stored(page):
+        return
+    kind, name = choice.get("type"), choice.get("name")
+    if kind not in ("function", "custom") or name.__class__ is not str:
+        return
+    if not any(tool.get("name") == name for _, tool in page.tools) and not hidden_tools(page):
+        message = f"Tool choice {name!r} not found in 'tools' parameter."
+        yield Problem("tool-choice", "/tool_choice", message)
+
+
+def hidden_tools(page: Page) -> bool:
+    """Whether tools may come from elsewhere: a namespace, a search, an item of the input."""
+    return any(tool.get("type") in ("namespace", "tool_search") for _, tool in page.tools) or any(
+        item.get("type") in ("additional_tools", "tool_search_output") for _, item in page.messages
+    )
+
+
+# -- items ----------------------------------------------------------------------------------------
+
+
+def kind_of(item: dict[str, Json]) -> str:
+    """The type of an item; a message may do without."""
+    return string(item.get("type")) or ("message" if "role" in item else "")
+
+
+def roles(page: Page) -> Problems:
+    for at, item in page.messages:
+        if kind_of(item) != "message":
+            continue
+        role = item.get("role")
+        if role.__class__ is str and role not in ROLES:
+            message = (
+                f"Invalid value: {role!r}. Supported values are: 'assistant', 'system', "
+                "'developer', and 'user'."
+            )
+            yield Problem("role", f"{at}/role", message)
+        for where, part in placed(item.get("content"), f"{at}/content"):
+            yield from part_type(where, string(role) or "", part)
+
+
+def part_type(at: str, role: str, part: dict[str, Json]) -> Problems:
+    kind = part.get("type")
+    if role == "assistant" and kind.__class__ is str and kind not in ("output_text", "refusal"):
+        message = f"Invalid value: {kind!r}. Supported values are: 'output_text' and 'refusal'."
+        yield Problem("content-role", f"{at}/type", message)
+
+
+def pairing(page: Page) -> Problems:
+    """Every call has its output behind it, wherever that is, and every output its call before."""
+    if stored(page):
+        return
+    answered = {string(i.get("call_id")) for _, i in page.messages if is_output(i)}
+    called: set[str | None] = set()
+    for at, item in page.messages:
+        name = string(item.get("call_id"))
+        if name is None:
+            continue
+        if not is_output(item):
+            called.add(name)
+            # an asynchronous call is answered when its answer is there
+            waits = page.whole and kind_of(item) in CALLS and item.get("async") is not True
+            if waits and name not in answered:
+                message = f"No tool output found for function call {name}."
+                yield Problem("unanswered-call", at, message)
+        elif kind_of(item) in RESULTS and name not in called:
+            message = f"No tool call found for function call output with call_id {name}."
+            yield Problem("orphan-result", at, message)
+
+
+def is_output(item: dict[str, Json]) -> bool:
+    return kind_of(item).endswith("_output")
+
+
+def identifiers(page: Page) -> Problems:
+    seen: set[str] = set()
+    for at, item in page.messages:
+        name = string(item.get("id"))
+        if name is not None:
+            yield from item_id(at, item, name)
+            if name in seen and page.facet != "response":
+                message = (
+                    f"Duplicate item found with id {name}. Remove duplicate items from your input "
+                    "and try again."
+                )
+                yield Problem("duplicate-item", f"{at}/id", message)
+            seen.add(name)
+        if item.get("call_id") == "":
+            message = (
+                f"Invalid '{place_of(f'{at}/call_id')}': empty string. Expected a string with "
+                "minimum length 1, but got an empty string instead."
+            )
+            yield Problem("call-id", f"{at}/call_id", message)
+        yield from too_long("call-id", f"{at}/call_id", item.get("call_id"), ID_LIMIT)
+        if kind_of(item) == "function_call":
+            if page.facet != "response":
+                yield from broken_arguments(f"{at}/arguments", item.get("arguments"))
+            yield from illegal_name("tool-name", f"{at}/name", item.get("name"), NAME_LIMIT)
+
+
+def item_id(at: str, item: dict[str, Json], name: str) -> Problems:
+    prefix = PREFIXES.get(kind_of(item))
+    if prefix is not None and not name.startswith(prefix):
+        message = (
+            f"Invalid '{place_of(f'{at}/id')}': {name!r}. Expected an ID that begins with "
+            f"{prefix!r}."
+        )
+        yield Problem("item-id", f"{at}/id", message)
+
+
+def reasoning(page: Page) -> Problems:
+    """A reasoning item lists its summaries, be there none, and comes with what it led to."""
+    for index, (at, item) in enumerate(page.messages):
+        if kind_of(item) != "reasoning":
+            continue
+        if item.get("summary").__class__ is not list:
+            message = f"Missing required parameter: '{place_of(f'{at}/summary')}'."
+            yield Problem("reasoning-summary", at, message)
+        # the server knows a thought by its id; one that comes without is bound to nothing
+        if page.whole and item.get("id") and not followed(page.messages[index + 1 :]):
+            message = (
+                f"Item {item.get('id')!r} of type 'reasoning' was provided without its required "
+                "following item."
+            )
+            yield Problem("reasoning-alone", at, message)
+
+
+def followed(rest: tuple[Placed, ...]) -> bool:
+    """Whether the model's own work comes next; another thought may come before it."""
+    for _, item in rest:
+        kind = kind_of(item)
+        if kind != "reasoning":
+            return not (kind in RESULTS or (kind == "message" and item.get("role") != "assistant"))
+    return False
+
+
+# -- answers and errors ---------------------------------------------------------------------------
+
+
+def answer(page: Page) -> Problems:
+    for key in ("id", "object", "created_at", "status", "model", "output"):
+        if key not in page.top:
+            yield Problem("response-field", "", f"{key!r} is missing")
+
+
+def failure(page: Page) -> Problems:
+    inner = page.top.get("error")
+    if inner.__class__ is not dict or inner.get("message").__class__ is not str:
+        yield Problem("error-field", "", "an error holds a message")
+
+
+HISTORY: tuple[Rule, ...] = (roles, pairing, identifiers, reasoning)
+FACETS: dict[str, tuple[Rule, ...]] = {
+    "request": (ranges, metadata, coupled, text_format, tools, tool_choice, *HISTORY),
+    "messages": HISTORY,
+    "tools": (tools,),
+    "tool-choice": (),
+    "response": (answer, identifiers),
+    "error": (failure,),
+}

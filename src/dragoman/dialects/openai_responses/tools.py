@@ -1,0 +1,313 @@
+"""Tool definitions and tool choice of the OpenAI Responses API, both ways."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ...ledger import Ledger
+from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
+from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from .calls import respell
+from .items import Items
+from .parts import NAME, ItemWriting
+
+FUNCTION_KEYS = ("name", "description", "parameters", "strict")
+TOOL_KEYS = frozenset({"type", *FUNCTION_KEYS})
+CUSTOM_KEYS = ("type", "name", "description", "format")
+# Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud, and says
+# no more than silence does elsewhere.
+NOT_STRICT = Extras(NAME, spelling={"strict": False})
+# https://platform.openai.com/docs/api-reference/responses/create#responses-create-tool_choice
+MODES = ("auto", "none", "required")
+# How other converters write the modes: {"auto": true}. "any" is their word for "required".
+FLAGS = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+
+Found: TypeAlias = tuple[str, str | None, ToolKind, tuple[str, ...] | None, Extras | None]
+"""What a choice says: mode, name, kind, the allowed tools, and its extras."""
+
+
+class Tools(Items):
+    """Reading and writing what the model may call."""
+
+    # -- definitions ------------------------------------------------------------------------
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        return tuple(
+            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            for index, doc in enumerate(as_list(docs, at))
+        )
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        kind = need_str(doc, "type", at)
+        if kind == "function":
+            if doc.get("function").__class__ is dict:
+                return self.read_nested(doc, at)
+            usual = len(doc) == 5 and None not in doc.values() and doc.keys() == TOOL_KEYS
+            extras = None if usual else self.keep(doc, TOOL_KEYS)
+            return self.read_function(doc, at, at, extras)
+        if kind == "custom":
+            return self.read_custom(doc, at)
+        name = doc.get("name")
+        name = name if isinstance(name, str) else kind
+        return Tool(name, kind="hosted", service=kind, dialect=NAME, payload=doc, at=at)
+
+    def read_function(
+        self, doc: dict[str, Json], where: str, at: str, extras: Extras | None
+    ) -> Tool:
+        strict = maybe_bool(doc, "strict", where)
+        if strict is False:
+            strict = None
+            extras = NOT_STRICT if extras is None else respell(extras, strict=False)
+        return Tool(
+            need_str(doc, "name", where),
+            maybe_str(doc, "description", where),
+            doc.get("parameters"),
+            strict=strict,
+            at=at,
+            extras=extras,
+        )
+
+    def read_nested(self, doc: dict[str, Json], at: str) -> Tool:
+        """A tool in the form of Chat; some clients repeat the name beside the function."""
+        inner = doc["function"]
+        again = [k for k in ("name", "description") if k in doc and doc[k] == inner.get(k)]
+        extras = self.keep(
+            doc, ("type", *again), {"nested": again}, partly={"function": FUNCTION_KEYS}
+        )
+        return self.read_function(inner, f"{at}/function", at, extras)
+
+    def read_custom(self, doc: dict[str, Json], at: str) -> Tool:
+        form, where = doc.get("format"), f"{at}/format"
+        grammar = None
+        spelling: dict[str, Json] = {}
+        if form.__class__ is dict and form.get("type") == "grammar":
+            nested = form.get("grammar").__class__ is dict
+            holder = form["grammar"] if nested else form
+            grammar = Grammar(
+                need_str(holder, "syntax", where), need_str(holder, "definition", where)
+            )
+            if nested or len(form) != 3:
+                spelling["format"] = form
+        elif form is not None:
+            spelling["format"] = form
+        return Tool(
+            need_str(doc, "name", at),
+            maybe_str(doc, "description", at),
+            kind="custom",
+            grammar=grammar,
+            at=at,
+            extras=self.keep(doc, CUSTOM_KEYS, spelling),
+        )
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
+
+    def write_tool_list(self, tools: tuple[Tool, ...], w: ItemWriting) -> list[Json]:
+        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+
+    def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
+        if tool.kind == "hosted":
+            if self.is_home(tool.dialect):
+                return tool.payload
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        self.lose_cache(tool.cache, w)
+        inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+        if tool.description is not None:
+            inner["description"] = tool.description
+        if tool.kind == "custom":
+            return self.write_custom(tool, inner, w)
+        self.write_parameters(inner, tool, w)
+        if tool.strict is not None:
+            inner["strict"] = tool.strict
+        elif not w.home or "strict" in self.spelling(tool):
+            inner["strict"] = False
+        if tool.extras is None:
+            return {"type": "function", **inner}
+        nested = self.spelling(tool).get("nested")
+        if nested is None:
+            return self.emit({"type": "function", **inner}, tool, w.log)
+        out: dict[str, Json] = {"type": "function", "function": inner}
+        out |= {key: inner.get(key) for key in nested}
+        return self.emit(out, tool, w.log)
+
+    def write_custom(self, tool: Tool, inner: dict[str, Json], w: ItemWriting) -> Json:
+        out: dict[str, Json] = {"type": "custom", **inner}
+        if tool.strict is not None:
+            w.log.dropped("tool.strict", tool.at, "a freeform tool has no schema to enforce")
+        spelled = self.spelling(tool).get("format")
+        if spelled is not None:
+            out["format"] = spelled
+        elif tool.grammar is not None:
+            syntax, definition = tool.grammar.syntax, tool.grammar.definition
+            out["format"] = {"type": "grammar", "syntax": syntax, "definition": definition}
+        return self.emit(out, tool, w.log)
+
+    def write_parameters(self, inner: dict[str, Json], tool: Tool, w: ItemWriting) -> None:
+        schema = tool.schema
+        if w.home:
+            if schema is not None:
+                inner["parameters"] = schema
+            return
+        if schema is not None and schema.__class__ is not dict:
+            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
+            schema = {}
+        if schema is not None:
+            missing: dict[str, Json] = {}
+            if "type" not in schema:
+                # "schema must be a JSON Schema of 'type: "object"', got 'type: "None"'."
+                missing["type"] = "object"
+            if schema.get("type", "object") == "object" and "properties" not in schema:
+                # "In context=(), object schema missing properties."
+                missing["properties"] = {}
+            if missing:
+                said = " and ".join(missing)
+                w.log.invented("tool.schema", tool.at, f"the {said} of a schema must be said")
+                schema = missing | schema
+        inner["parameters"] = schema
+
+    # -- choice -----------------------------------------------------------------------------
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        return self.read_choice(doc, None, "")
+
+    def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
+        if doc.__class__ is str:
+            if doc in MODES:
+                return ToolChoice(doc, parallel=parallel, dialect=NAME, at=at)  # type: ignore[arg-type]
+            if doc == "any":
+                note = Extras(NAME, spelling={"word": doc})
+                return ToolChoice("required", parallel=parallel, dialect=NAME, at=at, extras=note)
+            return ToolChoice(parallel=parallel, payload=doc, dialect=NAME, at=at)
+        if doc.__class__ is not dict:
+            expected("a string or an object", doc, at)
+        found = self.read_named(doc, at) or self.read_allowed(doc, at) or self.read_flag(doc)
+        if found is None:  # a built-in tool, or something new
+            return ToolChoice(parallel=parallel, payload=doc, dialect=NAME, at=at)
+        mode, name, kind, allowed, extras = found
+        return ToolChoice(
+            mode,  # type: ignore[arg-type]
+            name,
+            kind,
+            allowed,
+            parallel,
+            dialect=NAME,
+            at=at,
+            extras=extras,
+        )
+
+    def read_named(self, doc: dict[str, Json], at: str) -> Found | None:
+        kind = doc.get("type")
+        key: ToolKind = "custom" if kind == "custom" else "function"
+        if kind != key and (kind is not None or doc.get("function").__class__ is not dict):
+            return None
+        inner = doc.get(key)
+        if inner.__class__ is not dict:
+            name = need_str(doc, "name", at)
+            return "named", name, key, None, self.keep(doc, ("type", "name"))
+        spelling: dict[str, Json] = {"nested": kind is not None}
+        extras = self.keep(doc, ("type",), spelling, partly={key: ("name",)})
+        return "named", need_str(inner, "name", f"{at}/{key}"), key, None, extras
+
+    def read_allowed(self, doc: dict[str, Json], at: str) -> Found | None:
+        if doc.get("type") != "allowed_tools":
+            return None
+        nested = doc.get("allowed_tools").__class__ is dict
+        holder = doc["allowed_tools"] if nested else doc
+        mode, tools = holder.get("mode"), holder.get("tools")
+        if mode not in ("auto", "required") or tools.__class__ is not list:
+            return None
+        names = [name_in(tool) for tool in tools]
+        if None in names:
+            return None
+        known = tuple(name for name in names if name is not None)
+        spelling: dict[str, Json] = {}
+        if tools != [{"type": "function", "name": name} for name in known]:
+            spelling["tools"] = tools
+        if nested:
+            spelling["nested"] = True
+            partly = {"allowed_tools": ("mode", "tools")}
+            extras = self.keep(doc, ("type",), spelling, partly=partly)
+        else:
+            extras = self.keep(doc, ("type", "mode", "tools"), spelling)
+        return mode, None, "function", known, extras
+
+    def read_flag(self, doc: dict[str, Json]) -> Found | None:
+        for flag, mode in FLAGS.items():
+            if doc.get(flag) is True:
+                extras = respell(self.keep(doc, (flag,)), flag=flag)
+                return mode, None, "function", None, extras
+        return None
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        if tree.parallel is not None:
+            log.dropped("tool_choice.parallel", tree.at, "said beside the choice here, not in it")
+        said = self.write_choice(tree, self.writing(log, tree.dialect))
+        if said is None and tree.payload is None:
+            log.invented("tool_choice", tree.at, "'auto', which is the default")
+        return "auto" if said is None else said
+
+    def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
+        if choice.payload is not None:
+            if self.is_home(choice.dialect):
+                return choice.payload
+            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return None
+        spelling = self.spelling(choice)
+        if choice.allowed is not None and choice.mode in ("auto", "required", None):
+            return self.write_allowed(choice, choice.allowed, spelling, w)
+        if choice.allowed is not None:
+            w.log.dropped("tool_choice.allowed", choice.at, "the choice leaves no room for it here")
+        if choice.mode == "named":
+            return self.write_named(choice, spelling, w)
+        if "flag" in spelling:
+            return self.emit({spelling["flag"]: True}, choice, w.log)
+        self.lose(choice.extras, choice.at, w.log)
+        return spelling.get("word", choice.mode)
+
+    def write_named(self, choice: ToolChoice, spelling: dict[str, Json], w: ItemWriting) -> Json:
+        name = choice.name or ""
+        key = "custom" if choice.kind == "custom" or name in w.custom else "function"
+        name = w.tool_name(name, choice.at)
+        if "nested" not in spelling:
+            return self.emit({"type": key, "name": name}, choice, w.log)
+        out: dict[str, Json] = {"type": key} if spelling["nested"] else {}
+        return self.emit(out | {key: {"name": name}}, choice, w.log)
+
+    def write_allowed(
+        self,
+        choice: ToolChoice,
+        allowed: tuple[str, ...],
+        spelling: dict[str, Json],
+        w: ItemWriting,
+    ) -> Json:
+        tools: Json = spelling.get("tools") or [
+            {
+                "type": "custom" if name in w.custom else "function",
+                "name": w.tool_name(name, choice.at),
+            }
+            for name in allowed
+        ]
+        inner: dict[str, Json] = {"mode": choice.mode or "auto", "tools": tools}
+        out: dict[str, Json] = {"type": "allowed_tools"}
+        out |= {"allowed_tools": inner} if "nested" in spelling else inner
+        return self.emit(out, choice, w.log)
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> ItemWriting:
+        return ItemWriting(log, home=self.is_home(dialect), answer=answer)
+
+
+def name_in(tool: Json) -> str | None:
+    """The name of an allowed tool; a built-in one goes by its type or its server."""
+    if tool.__class__ is not dict:
+        return None
+    function = tool.get("function")
+    for holder in (tool, function if function.__class__ is dict else tool):
+        for key in ("name", "server_label"):
+            if holder.get(key).__class__ is str:
+                return str(holder[key])
+    kind = tool.get("type")
+    return kind if isinstance(kind, str) else None

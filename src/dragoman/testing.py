@@ -1,0 +1,255 @@
+"""The laws of the corpus, for our own tests and for dialects that live in other packages.
+
+Each law is a function that returns nothing and raises ``AssertionError`` with a reason. A corpus is a
+folder of cases; a case is a folder in which every file says exactly the same thing:
+
+    tests/corpus/tool-call/
+        case.toml                                  title, and what is lost where
+        anthropic-messages.request.json            <dialect>.<facet>.json
+        openai-chat.request.json
+        openai-chat~legacy.request.json            another spelling: read, never written
+        openai-responses.request.degraded.json     what comes out where it cannot be said whole
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import dialects
+from .convert import Result, convert
+from .dialect import FACETS
+from .errors import DragomanError, Malformed
+from .ledger import CODES, KINDS, Ledger, Loss
+from .model import Json
+from .walk import meaning
+
+
+class Document(NamedTuple):
+    """One file of a case."""
+
+    case: str
+    dialect: str
+    spelling: str
+    facet: str
+    degraded: bool
+    body: Json
+
+    @property
+    def name(self) -> str:
+        return f"{self.case}/{self.dialect}{self.spelling and '~' + self.spelling}.{self.facet}"
+
+
+class Case(NamedTuple):
+    name: str
+    title: str
+    documents: tuple[Document, ...]
+    degrades: dict[str, dict[str, list[str]]]
+    """facet -> ``"source > target"`` -> the losses, as ``"kind code"``"""
+
+    def losses(self, source: Document, target: str) -> list[str]:
+        said = f"{source.dialect}{source.spelling and '~' + source.spelling} > {target}"
+        return sorted(self.degrades.get(source.facet, {}).get(said, []))
+
+    def expected(self, target: str, facet: str) -> Document | None:
+        """The file that a conversion to a dialect must give."""
+        for document in self.documents:
+            if (document.dialect, document.facet, document.spelling) == (target, facet, ""):
+                return document
+        return None
+
+
+def load_case(folder: Path) -> Case:
+    settings = tomllib.loads((folder / "case.toml").read_text("utf-8"))
+    documents = tuple(
+        document
+        for path in sorted(folder.glob("*.json"))
+        if (document := _load_document(folder.name, path)) is not None
+    )
+    return Case(folder.name, settings["title"], documents, settings.get("degrades", {}))
+
+
+def load_corpus(root: Path) -> tuple[Case, ...]:
+    return tuple(load_case(path.parent) for path in sorted(root.glob("*/case.toml")))
+
+
+def _load_document(case: str, path: Path) -> Document:
+    who, facet, *rest = path.name.removesuffix(".json").split(".")
+    dialect, _, spelling = who.partition("~")
+    if facet not in FACETS or rest not in ([], ["degraded"]):
+        raise ValueError(f"{path.name} is not <dialect>[~spelling].<facet>[.degraded].json")
+    body = json.loads(path.read_text("utf-8"))
+    return Document(case, dialect, spelling, facet, bool(rest), body)
+
+
+WRONG: tuple[Json, ...] = (None, 0, 1.5, True, "", "x", [], {}, [None], {"type": 1}, [[]])
+
+# -- the laws -------------------------------------------------------------------------------
+
+
+def identity(document: Document) -> None:
+    """``write(read(x)) == x``, unknown keys and spellings included, and an empty ledger."""
+    speaker, log = dialects.get(document.dialect), Ledger()
+    back = speaker.write(speaker.read(document.body, document.facet), log)
+    assert _text(back) == _text(document.body), _difference(back, document.body)
+    assert not log.losses, _said(log.losses)
+
+
+def pair(case: Case, source: Document, target: str) -> bool:
+    """One file becomes the other, with exactly the declared losses. False: nothing declared."""
+    wanted = case.expected(target, source.facet)
+    if wanted is None or source.degraded:
+        return False
+    result = _convert(source, target)
+    assert _text(result.document) == _text(wanted.body), _difference(result.document, wanted.body)
+    said = sorted(f"{loss.kind} {loss.what}" for loss in result.losses)
+    declared = case.losses(source, target)
+    assert said == declared, f"losses {said}, declared {declared}\n{_said(result.losses)}"
+    if not wanted.degraded:  # every whole file says the same: things may move, no more
+        assert all(loss.kind == "moved" for loss in result.losses), _said(result.losses)
+    return True
+
+
+def audit(document: Document, target: str) -> None:
+    """Reading back what was written gives the same tree if and only if nothing was lost.
+
+    What was ``moved`` is carried whole, so it counts as not lost.
+    """
+    if "write" not in dialects.get(target).facets().get(document.facet, ()):
+        return
+    tree = dialects.get(document.dialect).read(document.body, document.facet)
+    log = Ledger(now=0)
+    writer = dialects.get(target)
+    back = writer.read(writer.write(tree, log), document.facet)
+    lost = [loss for loss in log.losses if loss.kind != "moved"]
+    same = meaning(back) == meaning(tree)
+    if same and lost:
+        raise AssertionError(f"losses that did not happen:\n{_said(lost)}")
+    if not same and not lost:
+        raise AssertionError(f"a silent loss:\n{meaning(tree)}\n{meaning(back)}")
+
+
+def home(document: Document, target: str) -> None:
+    """There and back again with the capsule: the original, exactly, key order included."""
+    there = _convert(document, target, carry=True)
+    capsule = json.loads(json.dumps(there.capsule))
+    back = convert(
+        there.document, source=target, target=document.dialect, facet=document.facet,
+        capsule=capsule,
+    )  # fmt: skip
+    assert json.dumps(back.document) == json.dumps(document.body), _difference(
+        back.document, document.body
+    )
+    assert not back.losses, _said(back.losses)
+
+
+def determinism(document: Document, target: str) -> None:
+    """The same input gives the same bytes and the same ledger."""
+    first, second = _convert(document, target), _convert(document, target)
+    assert first.to_json() == second.to_json()
+    assert first.losses == second.losses
+
+
+def pointers(document: Document, target: str) -> None:
+    """Every loss has a documented name and points into the source document."""
+    for loss in _convert(document, target).losses:
+        assert loss.kind in KINDS, loss
+        assert loss.what in CODES, loss
+        assert loss.why, loss
+        assert resolves(document.body, loss.path), f"{loss} points nowhere"
+
+
+def malformed_or_answer(dialect: str, facet: str, body: Json) -> None:
+    """Any JSON gives a tree or ``Malformed``, never another exception."""
+    try:
+        tree = dialects.get(dialect).read(body, facet)
+    except Malformed:
+        return
+    for target in dialects.names():
+        try:
+            dialects.get(target).write(tree, Ledger())
+        except DragomanError:
+            continue
+
+
+def resolves(doc: Json, pointer: str) -> bool:
+    """Whether a JSON pointer names a place in a document."""
+    for token in pointer.split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(doc, dict) and token in doc:
+            doc = doc[token]
+        elif isinstance(doc, list) and token.isdigit() and int(token) < len(doc):
+            doc = doc[int(token)]
+        else:
+            return False
+    return True
+
+
+def broken(body: Json) -> Iterator[Json]:
+    """The document with each of its values replaced by something that does not belong there."""
+    for path in _paths(body):
+        for wrong in WRONG:
+            yield _replaced(body, path, wrong)
+        yield _removed(body, path)
+
+
+# -- helpers --------------------------------------------------------------------------------
+
+
+def _convert(document: Document, target: str, **options: Any) -> Result:
+    return convert(
+        document.body,
+        source=document.dialect,
+        target=target,
+        facet=document.facet,
+        now=0,
+        **options,
+    )
+
+
+def _paths(value: Json, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _paths(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _paths(item, (*path, index))
+
+
+def _replaced(value: Json, path: tuple[Any, ...], new: Json) -> Json:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def _removed(value: Json, path: tuple[Any, ...]) -> Json:
+    if not path:
+        return None
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    if len(path) == 1:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = _removed(value[path[0]], path[1:])
+    return copy
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _said(losses: list[Loss] | tuple[Loss, ...]) -> str:
+    return "\n".join(f"  {loss}" for loss in losses)
+
+
+def _difference(got: Json, wanted: Json) -> str:
+    import difflib
+
+    a = json.dumps(wanted, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
+    b = json.dumps(got, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
+    return "\n".join(difflib.unified_diff(a, b, "wanted", "got", lineterm="", n=4))

@@ -1,0 +1,248 @@
+"""Conversations nobody wrote down: canonical trees in normal form, for hypothesis."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dragoman.model import (
+    Block,
+    Cache,
+    Candidate,
+    Grammar,
+    Media,
+    Message,
+    OutputFormat,
+    Params,
+    Passage,
+    Reasoning,
+    Refusal,
+    Request,
+    Response,
+    Seal,
+    Source,
+    Stop,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    Usage,
+)
+
+words = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=20
+) | st.sampled_from(["", " ", "\n", "Hello", "[tool error]", "[tool error] x", "[freeform tool]"])
+names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,20}", fullmatch=True) | st.sampled_from(
+    ["über.tool", "a" * 70, "mcp__server.tool:do"]
+)
+call_ids = st.from_regex(r"(call|toolu)_[a-zA-Z0-9]{1,12}", fullmatch=True) | st.sampled_from(
+    ["functions.Bash:0", "x" * 100, "call_1|fc_2", "ü"]
+)
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(words, json_values, max_size=3)
+arguments = objects.map(lambda o: json.dumps(o)) | st.sampled_from(
+    ["{}", "", '{"a":1,"a":2}', '{"big":123456789012345678901234567890}', "{broken", "[1]", '"x"']
+)
+caches = st.none() | st.builds(Cache, st.none() | st.sampled_from(["5m", "1h", "30m"]))
+data = st.sampled_from(["iVBORw0KGgo=", "AAAA", "JVBERi0xLjQK"])
+sources = st.one_of(
+    st.builds(Source, st.just("url"), st.just("https://example.org/a.png")),
+    st.builds(Source, st.just("base64"), data, st.just("image/png")),
+    st.builds(
+        Source, st.just("file"), st.just("file_1"), issuer=st.sampled_from(["openai", "anthropic"])
+    ),
+)
+images = st.builds(
+    Media, st.just("image"), sources, st.none() | st.sampled_from(["low", "high"]), cache=caches
+)
+documents = st.builds(
+    Media,
+    st.just("document"),
+    st.one_of(
+        st.builds(Source, st.just("base64"), data, st.just("application/pdf")),
+        st.builds(Source, st.just("url"), st.just("https://example.org/a.pdf")),
+        st.builds(Source, st.just("text"), words, st.just("text/plain")),
+    ),
+    title=st.none() | st.just("A title"),
+    filename=st.none() | st.just("a.pdf"),
+    context=st.none() | st.just("context"),
+    citable=st.none() | st.booleans(),
+)
+audio = st.builds(
+    Media, st.just("audio"), st.builds(Source, st.just("base64"), data, st.just("audio/wav"))
+)
+texts = st.builds(Text, words, cache=caches)
+passages = st.builds(Passage, st.just("https://example.org"), st.just("t"), st.tuples(texts))
+seals = st.none() | st.builds(Seal, st.just("c2VhbA=="), st.sampled_from(["openai", "anthropic"]))
+thoughts = st.builds(
+    Reasoning,
+    st.lists(words, max_size=2).map(tuple),
+    st.lists(words, max_size=2).map(tuple),
+    seals,
+    st.none() | st.just("rs_1"),
+)
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> list[Message]:
+    """One round: somebody asks, the assistant answers, its calls are answered."""
+    asked = draw(st.sampled_from(["user", "user", "user", "developer", "system"]))
+    said = draw(st.lists(texts if asked != "user" else user_blocks, min_size=1, max_size=3))
+    out = [Message(asked, tuple(said), draw(st.none() | st.just("ada")))]  # type: ignore[arg-type]
+    if asked != "user":
+        out.append(Message("user", (draw(texts),)))
+    calls = draw(
+        st.lists(
+            st.builds(ToolCall, call_ids, names, arguments), max_size=3, unique_by=lambda c: c.id
+        )
+    )
+    custom = draw(st.booleans())
+    if custom and calls:
+        calls[0] = ToolCall(calls[0].id, calls[0].name, "free text", "custom")
+    answer: list[Block] = [
+        *draw(st.lists(thoughts, max_size=1)),
+        *draw(st.lists(texts, max_size=2)),
+    ]
+    if not calls and not answer:
+        answer = [Text("ok")]
+    out.append(Message("assistant", (*answer, *calls)))
+    for call in calls:
+        content = draw(st.lists(result_blocks, max_size=2))
+        failed = draw(st.sampled_from([None, None, True]))
+        result = ToolResult(call.id, tuple(content), failed, kind=call.kind)
+        out.append(Message("tool", (result,)))
+    return out
+
+
+user_blocks = st.one_of(texts, texts, images, documents, audio)
+result_blocks = st.one_of(texts, texts, images, documents, passages)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Message, ...]:
+    out: list[Message] = []
+    if draw(st.booleans()):
+        out.append(Message("system", tuple(draw(st.lists(texts, min_size=1, max_size=2)))))
+    seen: set[str | None] = set()
+    for turn in draw(st.lists(turns(), min_size=1, max_size=3)):
+        ids = {b.id for m in turn for b in m.content if isinstance(b, ToolCall)}
+        if not ids & seen:
+            out += turn
+        seen |= ids
+    return tuple(out) or (Message("user", (Text("Hi"),)),)
+
+
+tools = st.builds(
+    Tool,
+    names,
+    st.none() | words,
+    objects.map(lambda o: {"type": "object", **o}),
+    strict=st.none() | st.booleans(),
+    cache=caches,
+) | st.builds(
+    Tool,
+    names,
+    st.none() | words,
+    kind=st.just("custom"),
+    grammar=st.none() | st.builds(Grammar, st.just("lark"), st.just("start: /x/")),
+)
+choices = st.one_of(
+    st.none(),
+    st.builds(
+        ToolChoice,
+        st.sampled_from(["auto", "none", "required"]),
+        parallel=st.none() | st.booleans(),
+    ),
+)
+outputs = st.one_of(
+    st.none(),
+    st.builds(OutputFormat, st.sampled_from(["text", "json"])),
+    st.builds(
+        OutputFormat,
+        st.just("schema"),
+        st.just("answer"),
+        st.none() | words,
+        objects.map(lambda o: {"type": "object", **o}),
+        st.none() | st.booleans(),
+    ),
+)
+thinking = st.none() | st.builds(
+    Thinking,
+    st.none(),
+    st.sampled_from(["minimal", "low", "high", "max"]),
+) | st.builds(Thinking, st.just("off")) | st.builds(
+    Thinking, st.just("on"), budget=st.sampled_from([1024, 8000, 30000])
+)  # fmt: skip
+params = st.builds(
+    Params,
+    max_tokens=st.none() | st.integers(1, 9999),
+    temperature=st.none() | st.floats(0, 2),
+    top_p=st.none() | st.floats(0, 1),
+    top_k=st.none() | st.integers(1, 50),
+    stop=st.none() | st.lists(words, min_size=1, max_size=6).map(tuple),
+    seed=st.none() | st.integers(0, 99),
+    candidates=st.none() | st.integers(1, 3),
+    output=outputs,
+    thinking=thinking,
+    stream=st.none() | st.booleans(),
+    user_id=st.none() | st.sampled_from(["u", "u" * 100]),
+    store=st.none() | st.booleans(),
+    cache_key=st.none() | st.just("key"),
+    metadata=st.none() | st.just({"a": "b"}),
+    service_tier=st.none() | st.sampled_from(["auto", "flex", "standard_only"]),
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Request:
+    offered = draw(st.none() | st.lists(tools, max_size=3, unique_by=lambda t: t.name).map(tuple))
+    return Request(
+        "m", draw(histories()), offered, draw(choices) if offered else None, draw(params)
+    )
+
+
+usages = st.builds(
+    Usage,
+    st.integers(0, 999),
+    st.none() | st.integers(0, 99),
+    st.none() | st.integers(0, 99),
+    st.none(),
+    st.integers(0, 999),
+    st.none() | st.integers(0, 99),
+)
+answers = st.lists(
+    st.one_of(
+        texts, thoughts, st.builds(Refusal, words), st.builds(ToolCall, call_ids, names, arguments)
+    ),
+    max_size=4,
+).map(tuple)
+stops = st.builds(
+    Stop,
+    st.sampled_from(
+        ["end", "stop-sequence", "length", "context", "tool-call", "filter", "pause", "other"]
+    ),
+)
+
+
+def responses() -> st.SearchStrategy[Response]:
+    candidate: Any = st.builds(Candidate, st.builds(Message, st.just("assistant"), answers), stops)
+    return st.builds(
+        Response,
+        st.none() | st.just("id_1"),
+        st.none() | st.just("m"),
+        st.lists(candidate, min_size=1, max_size=2).map(tuple),
+        st.none() | usages,
+        st.none() | st.just(1700000000),
+    )

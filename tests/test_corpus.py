@@ -1,0 +1,98 @@
+"""Every law over every case of the corpus, for every dialect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dragoman
+import sdk
+from dragoman import dialects, testing
+from dragoman.testing import Case, Document, load_corpus
+
+CORPUS = load_corpus(Path(__file__).parent / "corpus")
+WHOLE = [document for case in CORPUS for document in case.documents if not document.degraded]
+CASES = {case.name: case for case in CORPUS}
+
+documents = pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)
+targets = pytest.mark.parametrize("target", dialects.names())
+
+
+def test_there_are_cases_enough() -> None:
+    assert len(CORPUS) >= 60
+
+
+@documents
+def test_identity(document: Document) -> None:
+    testing.identity(document)
+
+
+@documents
+@targets
+def test_pair(document: Document, target: str) -> None:
+    case: Case = CASES[document.case]
+    declared = testing.pair(case, document, target)
+    if target in ("openai-chat", "anthropic-messages", "openai-responses"):
+        assert declared, f"{case.name} does not say what {target} makes of it"
+
+
+@documents
+@targets
+def test_audit(document: Document, target: str) -> None:
+    testing.audit(document, target)
+
+
+@documents
+@targets
+def test_the_way_home(document: Document, target: str) -> None:
+    testing.home(document, target)
+
+
+@documents
+@targets
+def test_determinism(document: Document, target: str) -> None:
+    testing.determinism(document, target)
+
+
+@documents
+@targets
+def test_losses_point_into_the_source(document: Document, target: str) -> None:
+    testing.pointers(document, target)
+
+
+@documents
+def test_malformed_or_answer(document: Document) -> None:
+    for body in testing.broken(document.body):
+        testing.malformed_or_answer(document.dialect, document.facet, body)
+
+
+JUDGED = [
+    document
+    for case in CORPUS
+    for document in case.documents
+    if (document.dialect, document.facet) in sdk.judged() and not document.spelling
+]
+
+
+@pytest.mark.parametrize(
+    "document", JUDGED, ids=lambda d: d.name + (".degraded" if d.degraded else "")
+)
+def test_the_official_types_accept(document: Document) -> None:
+    if "error" in document.body and "id" not in document.body:
+        document = document._replace(facet="error")
+        return  # a failed answer has become an error
+    assert not sdk.problems(document.dialect, document.facet, document.body)
+
+
+@pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)
+def test_nothing_written_breaks_a_rule(document: Document) -> None:
+    """A document that the API accepts becomes one that the other API accepts."""
+    if dragoman.check(document.body, document.dialect, facet=document.facet):
+        return
+    for target in dialects.names():
+        result = dragoman.convert(
+            document.body, source=document.dialect, target=target, facet=document.facet
+        )
+        problems = dragoman.check(result.document, target, facet=document.facet)
+        assert not problems, f"{target}: {problems[0]}"

@@ -1,0 +1,153 @@
+"""Documents and what they are; documents that nobody can tell; and any JSON at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from dragoman import Malformed, dialects
+from dragoman.detect import FLOOR, detect
+from dragoman.dialects.openai_chat import OpenAIChat
+from lookalikes import likely_json
+from strategies import json_values
+
+ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"
+HI = [{"role": "user", "content": "Hi"}]
+SCHEMA = {"type": "object", "properties": {}}
+ASKED = {"model": "m", "max_tokens": 9, "messages": HI}
+CALLED = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+KNOWN: list[tuple[str, str, Any]] = [
+    # requests
+    (ANTHROPIC, "request", ASKED | {"system": "Be brief."}),
+    (ANTHROPIC, "request", ASKED | {"model": "claude-opus-4-8"}),
+    (ANTHROPIC, "request", ASKED | {"stop_sequences": ["x"]}),
+    (ANTHROPIC, "request", ASKED | {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+    (ANTHROPIC, "request", ASKED | {"tools": [{"name": "f", "input_schema": SCHEMA}]}),
+    (ANTHROPIC, "request", ASKED | {"tools": [{"type": "bash_20250124", "name": "bash"}]}),
+    (ANTHROPIC, "request", {"anthropic_version": "bedrock-2023-05-31", "messages": HI}),
+    (CHAT, "request", {"model": "m", "messages": HI}),
+    (CHAT, "request", ASKED | {"model": "gpt-4o"}),
+    (CHAT, "request", ASKED | {"n": 2}),
+    (CHAT, "request", ASKED | {"messages": [{"role": "system", "content": "Be brief."}, *HI]}),
+    (CHAT, "request", ASKED | {"tools": [{"type": "function", "function": {"name": "f"}}]}),
+    (CHAT, "request", ASKED | {"messages": [{"role": "assistant", "tool_calls": [CALLED]}]}),
+    (RESPONSES, "request", {"model": "m", "input": "Hi"}),
+    (RESPONSES, "request", {"model": "m", "input": HI, "instructions": "Be brief."}),
+    (RESPONSES, "request", {"prompt": {"id": "pmpt_1", "variables": {}}}),
+    # histories
+    (ANTHROPIC, "messages", {"system": "Be brief.", "messages": HI}),
+    (ANTHROPIC, "messages", [{"role": "user", "content": [{"type": "tool_result"}]}]),
+    (CHAT, "messages", {"messages": [{"role": "system", "content": "Be brief."}, *HI]}),
+    (CHAT, "messages", [*HI, {"role": "tool", "tool_call_id": "call_1", "content": "1"}]),
+    (RESPONSES, "messages", [*HI, {"type": "function_call", "call_id": "c", "name": "f"}]),
+    (RESPONSES, "messages", [{"role": "user", "content": [{"type": "input_text"}]}]),
+    (RESPONSES, "messages", {"instructions": "Be brief.", "input": HI}),
+    # tools
+    (ANTHROPIC, "tools", [{"name": "f", "input_schema": SCHEMA}]),
+    (CHAT, "tools", [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]),
+    (RESPONSES, "tools", [{"type": "function", "name": "f", "parameters": SCHEMA}]),
+    (RESPONSES, "tools", [{"type": "web_search"}]),
+    # tool choices
+    (ANTHROPIC, "tool-choice", {"type": "auto"}),
+    (ANTHROPIC, "tool-choice", {"type": "tool", "name": "f"}),
+    (CHAT, "tool-choice", {"type": "function", "function": {"name": "f"}}),
+    (CHAT, "tool-choice", {"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}),
+    (RESPONSES, "tool-choice", {"type": "function", "name": "f"}),
+    (RESPONSES, "tool-choice", {"type": "allowed_tools", "mode": "auto", "tools": []}),
+    (RESPONSES, "tool-choice", {"type": "file_search"}),
+    # answers
+    (ANTHROPIC, "response", {"type": "message", "role": "assistant", "content": []}),
+    (CHAT, "response", {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}),
+    (RESPONSES, "response", {"object": "response", "output": []}),
+    # errors
+    (ANTHROPIC, "error", {"type": "error", "error": {"type": "api_error", "message": "x"}}),
+    ("native", "request", {"dragoman": 1, "facet": "request", "tree": {}}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "facet", "doc"), KNOWN)
+def test_known(dialect: str, facet: str, doc: Any) -> None:
+    best = detect(doc)[0]
+    assert (best.dialect, best.facet) == (dialect, facet)
+    assert best.evidence
+
+
+# What two APIs say alike is told apart by nobody.
+@pytest.mark.parametrize(
+    "doc",
+    [
+        ASKED,
+        HI,
+        "auto",
+        {"error": {"message": "x", "type": "invalid_request_error", "param": None, "code": None}},
+        [{"role": "system", "content": "Be brief."}, *HI],
+    ],
+)
+def test_a_tie_is_no_guess(doc: Any) -> None:
+    assert detect(doc) == ()
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        None,
+        7,
+        "Hello",
+        [],
+        {},
+        [[]],
+        {"contents": [{"parts": [{"text": "Hi"}]}]},
+        {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {}},
+        {"conversations": [{"from": "human", "value": "Hi"}]},
+        {"instruction": "Add.", "input": "1 2", "output": "3"},
+        {"message": "The provided model identifier is invalid."},
+    ],
+)
+def test_neither_is_a_stranger(doc: Any) -> None:
+    assert detect(doc) == ()
+
+
+def test_guesses_are_ranked_and_explained() -> None:
+    guesses = detect(ASKED | {"system": "Be brief."})
+    assert [(g.dialect, g.facet) for g in guesses] == [(ANTHROPIC, "request"), (CHAT, "request")]
+    assert guesses[0].confidence > guesses[1].confidence >= FLOOR
+    assert "the key 'system'" in guesses[0].evidence
+    assert "but the key 'system'" in guesses[1].evidence
+
+
+def test_bytes_are_parsed() -> None:
+    assert detect(b'{"model": "m", "input": "Hi"}')[0].dialect == RESPONSES
+    with pytest.raises(Malformed):
+        detect(b"{")
+
+
+def test_a_facet_can_be_demanded() -> None:
+    doc = {"messages": [{"role": "system", "content": "Be brief."}, *HI]}
+    assert detect(doc)[0].facet == "messages"
+    assert {g.facet for g in detect(doc, facet="request")} == {"request"}
+
+
+def test_a_variant_without_evidence_of_its_own_is_no_rival(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Variant(OpenAIChat):
+        name = "variant"
+
+    get, names = dialects.get, dialects.names()
+    monkeypatch.setattr(dialects, "names", lambda: ("a-variant", *names))
+    monkeypatch.setattr(dialects, "get", lambda n: Variant() if n == "a-variant" else get(n))
+    assert detect({"model": "m", "messages": HI})[0].dialect == CHAT
+
+
+@given(json_values | likely_json)
+def test_any_json_gives_guesses_in_order(doc: Any) -> None:
+    guesses = detect(doc)
+    confidences = [guess.confidence for guess in guesses]
+    assert confidences == sorted(confidences, reverse=True)
+    assert all(FLOOR <= confidence <= 1 for confidence in confidences)
+
+
+def test_the_work_is_bounded() -> None:
+    strangers = [*HI * 60, {"role": "tool", "tool_call_id": "call_1", "content": "1"}]
+    assert detect(strangers) == ()  # the sixtieth message is not looked at

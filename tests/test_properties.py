@@ -1,0 +1,120 @@
+"""The laws over conversations nobody wrote down."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dragoman
+import sdk
+from dragoman import dialects, testing
+from dragoman.ledger import Ledger
+from dragoman.model import History, Request, Tree
+from dragoman.testing import Document
+from dragoman.walk import meaning, placed
+from strategies import histories, json_values, requests, responses
+
+GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
+relaxed = settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+great = pytest.mark.parametrize("target", GREAT)
+
+
+def audit(tree: Any, target: str) -> None:
+    """Nothing is lost in silence, and nothing is listed that did not happen."""
+    log, writer = Ledger(now=0), dialects.get(target)
+    facet = {Request: "request", History: "messages"}.get(type(tree), "response")
+    document = writer.write(tree, log)
+    if isinstance(document, dict) and "error" in document and "id" not in document:
+        return
+    back = writer.read(document, facet)
+    lost = [loss for loss in log.losses if loss.kind != "moved"]
+    if not lost:
+        assert meaning(back) == meaning(tree), f"a silent loss in\n{json.dumps(document)}"
+    assert not sdk.problems(target, facet, document)
+    again = Ledger()
+    assert writer.write(back, again) == document, "what was written is not read as it was"
+    assert not again.losses
+
+
+@great
+@relaxed
+@given(tree=requests())
+def test_requests(target: str, tree: Request) -> None:
+    audit(placed(tree, ""), target)
+
+
+@great
+@relaxed
+@given(tree=responses())
+def test_responses(target: str, tree: Tree) -> None:
+    audit(placed(tree, ""), target)
+
+
+@relaxed
+@given(tree=requests(), source=st.sampled_from(GREAT), target=st.sampled_from(GREAT))
+def test_the_way_home(tree: Request, source: str, target: str) -> None:
+    document = dialects.get(source).write(tree, Ledger())
+    testing.home(Document("", source, "", "request", False, document), target)
+
+
+@relaxed
+@given(
+    old=histories(), new=histories(), source=st.sampled_from(GREAT), target=st.sampled_from(GREAT)
+)
+def test_the_way_home_of_a_conversation_that_grew(
+    old: Any, new: Any, source: str, target: str
+) -> None:
+    """The old part comes home exactly, whatever came behind it."""
+    document = dragoman.write(History(old), source).document
+    there = dragoman.convert(document, source=source, target=target, facet="messages", carry=True)
+    grown = grow(there.document, target, new)
+    home = dragoman.convert(
+        grown, source=target, target=source, facet="messages", capsule=there.capsule
+    )
+    was, now = turns_of(document), turns_of(home.document)
+    assert now[: len(was)] == was
+
+
+def grow(document: Any, dialect: str, new: Any) -> Any:
+    """The document with the messages of another conversation behind it."""
+    fresh = [m for m in new if m.role not in ("system", "developer")]
+    more = turns_of(dragoman.write(History(tuple(fresh)), dialect).document)
+    if isinstance(document, list):
+        return document + more
+    key = "input" if "input" in document else "messages"
+    return document | {key: document[key] + more}
+
+
+def turns_of(document: Any) -> list[Any]:
+    if isinstance(document, list):
+        return document
+    turns: list[Any] = document["input"] if "input" in document else document["messages"]
+    return turns
+
+
+@great
+@relaxed
+@given(history=histories(), extra=histories())
+def test_append_only_input_gives_append_only_output(target: str, history: Any, extra: Any) -> None:
+    """What was written before stays as it was, byte for byte: prompt caches must hold."""
+    extra = tuple(m for m in extra if m.role not in ("system", "developer"))
+    before = dragoman.write(History(history), target).document
+    after = dragoman.write(History((*history, *extra)), target).document
+    old, new = turns_of(before), turns_of(after)
+    assert json.dumps(new[: len(old)]) == json.dumps(old)
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+@pytest.mark.parametrize(
+    "facet", ["request", "messages", "tools", "tool-choice", "response", "error"]
+)
+@relaxed
+@given(body=json_values)
+def test_malformed_or_answer(dialect: str, facet: str, body: Any) -> None:
+    testing.malformed_or_answer(dialect, facet, body)
