@@ -324,7 +324,7 @@ def test_every_pass_has_a_case() -> None:
 
 
 def test_cache_marks_go_in_a_stated_order() -> None:
-    mark = {"cache_control": {"type": "ephemeral"}}
+    mark: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     doc = ask(
         ANTHROPIC,
         [
