@@ -13,7 +13,7 @@ from dragoman import Lossy, Unsupported
 from dragoman.check import check
 from dragoman.dialects import get
 from dragoman.mending import mend_object
-from dragoman.passes import NO_RESULT
+from dragoman.passes.pairs import NO_RESULT
 from dragoman.repair import PASSES, repair, repair_passes
 
 ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"

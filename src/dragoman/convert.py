@@ -135,7 +135,7 @@ def join(
 
 def load(doc: Json | bytes) -> Json:
     """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
-    if isinstance(doc, bytes | bytearray | memoryview):
+    if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
         return parse(doc)
     plain(doc)
     return doc

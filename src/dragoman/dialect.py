@@ -44,6 +44,8 @@ FACETS: dict[str, type[Node]] = {
 }
 _FACET_OF = {tree: facet for facet, tree in FACETS.items()}
 
+_METHODS = {(way, f): f"{way}_{f.replace('-', '_')}" for f in FACETS for way in ("read", "write")}
+
 NOTHING: dict[str, Json] = {}
 
 
@@ -114,8 +116,8 @@ class Dialect:
         return iter(())
 
     def _method(self, way: str, facet: str) -> Any:
-        method = getattr(self, f"{way}_{facet.replace('-', '_')}", None)
-        if facet not in FACETS or method is None:
+        method = getattr(self, _METHODS.get((way, facet), ""), None)
+        if method is None:
             have = [f for f, ways in self.facets().items() if way in ways]
             raise Unsupported(
                 f"{self.name} has no {facet} to {way}; it has: {', '.join(have) or 'nothing'}"

@@ -15,13 +15,13 @@ DEPTH = 400
 """How deep a document may nest. The deepest schema seen in the wild nests about thirty levels."""
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
+decode = msgspec.json.Decoder().decode
 
 
 def parse(data: bytes | bytearray | memoryview | str, at: str = "") -> Json:
     """JSON text as a plain value, or ``Malformed``."""
     try:
-        value = _decode(data)
+        value = decode(data)
     except (msgspec.MsgspecError, UnicodeError) as problem:
         raise Malformed(f"not JSON: {problem}", at) from None
     except RecursionError:

@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from . import dialects, passes
+from . import dialects
 from .convert import Result, load
 from .dialect import Dialect
 from .errors import Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
-from .passes import Bench, Conversation
+from .passes import caches, calls, pairs, thoughts, words
+from .passes.bench import Bench, Conversation
 
 Run: TypeAlias = Callable[[Conversation, Bench], Conversation]
 
@@ -40,101 +41,101 @@ def _pass(run: Run, does: str, *mends: str) -> Pass:
 # In this order they run when nobody names any. Those that mend no rule run only if named.
 PASSES: dict[str, Pass] = {
     "fix-arguments": _pass(
-        passes.fix_arguments,
+        calls.fix_arguments,
         "mends argument text that is blank, cut off, or has a comma too many; other is left",
         "arguments",
     ),
     "pair-results": _pass(
-        passes.pair_results,
+        calls.pair_results,
         "gives results that name no call the id of the call they answer, by place",
         "orphan-result",
     ),
     "legal-tool-names": _pass(
-        passes.legal_tool_names,
+        calls.legal_tool_names,
         "renames tools whose names the API rejects, in definitions, calls and choice alike",
         "tool-name",
     ),
     "legal-tool-ids": _pass(
-        passes.legal_tool_ids,
+        calls.legal_tool_ids,
         "renames ids of calls that the API rejects, on both sides of the pair",
         "call-id",
     ),
     "drop-item-ids": _pass(
-        passes.drop_item_ids,
+        calls.drop_item_ids,
         "drops ids of items that the API cannot have given",
         "item-id",
     ),
     "dedupe-tool-ids": _pass(
-        passes.dedupe_tool_ids,
+        calls.dedupe_tool_ids,
         "renames ids of calls that were used before, on both sides of the pair, by place",
         "duplicate-call-id",
     ),
     "results-first": _pass(
-        passes.results_first,
+        pairs.results_first,
         "moves results right behind their calls, in the order of the calls",
         "results-first",
         "unanswered-call",
         "orphan-result",
     ),
     "demote-orphan-results": _pass(
-        passes.demote_orphan_results,
+        pairs.demote_orphan_results,
         "turns results without a call into words of the user",
         "orphan-result",
         "duplicate-result",
     ),
     "drop-orphan-results": _pass(
-        passes.drop_orphan_results,
+        pairs.drop_orphan_results,
         "drops results without a call; name it before demote-orphan-results, or instead of it",
     ),
     "answer-orphan-calls": _pass(
-        passes.answer_orphan_calls,
+        pairs.answer_orphan_calls,
         "answers calls without a result with an error that says so",
         "unanswered-call",
     ),
     "calls-last": _pass(
-        passes.calls_last,
+        pairs.calls_last,
         "moves what the assistant says behind its calls to before them",
         "calls-last",
     ),
     "strip-foreign-reasoning": _pass(
-        passes.strip_foreign_reasoning,
+        thoughts.strip_foreign_reasoning,
         "drops thoughts that the API did not seal",
         "thinking-signature",
     ),
     "drop-lone-reasoning": _pass(
-        passes.drop_lone_reasoning,
+        thoughts.drop_lone_reasoning,
         "drops stored thoughts without the item they led to",
         "reasoning-alone",
     ),
     "complete-reasoning": _pass(
-        passes.complete_reasoning,
+        thoughts.complete_reasoning,
         "gives thoughts without a list of summaries an empty one",
         "reasoning-summary",
     ),
     "drop-empty-text": _pass(
-        passes.drop_empty_text,
+        words.drop_empty_text,
         "drops blank texts that stand beside something else",
         "empty-text",
     ),
     "drop-empty-messages": _pass(
-        passes.drop_empty_messages,
+        words.drop_empty_messages,
         "drops messages that say nothing",
         "empty-message",
         "empty-text",
     ),
     "trim-final-text": _pass(
-        passes.trim_final_text,
+        words.trim_final_text,
         "trims white space at the end of a final assistant turn",
         "trailing-space",
     ),
     "limit-cache-marks": _pass(
-        passes.limit_cache_marks,
+        caches.limit_cache_marks,
         "keeps four cache marks: the newest in the messages, then those on tools and system "
         "prompt, the newest first",
         "cache-marks",
     ),
     "merge-same-role": _pass(
-        passes.merge_same_role,
+        words.merge_same_role,
         "merges messages of the user, or of the assistant, that follow each other",
     ),
 }

@@ -5,50 +5,71 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from .errors import Malformed
+from msgspec import MsgspecError
+
 from .ledger import Ledger
 from .model import Block, Cache, Json, Message, Text, ToolCall, ToolResult
-from .reading import encode, parse
+from .reading import decode, encode
 
 if TYPE_CHECKING:
     from .dialect import Dialect
 
 
+@cache
+def _fits(pattern: str, limit: int) -> Callable[[str], object]:
+    return re.compile(rf"(?:{pattern}){{1,{limit}}}").fullmatch
+
+
 class Names:
     """Identifiers as the target accepts them: deterministic, collision-free, both ends alike.
 
-    An identifier that fits is left alone. Another gets a legal spelling and a digest of the
-    original, so that equal stays equal, different stays different, and appending to a
-    conversation never changes what was written before.
+    An identifier that fits stays. Another gets a legal spelling and a digest of the original, so
+    that equal stays equal, different stays different, and appending to a conversation never
+    changes what was written before.
     """
 
+    __slots__ = ("given", "limit", "pattern", "staying", "what")
+
     def __init__(self, pattern: str, limit: int, what: str) -> None:
-        self.fits = re.compile(rf"(?:{pattern}){{1,{limit}}}").fullmatch
-        self.illegal = re.compile(f"(?!{pattern}).", re.DOTALL)
+        self.pattern = pattern
         self.limit = limit
         self.what = what
+        self.staying: set[str] = set()
         self.given: dict[str, str] = {}
-        self.taken: set[str] = set()
+
+    def stays(self, name: str) -> bool:
+        """Whether an identifier is legal here, and nobody else's."""
+        if name in self.staying:
+            return True
+        # Nearly all identifiers are ASCII words, which every pattern allows.
+        word = name.isidentifier() and len(name) <= self.limit and name.isascii()
+        if not word and not _fits(self.pattern, self.limit)(name):
+            return False
+        if self.given and (name in self.given or name in self.given.values()):
+            return False
+        self.staying.add(name)
+        return True
 
     def __call__(self, name: str, at: str, log: Ledger) -> str:
+        if self.stays(name):
+            return name
         given = self.given.get(name)
         if given is None:
-            given = name if self.fits(name) and name not in self.taken else self.rename(name)
-            self.given[name] = given
-            self.taken.add(given)
-        if given != name:
-            log.renamed(self.what, at, f"{name!r} is not a legal identifier here; {given!r} is")
+            given = self.given[name] = self.rename(name)
+        log.renamed(self.what, at, f"{name!r} is not a legal identifier here; {given!r} is")
         return given
 
     def rename(self, name: str) -> str:
+        stem = re.sub(f"(?s)(?!{self.pattern}).", "_", name)[: self.limit - 11]
+        taken = self.staying.union(self.given.values())
         for salt in range(1000):
             seed = name if not salt else f"{name}\0{salt}"
-            digest = hashlib.sha256(seed.encode()).hexdigest()[:10]
-            stem = self.illegal.sub("_", name)[: self.limit - 11]
-            new = f"{stem}_{digest}"
-            if new not in self.taken:
+            new = f"{stem}_{hashlib.sha256(seed.encode()).hexdigest()[:10]}"
+            if new not in taken:
                 return new
         raise AssertionError("a thousand digests collided")
 
@@ -77,8 +98,11 @@ class Writing:
 
     def call_id(self, call: ToolCall) -> str:
         """The id of a call; one is made up where the source has none."""
-        if call.id is not None:
-            return call.id if self.home else self.ids(call.id, call.at, self.log)
+        name = call.id
+        if name is not None:
+            if self.home or self.ids.stays(name):
+                return name
+            return self.ids(name, call.at, self.log)
         self.unnamed += 1
         made = self.log.ids("call") if self.log.ids else f"call_{self.unnamed}"
         self.waiting.append((call.name, made))
@@ -87,7 +111,9 @@ class Writing:
 
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
-        return name if self.home else self.names(name, at, self.log)
+        if self.home or self.names.stays(name):
+            return name
+        return self.names(name, at, self.log)
 
     def user(self, user_id: str, at: str) -> str:
         """The end user, where the target wants at most 64 characters."""
@@ -95,10 +121,13 @@ class Writing:
 
     def result_id(self, result: ToolResult) -> str:
         """The id of the call a result answers; by name, then by order, where it has none."""
-        if result.call_id is not None:
-            return result.call_id if self.home else self.ids(result.call_id, result.at, self.log)
-        for index, (name, made) in enumerate(self.waiting):
-            if result.name is None or name == result.name:
+        name = result.call_id
+        if name is not None:
+            if self.home or self.ids.stays(name):
+                return name
+            return self.ids(name, result.at, self.log)
+        for index, (called, made) in enumerate(self.waiting):
+            if result.name is None or called == result.name:
                 del self.waiting[index]
                 self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
                 return made
@@ -118,8 +147,8 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     if text == "{}" or not text or text.isspace():
         return {}
     try:
-        value = parse(text)
-    except Malformed:
+        value = decode(text)
+    except (MsgspecError, UnicodeError, RecursionError):
         value = None
     if value.__class__ is not dict:
         log.approximated(
@@ -128,14 +157,21 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
             "the arguments are not a JSON object; they are sent as text under 'arguments'",
         )
         return {"arguments": text}
-    if encode(value) != text.encode() and _repeats_a_key(text):
+    if _repeats_a_key(text, value):
         log.approximated(
             "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
         )
     return value
 
 
-def _repeats_a_key(text: str) -> bool:
+def _repeats_a_key(text: str, value: dict[str, Json]) -> bool:
+    """Whether an object in JSON text has a key twice, given the value that was read from it."""
+    if encode(value) == text.encode():  # compact already, as most models write
+        return False
+    # Each entry has a colon. Where the text has no more colons than the entries and the strings
+    # that were read, there was none for an entry that got lost. (An escape could hide a colon.)
+    if text.count(":") == _colons(value) and "\\u" not in text:
+        return False
     repeated = False
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -151,6 +187,20 @@ def _repeats_a_key(text: str) -> bool:
     return repeated
 
 
+def _colons(value: Any) -> int:
+    """The colons that the entries and the strings of a value take at least."""
+    count = 0
+    if value.__class__ is dict:
+        count = len(value)
+        value = value.values()
+    for item in value:
+        if item.__class__ is str:
+            count += item.count(":")
+        elif item.__class__ is dict or item.__class__ is list:
+            count += _colons(item)
+    return count
+
+
 def is_plain(message: Message) -> bool:
     """Whether a message is one text with nothing to it, so that a bare string says it all."""
     content = message.content
@@ -160,7 +210,7 @@ def is_plain(message: Message) -> bool:
 def is_plain_text(block: Block) -> TypeGuard[Text]:
     """Whether a block is a text and nothing more."""
     return (
-        isinstance(block, Text)
+        block.__class__ is Text
         and block.extras is None
         and block.cache is None
         and not block.citations

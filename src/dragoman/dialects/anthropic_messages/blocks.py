@@ -46,6 +46,8 @@ NAME = "anthropic-messages"
 # A user turn of one text is written as a bare string; this remembers that it was a list.
 AS_LIST = Extras(NAME, spelling={"content": "list"})
 JOINED = Extras(NAME, spelling={"joined": True})
+ONLY_RESULTS = {ToolResult}
+NOBODY: frozenset[str] = frozenset()
 
 ROLES = frozenset({"user", "assistant", "system"})
 TEXT_KEYS = frozenset({"type", "text", "citations", "cache_control"})
@@ -100,7 +102,8 @@ class Blocks(Dialect):
         """The messages in normal form: each tool result a message of its own."""
         out: list[Message] = []
         for index, doc in enumerate(docs):
-            self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}", out, custom)
+            where = f"{at}/{index}"
+            self.read_message(as_dict(doc, where), where, out, custom)
         if custom:
             return mark_custom_results(out)
         return out
@@ -121,7 +124,15 @@ class Blocks(Dialect):
         blocks = self.read_blocks(need_list(doc, "content", at), where, custom)
         if role == "system" and not any(m.role not in ("system", "developer") for m in out):
             extras = self.respell(extras, place="message")
-        if role != "user" or not any(b.__class__ is ToolResult for b in blocks):
+        kinds = {block.__class__ for block in blocks}
+        if role == "user" and kinds == ONLY_RESULTS and extras is None:  # the usual turn of results
+            if out and out[-1].role == "tool":
+                extras = self.respell(None, joined=False)
+            for block in blocks:
+                out.append(Message("tool", (block,), at=block.at, extras=extras))
+                extras = None
+            return
+        if role != "user" or ToolResult not in kinds:
             if len(blocks) == 1 and is_plain_text(blocks[0]):
                 extras = AS_LIST if extras is None else self.respell(extras, content="list")
             out.append(Message(role, tuple(blocks), at=at, extras=extras))
@@ -163,7 +174,7 @@ class Blocks(Dialect):
         return Extras(NAME, extras.fields, extras.blanks, extras.spelling | spelling)
 
     def read_blocks(
-        self, docs: list[Json], at: str, custom: frozenset[str] = frozenset()
+        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
     ) -> list[Block]:
         out: list[Block] = []
         for index, doc in enumerate(docs):
@@ -171,20 +182,18 @@ class Blocks(Dialect):
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             kind = doc.get("type")
-            if kind == "text" and len(doc) == 2:  # most blocks by far
-                text = doc.get("text")
-                if text.__class__ is str:
-                    out.append(Text(text, at=where))
-                    continue
-            read = self.READERS.get(kind) if kind.__class__ is str else None
-            if read is not None:
-                out.append(read(self, doc, where))
+            if kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+                out.append(Text(doc["text"], at=where))  # most blocks by far
+            elif kind == "tool_result":
+                out.append(self.read_result(doc, where))
             elif kind == "tool_use":
                 out.append(self.read_call(doc, where, custom))
-            elif kind.__class__ is str:
-                out.append(self.read_hosted(doc, kind, where))
-            else:
+            elif kind.__class__ is not str:
                 need_str(doc, "type", where)
+            elif (read := self.READERS.get(kind)) is not None:
+                out.append(read(self, doc, where))
+            else:
+                out.append(self.read_hosted(doc, kind, where))
         return out
 
     def read_hosted(self, doc: dict[str, Json], kind: str, at: str) -> Block:
@@ -279,6 +288,10 @@ class Blocks(Dialect):
         return Reasoning(seal=seal, at=at, extras=self.keep(doc, REDACTED_KEYS))
 
     def read_call(self, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
+        if len(doc) == 4 and not custom:
+            call_id, called, given = doc.get("id"), doc.get("name"), doc.get("input")
+            if call_id.__class__ is called.__class__ is str and given.__class__ is dict:
+                return ToolCall(call_id, called, compact(given), at=at)
         name = need_str(doc, "name", at)
         arguments = need_dict(doc, "input", at)
         extras = None
@@ -299,23 +312,25 @@ class Blocks(Dialect):
 
     def read_result(self, doc: dict[str, Json], at: str) -> Block:
         content = doc.get("content")
-        spelling: dict[str, Json] | None = None
         parts: tuple[Block, ...] = ()
+        listed = False  # a list where a string or nothing would have done
         if content.__class__ is str:
             parts = (Text(content, at=f"{at}/content"),)
         elif content.__class__ is list:
             parts = tuple(self.read_blocks(content, f"{at}/content"))
-            if not parts or (len(parts) == 1 and is_plain_text(parts[0])):
-                spelling = {"content": "list"}
+            listed = not parts or (len(parts) == 1 and is_plain_text(parts[0]))
         elif content is not None:
             expected("a string or a list", content, f"{at}/content")
+        call_id = need_str(doc, "tool_use_id", at)
+        if content is not None and len(doc) == 3:
+            return ToolResult(call_id, parts, at=at, extras=AS_LIST if listed else None)
         return ToolResult(
-            need_str(doc, "tool_use_id", at),
+            call_id,
             parts,
             maybe_bool(doc, "is_error", at),
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, RESULT_KEYS, spelling),
+            extras=self.keep(doc, RESULT_KEYS, {"content": "list"} if listed else None),
         )
 
     def read_image(self, doc: dict[str, Json], at: str) -> Block:
@@ -408,7 +423,6 @@ class Blocks(Dialect):
         "text": read_text,
         "thinking": read_thinking,
         "redacted_thinking": read_redacted,
-        "tool_result": read_result,
         "image": read_image,
         "document": read_document,
         "search_result": read_passage,
@@ -419,10 +433,16 @@ class Blocks(Dialect):
     def write_blocks(self, blocks: Sequence[Block], w: Writing) -> list[Json]:
         out: list[Json] = []
         for block in blocks:
-            if block.__class__ is Text:
-                if (doc := self.write_text(block, w)) is not None:
-                    out.append(doc)
-            elif (doc := self.write_block(block, w)) is not None:
+            kind = block.__class__
+            if kind is Text:
+                doc = self.write_text(block, w)
+            elif kind is ToolCall:
+                doc = self.write_call(block, w)
+            elif kind is ToolResult:
+                doc = self.write_result(block, w)
+            else:
+                doc = self.write_block(block, w)
+            if doc is not None:
                 out.append(doc)
         return out
 
@@ -467,20 +487,19 @@ class Blocks(Dialect):
 
     def write_text(self, block: Text, w: Writing) -> Json | None:
         text = block.text
-        if not text or text.isspace():
+        if not w.home and (not text or text.isspace()):
             # "text content blocks must be non-empty", "must contain non-whitespace text"
-            if not w.home:
-                w.log.dropped("text.empty", block.at, "empty text blocks are rejected")
-                return None
+            w.log.dropped("text.empty", block.at, "empty text blocks are rejected")
+            return None
         out: dict[str, Json] = {"type": "text", "text": text}
         if block.citations:
             cited = [doc for c in block.citations if (doc := self.write_citation(c, w)) is not None]
             if cited:
                 out["citations"] = cited
-        elif block.extras is not None and "citations" in (spelling := self.spelling(block)):
-            out["citations"] = spelling["citations"]
         if block.extras is None and block.cache is None:
             return out
+        if not block.citations and "citations" in (spelling := self.spelling(block)):
+            out["citations"] = spelling["citations"]
         return self.finish(out, block, block.cache, w)
 
     def write_citation(self, cite: Citation, w: Writing) -> Json | None:
@@ -514,8 +533,7 @@ class Blocks(Dialect):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if call.kind == "custom":
             arguments: dict[str, Json] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            w.moved("tool_call.kind", call.at, why)
+            w.moved("tool_call.kind", call.at, "a freeform call is wrapped as {'input': text}")
         else:
             arguments = object_of(call, w.log)
         out: dict[str, Json] = {
@@ -531,29 +549,30 @@ class Blocks(Dialect):
         return self.finish(out, call, call.cache, w)
 
     def write_result(self, result: ToolResult, w: Writing) -> Json:
+        content, extras = result.content, result.extras
         out: dict[str, Json] = {"type": "tool_result", "tool_use_id": w.result_id(result)}
-        content = result.content
-        spelling = self.spelling(result)
-        if len(content) == 1 and is_plain_text(content[0]) and spelling.get("content") != "list":
-            text = content[0].text
-            if text or w.home:
-                out["content"] = text
+        listed = extras is not None and self.spelling(result).get("content") == "list"
+        if len(content) == 1 and not listed and is_plain_text(first := content[0]):
+            if first.text or w.home:
+                out["content"] = first.text
             else:
                 w.log.dropped("text.empty", result.at, "an empty result has no content here")
-        elif content or spelling.get("content") == "list":
+        elif content or listed:
             parts = self.write_blocks(self.fit_result(content, w), w)
-            if parts or spelling.get("content") == "list":
+            if parts or listed:
                 out["content"] = parts
         if result.is_error is not None:
             out["is_error"] = result.is_error
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
-        if result.extras is None and result.cache is None:
+        if extras is None and result.cache is None:
             return out
         return self.finish(out, result, result.cache, w)
 
-    def fit_result(self, content: Sequence[Block], w: Writing) -> list[Block]:
+    def fit_result(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
         """What a tool result may hold: text, images, documents, passages."""
+        if all(block.__class__ is Text for block in content):
+            return content
         kept: list[Block] = []
         for block in content:
             if isinstance(block, Text | Passage | Media) or (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from ...ledger import Ledger
 from ...model import (
@@ -75,6 +76,13 @@ UNSAID = {
     "conversation_id": "nothing is stored here; send the whole conversation",
     "truncation": "a conversation that is too long is rejected here",
 }
+
+
+unsaid = attrgetter(*UNSAID)
+NEVER = (None,) * len(UNSAID)
+sampling = attrgetter("temperature", "top_p", "top_k", "stream")
+NOT_ASSISTANT = frozenset({Media, Passage, ToolResult})
+NOT_USER = frozenset({Reasoning, ToolCall})
 
 
 class Requests(Tools):
@@ -302,9 +310,10 @@ class Requests(Tools):
             log.dropped("candidates", params.where("candidates"), "there is one answer here")
         elif params.candidates is not None:
             log.dropped("candidates", params.where("candidates"), "one answer is all there is")
-        for key, why in UNSAID.items():
-            if getattr(params, key) is not None:
-                log.dropped(key, params.where(key), why)
+        if unsaid(params) != NEVER:
+            for key, why in UNSAID.items():
+                if getattr(params, key) is not None:
+                    log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
 
     def write_stops(self, params: Params, w: Writing) -> list[str]:
@@ -443,8 +452,8 @@ class Requests(Tools):
                 doc = {"role": "user", "content": self.write_blocks(message.content, w)}
                 if message.extras is not None:
                     self.emit(doc, message, w.log)
-            elif role == "user" or role == "assistant":
-                if role == "assistant":
+            elif role == "assistant" or role == "user":
+                if waiting and role == "assistant":
                     self.flush_system(waiting, out, w)
                 doc = self.write_turn(message, role, w)
             elif w.home:
@@ -460,10 +469,14 @@ class Requests(Tools):
             else:
                 w.log.dropped("message.empty", message.at, "a message must say something here")
             results = role == "tool"
-        self.flush_system(waiting, out, w)
-        return list(out)
+        if waiting:
+            self.flush_system(waiting, out, w)
+        return out
 
     def join_turn(self, turn: dict[str, Json], content: Json) -> None:
+        if turn["content"].__class__ is list and content.__class__ is list:
+            turn["content"].extend(content)
+            return
         if turn["content"].__class__ is str:
             turn["content"] = [{"type": "text", "text": turn["content"]}]
         if content.__class__ is str:
@@ -519,6 +532,8 @@ class Requests(Tools):
 
     def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
         """The assistant's turn: no media, which this API takes from the user only."""
+        if NOT_ASSISTANT.isdisjoint(map(type, content)):
+            return content
         kept: list[Block] = []
         for block in content:
             if isinstance(block, Media | Passage | ToolResult):
@@ -528,6 +543,8 @@ class Requests(Tools):
         return kept
 
     def fit_user(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+        if NOT_USER.isdisjoint(map(type, content)):
+            return content
         kept: list[Block] = []
         for block in content:
             if isinstance(block, Reasoning | ToolCall):

@@ -26,7 +26,8 @@ from ...dialect import Problem
 from ...model import Json
 from ...writing import is_blank
 
-# rule -> what it says, in the words of the server where they are known
+# rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
+# format reference hold are from memory, and were not tried against the API.
 # https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/errors
 RULES: dict[str, str] = {
     "malformed": "The document has not the shape of this API.",

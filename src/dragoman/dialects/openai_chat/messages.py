@@ -63,20 +63,76 @@ class Messages(Parts):
 
     def read_history(self, docs: list[Json], at: str) -> list[Message]:
         out: list[Message] = []
-        custom = False
+        append = out.append
+        custom = after_tool = False
         for index, doc in enumerate(docs):
             where = f"{at}/{index}"
-            doc = as_dict(doc, where)
+            if doc.__class__ is not dict:
+                expected("an object", doc, where)
+            role = doc.get("role")
+            content = doc.get("content")
+            size = len(doc)
+            if content.__class__ is str and size < 4:  # most messages by far
+                if role == "tool":
+                    if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
+                        if content[:1] != "[":
+                            text = Text(content, at=f"{where}/content")
+                            append(
+                                Message("tool", (ToolResult(call_id, (text,), at=where),), at=where)
+                            )
+                            after_tool = True
+                            continue
+                elif size == 2:
+                    if (
+                        role == "assistant"
+                        or role == "system"
+                        or (role == "user" and (not after_tool or content[:1] != "["))
+                    ):
+                        append(Message(role, (Text(content, at=f"{where}/content"),), at=where))
+                        after_tool = False
+                        continue
+                elif role == "assistant" and (calls := doc.get("tool_calls")).__class__ is list:
+                    blocks = self.read_calls([Text(content, at=f"{where}/content")], calls, where)
+                    append(Message(role, blocks, at=where))
+                    after_tool = False
+                    custom = custom or self.custom_in(blocks)
+                    continue
             message = self.read_message(doc, where)
             if message.role == "user" and out and out[-1].role == "tool":
                 if len(doc) == 2 and self.unhoist(message, out):
                     continue
             elif message.role == "assistant":
-                custom = custom or any(
-                    b.__class__ is ToolCall and b.kind == "custom" for b in message.content
-                )
-            out.append(message)
+                custom = custom or self.custom_in(message.content)
+            after_tool = message.role == "tool"
+            append(message)
         return mark_custom_results(out) if custom else out
+
+    def custom_in(self, blocks):
+        for b in blocks:
+            if b.__class__ is ToolCall and b.kind == "custom":
+                return True
+        return False
+
+    def read_calls(self, blocks, calls, at):
+        for index, call in enumerate(calls):
+            where = f"{at}/tool_calls/{index}"
+            if call.__class__ is dict and len(call) == 3:
+                function = call.get("function")
+                if (
+                    function.__class__ is dict
+                    and len(function) == 2
+                    and call.get("type") == "function"
+                ):
+                    call_id, name, text = (
+                        call.get("id"),
+                        function.get("name"),
+                        function.get("arguments"),
+                    )
+                    if text.__class__ is name.__class__ is call_id.__class__ is str and text:
+                        blocks.append(ToolCall(call_id, name, text, at=where))
+                        continue
+            blocks.append(self.read_call(as_dict(call, where), where))
+        return tuple(blocks)
 
     def read_message(self, doc: dict[str, Json], at: str) -> Message:
         role = doc.get("role")
@@ -126,6 +182,14 @@ class Messages(Parts):
         calls = doc.get("tool_calls")
         if content.__class__ is str and len(doc) == 2:
             return Message("assistant", (Text(content, at=f"{at}/content"),), at=at)
+        if (
+            len(doc) == 3
+            and calls.__class__ is list
+            and content is None
+            and "content" in doc
+            and calls
+        ):
+            return Message("assistant", self.read_calls([], calls, at), at=at)
         blocks: list[Block] = []
         taken = ["role", "content", "name"]
         for key in THINKING_KEYS:
@@ -388,6 +452,9 @@ class Messages(Parts):
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
         content = message.content
+        if message.extras is None and message.name is None:
+            if (doc := self.write_usual(content, w)) is not None:
+                return doc
         if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
             doc: dict[str, Json] = {"role": "assistant", "content": content[0].text}
         else:
@@ -407,6 +474,40 @@ class Messages(Parts):
         if message.name is not None:
             doc["name"] = message.name
         return doc if message.extras is None else self.emit(doc, message, w.log)
+
+    def write_usual(self, content: Sequence[Block], w: Writing) -> Json | None:
+        """A plain text, plain calls or both, which is what nearly every turn holds."""
+        text = None
+        calls: list[Json] = []
+        for block in content:
+            if block.__class__ is ToolCall:
+                if (
+                    block.extras is not None
+                    or block.cache is not None
+                    or block.kind != "function"
+                    or block.item_id is not None
+                    or block.id is None
+                ):
+                    return None
+                function = {
+                    "name": w.tool_name(block.name, block.at),
+                    "arguments": block.arguments or "{}",
+                }
+                calls.append({"id": w.call_id(block), "type": "function", "function": function})
+            elif (
+                block.__class__ is Text
+                and text is None
+                and not calls
+                and block.extras is None
+                and block.cache is None
+                and not block.citations
+            ):
+                text = block.text
+            else:
+                return None
+        if calls:
+            return {"role": "assistant", "content": text, "tool_calls": calls}
+        return None if text is None else {"role": "assistant", "content": text}
 
     def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
         """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
@@ -586,9 +687,25 @@ class Messages(Parts):
             function["arguments"] = ""
 
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
-        if not isinstance(block, ToolResult):
+        if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
         content = block.content
+        if (
+            block.extras is None
+            and block.is_error is None
+            and block.name is None
+            and block.cache is None
+            and message.extras is None
+            and len(content) == 1
+        ):
+            first = content[0]
+            if (
+                first.__class__ is Text
+                and first.extras is None
+                and first.cache is None
+                and not first.citations
+            ):
+                return {"role": "tool", "tool_call_id": w.result_id(block), "content": first.text}
         doc: dict[str, Json] = {"role": "tool"}
         spelling = self.spelling(block)
         if len(content) == 1 and is_plain_text(content[0]) and not (block.is_error or spelling):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from ...ledger import Ledger
@@ -68,6 +70,37 @@ TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
 MOST_STOPS = 4
 
 
+READERS = {
+    "temperature": ("temperature", maybe_number),
+    "top_p": ("top_p", maybe_number),
+    "frequency_penalty": ("frequency_penalty", maybe_number),
+    "presence_penalty": ("presence_penalty", maybe_number),
+    "seed": ("seed", maybe_int),
+    "logit_bias": ("logit_bias", maybe_dict),
+    "logprobs": ("logprobs", maybe_bool),
+    "top_logprobs": ("top_logprobs", maybe_int),
+    "n": ("candidates", maybe_int),
+    "verbosity": ("verbosity", maybe_str),
+    "stream": ("stream", maybe_bool),
+    "metadata": ("metadata", maybe_dict),
+    "service_tier": ("service_tier", maybe_str),
+    "prompt_cache_key": ("cache_key", maybe_str),
+    "store": ("store", maybe_bool),
+}
+SAID = frozenset(READERS)
+SPECIAL = frozenset(
+    {
+        "max_tokens",
+        "max_completion_tokens",
+        "stop",
+        "response_format",
+        "reasoning_effort",
+        "safety_identifier",
+        "user",
+    }
+)
+
+
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
@@ -130,32 +163,21 @@ class Requests(Tools):
         self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
     ) -> Params:
         ats: dict[str, str] = {}
-        for name, key in SCALARS.items():
-            if name != key and doc.get(key) is not None:
-                ats[name] = f"/{key}"
-        return Params(
-            max_tokens=self.read_limit(doc, taken, ats, spelling),
-            temperature=maybe_number(doc, "temperature", ""),
-            top_p=maybe_number(doc, "top_p", ""),
-            stop=self.read_stops(doc, spelling),
-            seed=maybe_int(doc, "seed", ""),
-            frequency_penalty=maybe_number(doc, "frequency_penalty", ""),
-            presence_penalty=maybe_number(doc, "presence_penalty", ""),
-            logit_bias=maybe_dict(doc, "logit_bias", ""),
-            logprobs=maybe_bool(doc, "logprobs", ""),
-            top_logprobs=maybe_int(doc, "top_logprobs", ""),
-            candidates=maybe_int(doc, "n", ""),
-            output=self.read_output(doc, taken),
-            thinking=self.read_effort(doc),
-            verbosity=maybe_str(doc, "verbosity", ""),
-            stream=maybe_bool(doc, "stream", ""),
-            metadata=maybe_dict(doc, "metadata", ""),
-            user_id=self.read_user(doc, taken, ats, spelling),
-            service_tier=maybe_str(doc, "service_tier", ""),
-            cache_key=maybe_str(doc, "prompt_cache_key", ""),
-            store=maybe_bool(doc, "store", ""),
-            ats=ats,
-        )
+        said: dict[str, Any] = {"ats": ats}
+        # Few of many are ever said; so look at what is there, not for what might be.
+        for key in SAID & doc.keys():
+            name, read = READERS[key]
+            if (value := read(doc, key, "")) is not None:
+                said[name] = value
+                if name != key:
+                    ats[name] = f"/{key}"
+        if not doc.keys().isdisjoint(SPECIAL):
+            said["max_tokens"] = self.read_limit(doc, taken, ats, spelling)
+            said["stop"] = self.read_stops(doc, spelling)
+            said["output"] = self.read_output(doc, taken)
+            said["thinking"] = self.read_effort(doc)
+            said["user_id"] = self.read_user(doc, taken, ats, spelling)
+        return Params(**said)
 
     def read_limit(
         self,

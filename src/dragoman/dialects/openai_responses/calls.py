@@ -318,13 +318,10 @@ class Calls(Parts):
         return self.emit(out, result, w.log)
 
     def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
-        sealed = block.seal is not None and home_only(self, block.seal.issuer)
-        if block.seal is not None and not sealed:
-            why = f"only {block.seal.issuer} may receive what {block.seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
+        seal = self.seal_of(block, w)
         said = bool(block.content or block.summary)
         made = block.id
-        if not sealed and made is None and not w.home:
+        if seal is None and made is None and not w.home:
             if not w.answer or not said:
                 if said or block.seal is None:
                     why = "a thought is taken back only sealed or by its id"
@@ -341,8 +338,8 @@ class Calls(Parts):
         out["summary"] = [{"type": "summary_text", "text": text} for text in block.summary]
         if block.content:
             out["content"] = [{"type": "reasoning_text", "text": text} for text in block.content]
-        if sealed and block.seal is not None:
-            out["encrypted_content"] = block.seal.data
+        if seal is not None:
+            out["encrypted_content"] = seal.data
         if block.extras is None:
             return out
         for key, value in self.spelling(block).items():
@@ -351,6 +348,18 @@ class Calls(Parts):
                 if value is None:
                     del out[key]
         return self.emit(out, block, w.log)
+
+    def seal_of(self, block: Reasoning, w: ItemWriting) -> Seal | None:
+        """The seal of a thought, if this API issued it; any other is never sent."""
+        seal = block.seal
+        if seal is not None and not home_only(self, seal.issuer):
+            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
+        elif seal is not None and seal.kind != "encrypted":
+            why = "thoughts are encrypted here, not signed"
+        else:
+            return seal
+        w.log.dropped("reasoning.seal", block.at, why)
+        return None
 
 
 def respell(extras: Extras | None, **spelling: Json) -> Extras:

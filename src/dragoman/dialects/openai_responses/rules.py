@@ -31,7 +31,8 @@ from ...checking import (
 from ...dialect import Problem
 from ...model import Json
 
-# rule -> what it says, in the words of the server where they are known
+# rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
+# format reference hold are from memory, and were not tried against the API.
 # https://platform.openai.com/docs/api-reference/responses/create
 RULES: dict[str, str] = {
     "malformed": "The document has not the shape of this API.",

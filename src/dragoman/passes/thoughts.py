@@ -1,0 +1,76 @@
+"""What the model thought."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..model import Block, Message, Reasoning
+from .bench import (
+    Bench,
+    Conversation,
+    each_block,
+    lose_extras,
+    resettle,
+    with_content,
+    with_messages,
+)
+
+
+def strip_foreign_reasoning(tree: Conversation, bench: Bench) -> Conversation:
+    """Thoughts that the API did not seal itself. One that it stored is known by its id."""
+    out: list[Message] = []
+    for message in tree.messages:
+        kept: list[Block] = []
+        for block in message.content:
+            if isinstance(block, Reasoning) and is_foreign(block, bench.issuer):
+                why = f"{bench.issuer or 'the API'} did not seal this thought"
+                bench.log.dropped("reasoning", block.at, why)
+                lose_extras(block, why, bench.log)
+            else:
+                kept.append(block)
+        out.append(with_content(message, kept))
+    return with_messages(tree, out)
+
+
+def is_foreign(block: Reasoning, issuer: str) -> bool:
+    if block.seal is None:
+        return block.id is None
+    return block.seal.issuer != issuer
+
+
+def complete_reasoning(tree: Conversation, bench: Bench) -> Conversation:
+    """A thought without a list of summaries gets an empty one."""
+
+    def change(block: Block) -> Block:
+        extras = block.extras if isinstance(block, Reasoning) else None
+        if extras is None or "summary" not in extras.spelling:
+            return block
+        bench.log.invented("reasoning.summary", block.at, "a thought lists its summaries: none")
+        spelling = {key: value for key, value in extras.spelling.items() if key != "summary"}
+        return replace(block, extras=replace(extras, spelling=spelling))
+
+    return each_block(tree, change)
+
+
+def drop_lone_reasoning(tree: Conversation, bench: Bench) -> Conversation:
+    """Stored thoughts at the end of a turn, which led to nothing that is there."""
+    why = "a thought without what it led to"
+    out: list[Message] = []
+    for message in tree.messages:
+        end = len(message.content)
+        while (
+            message.role == "assistant" and end and isinstance(message.content[end - 1], Reasoning)
+        ):
+            end -= 1
+        lone = [block for block in message.content[end:] if is_stored_thought(block)]
+        for block in lone:
+            bench.log.dropped("reasoning", block.at, why)
+            lose_extras(block, why, bench.log)
+        content = [b for b in message.content if not any(b is gone for gone in lone)]
+        if content or not lone:
+            out.append(with_content(message, content))
+    return with_messages(tree, resettle(tree.messages, out))
+
+
+def is_stored_thought(block: Block) -> bool:
+    return isinstance(block, Reasoning) and block.id is not None
