@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from dragoman import Result, convert
-from dragoman.testing import Case, Document, load_case, load_corpus
+from dragoman.testing import Case, Document, is_lossy, load_case, load_corpus
 
 ROOT = Path(__file__).parent / "corpus"
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
@@ -47,7 +47,7 @@ def write(case: str, truth: Document, target: str) -> None:
     result = turn(truth, target)
     whole = ROOT / case / f"{target}.{truth.facet}.json"
     degraded = ROOT / case / f"{target}.{truth.facet}.degraded.json"
-    lossy = any(loss.kind != "moved" for loss in result.losses)
+    lossy = any(map(is_lossy, result.losses))
     path, other = (degraded, whole) if lossy else (whole, degraded)
     other.unlink(missing_ok=True)
     text = json.dumps(result.document, indent=2, ensure_ascii=False)

@@ -79,10 +79,11 @@ JUDGED = [
     "document", JUDGED, ids=lambda d: d.name + (".degraded" if d.degraded else "")
 )
 def test_the_official_types_accept(document: Document) -> None:
-    if "error" in document.body and "id" not in document.body:
-        document = document._replace(facet="error")
-        return  # a failed answer has become an error
-    assert not sdk.problems(document.dialect, document.facet, document.body)
+    if document.facet == "response" and "error" in document.body and "id" not in document.body:
+        assert dragoman.read(document.body, document.dialect, facet="error")
+        return  # a failed answer has become an error, for which the vendors have no type
+    problems = sdk.problems(document.dialect, document.facet, document.body)
+    assert bool(problems) == (document.dialect in CASES[document.case].unofficial), problems
 
 
 @pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)
@@ -94,5 +95,7 @@ def test_nothing_written_breaks_a_rule(document: Document) -> None:
         result = dragoman.convert(
             document.body, source=document.dialect, target=target, facet=document.facet
         )
+        if any(loss.what == "response.failure" for loss in result.losses):
+            continue  # it has become an error
         problems = dragoman.check(result.document, target, facet=document.facet)
         assert not problems, f"{target}: {problems[0]}"

@@ -146,7 +146,7 @@ def _dialect(name: str | None, doc: Json, facet: str) -> Dialect:
         return dialects.get(name)
     from .detect import detect
 
-    guesses = [g for g in detect(doc) if g.facet == facet]
+    guesses = detect(doc, facet=facet)
     if not guesses:
         raise Unsupported(f"cannot tell the source dialect of this {facet}; name it with source=")
     return dialects.get(guesses[0].dialect)

@@ -296,6 +296,7 @@ class Thinking(Node, frozen=True):
 class Params(Node, frozen=True):
     """Sampling, limits and everything else that is said about a request, not in it.
 
+    ``store`` is True or None: that nothing shall be kept is what silence means.
     ``ats`` tells where a parameter stood in the source, when not at the top under its own name.
     """
 

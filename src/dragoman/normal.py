@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .model import Message, ToolCall, ToolResult
+from .ledger import Ledger
+from .model import Json, Message, Response, ToolCall, ToolResult
+from .reading import maybe_bool
 
 
 def mark_custom_results(messages: list[Message]) -> list[Message]:
@@ -34,3 +36,29 @@ def effort_of(budget: int) -> str:
         if budget < limit:
             return effort
     return "high"
+
+
+def read_store(doc: dict[str, Json], spelling: dict[str, Json]) -> bool | None:
+    """Whether the provider shall keep the answer. That it shall not is what silence means."""
+    store = maybe_bool(doc, "store", "")
+    if store is False:
+        spelling["store"] = False
+        return None
+    return store
+
+
+def lose_answer(tree: Response, log: Ledger) -> None:
+    """What a failed answer says beside its error, where only the error is said."""
+    for code, value in (
+        ("response.id", tree.id),
+        ("response.model", tree.model),
+        ("response.created", tree.created),
+        ("usage", tree.usage),
+        ("service_tier", tree.service_tier),
+        ("response.echo", tree.echo and tree.echo.fields),
+    ):
+        if value:
+            log.dropped(code, tree.at, "only the error itself is said here")
+    for candidate in tree.candidates:
+        if candidate.stop is not None:
+            log.dropped("stop.reason", candidate.at, "only the error itself is said here")

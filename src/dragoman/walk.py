@@ -9,8 +9,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .errors import Malformed
-from .model import Extras, Node, Params, Request, Root, Stop, ToolCall, ToolResult
+from .model import (
+    Extras,
+    Media,
+    Node,
+    Params,
+    Request,
+    Root,
+    Stop,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from .reading import compact, escape, parse
+from .writing import repeats_a_key
 
 S = TypeVar("S", bound=Struct)
 
@@ -67,8 +79,8 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing, and neither does an empty
-    list of tools.
+    says nothing, and neither do an empty
+    list of tools, a tool that is not strict, an image seen as usual.
     """
     return rebuild(unplaced(tree), _meaning)
 
@@ -86,6 +98,10 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, arguments=_value_text(node.arguments))
     elif isinstance(node, ToolResult) and node.is_error is False:
         node = replace(node, is_error=None)
+    elif isinstance(node, Tool) and node.strict is False:
+        node = replace(node, strict=None)
+    elif isinstance(node, Media) and node.detail == "auto":
+        node = replace(node, detail=None)
     if isinstance(node, Node) and node.extras is not None and not node.extras.fields:
         node = replace(node, extras=None)
     return node
@@ -96,6 +112,9 @@ def _value_text(arguments: str) -> str:
     if not arguments or arguments.isspace():
         return "{}"
     try:
-        return compact(parse(arguments))
+        value = parse(arguments)
     except Malformed:
         return arguments
+    if isinstance(value, dict) and repeats_a_key(arguments, value):
+        return arguments
+    return compact(value)

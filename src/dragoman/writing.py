@@ -157,14 +157,14 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
             "the arguments are not a JSON object; they are sent as text under 'arguments'",
         )
         return {"arguments": text}
-    if _repeats_a_key(text, value):
+    if repeats_a_key(text, value):
         log.approximated(
             "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
         )
     return value
 
 
-def _repeats_a_key(text: str, value: dict[str, Json]) -> bool:
+def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
     """Whether an object in JSON text has a key twice, given the value that was read from it."""
     if encode(value) == text.encode():  # compact already, as most models write
         return False
@@ -207,11 +207,11 @@ def is_plain(message: Message) -> bool:
     return len(content) == 1 and is_plain_text(content[0])
 
 
-def is_plain_text(block: Block) -> TypeGuard[Text]:
-    """Whether a block is a text and nothing more."""
+def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
+    """Whether a block is a text and nothing more; away from home, spellings are nothing."""
     return (
         block.__class__ is Text
-        and block.extras is None
+        and (block.extras is None or not (home or block.extras.fields))
         and block.cache is None
         and not block.citations
     )

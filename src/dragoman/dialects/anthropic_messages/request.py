@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -96,13 +98,17 @@ class Requests(Tools):
         tools = None if tools is None else self.read_tool_list(tools, "/tools")
         spelling: dict[str, Json] = {}
         messages = self.read_conversation(doc, tools, spelling)
-        choice = maybe_dict(doc, "tool_choice", "")
+        said = maybe_dict(doc, "tool_choice", "")
+        choice = None if said is None else self.read_choice(said, "/tool_choice")
+        if choice is not None and choice.mode == "named":
+            if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
+                choice = replace(choice, kind="custom")
         params, partly = self.read_params(doc, spelling)
         return Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
             tools,
-            None if choice is None else self.read_choice(choice, "/tool_choice"),
+            choice,
             params,
             dialect=NAME,
             extras=self.keep(doc, TAKEN, spelling, partly=partly),
@@ -402,7 +408,7 @@ class Requests(Tools):
         first = messages[0]
         spelled = self.spelling(first).get("content")
         only = first.content[0] if len(messages) == len(first.content) == 1 else None
-        if only is not None and is_plain_text(only) and spelled != "list":
+        if only is not None and is_plain_text(only, w.home) and spelled != "list":
             text = only.text
             self.note_system(first, w)
             if text.strip() or w.home:
@@ -503,6 +509,10 @@ class Requests(Tools):
                 # Nothing of the user's to stand behind: the words go on as the user's.
                 w.log.approximated("message.role", message.at, "said by the user here")
                 out.append(doc | {"role": "user"})
+            elif out[-1]["role"] == "system":
+                # "role 'system' must precede an 'assistant' message", so there can be only one
+                w.log.approximated("message.boundary", message.at, "one system turn at a time")
+                self.join_turn(out[-1], doc["content"])
             else:
                 out.append(doc)
         waiting.clear()
@@ -511,7 +521,7 @@ class Requests(Tools):
         content = message.content
         spelled = None if message.extras is None else self.spelling(message).get("content")
         doc: dict[str, Json]
-        if len(content) == 1 and spelled != "list" and is_plain_text(content[0]):
+        if len(content) == 1 and spelled != "list" and is_plain_text(content[0], w.home):
             text = content[0].text
             if not w.home and (not text or text.isspace()):
                 w.log.dropped("text.empty", content[0].at, "empty text blocks are rejected")
@@ -531,23 +541,30 @@ class Requests(Tools):
         return doc if message.extras is None else self.emit(doc, message, w.log)
 
     def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        """The assistant's turn: no media, which this API takes from the user only."""
-        if NOT_ASSISTANT.isdisjoint(map(type, content)):
-            return content
-        kept: list[Block] = []
+        """The assistant's turn: no media, which this API takes from the user only; calls last."""
+        said: list[Block] = []
+        calls: list[Block] = []
         for block in content:
-            if isinstance(block, Media | Passage | ToolResult):
+            kind = block.__class__
+            if kind is ToolCall:
+                calls.append(block)
+            elif kind in NOT_ASSISTANT:
                 w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            elif calls and not w.answer:
+                # Text behind a call makes it unanswered: "`tool_use` ids were found without
+                # `tool_result` blocks immediately after"
+                w.log.approximated("content.order", block.at, "calls come last in a turn here")
+                said.append(block)
             else:
-                kept.append(block)
-        return kept
+                (calls if calls else said).append(block)
+        return said + calls
 
     def fit_user(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
         if NOT_USER.isdisjoint(map(type, content)):
             return content
         kept: list[Block] = []
         for block in content:
-            if isinstance(block, Reasoning | ToolCall):
+            if block.__class__ in NOT_USER:
                 w.log.dropped("content.role", block.at, "the user cannot say this here")
             else:
                 kept.append(block)

@@ -20,6 +20,7 @@ from ...model import (
     Text,
     Usage,
 )
+from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
 from .blocks import NAME
 from .request import Requests
@@ -69,6 +70,8 @@ class Responses(Requests):
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
+        if "content" not in doc and doc.get("error") is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=NAME)
         blocks = tuple(self.read_blocks(need_list(doc, "content", ""), "/content"))
         usage = maybe_dict(doc, "usage", "")
         spelling: dict[str, Json] = {}
@@ -126,7 +129,8 @@ class Responses(Requests):
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
         if tree.failure is not None and not any(c.message.content for c in tree.candidates):
-            log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
             return self.write_error(tree.failure, log)
         if tree.failure is not None:
             log.dropped("response.failure", tree.failure.at, "an answer holds no error here")

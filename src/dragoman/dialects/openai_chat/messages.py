@@ -21,6 +21,7 @@ from ...model import (
     Raw,
     Reasoning,
     Refusal,
+    Role,
     Source,
     Text,
     ToolCall,
@@ -40,7 +41,14 @@ from ...reading import (
 from ...writing import Writing, is_plain_text
 from .parts import NAME, Parts
 
-ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",  # before there were tools
+}
 PLAIN_KEYS = frozenset({"role", "content", "name"})
 AS_LIST = Extras(NAME, spelling={"content": "list"})
 SIMPLE_CALL = frozenset({"id", "type", "function"})
@@ -107,13 +115,10 @@ class Messages(Parts):
             append(message)
         return mark_custom_results(out) if custom else out
 
-    def custom_in(self, blocks):
-        for b in blocks:
-            if b.__class__ is ToolCall and b.kind == "custom":
-                return True
-        return False
+    def custom_in(self, blocks: Sequence[Block]) -> bool:
+        return any(b.__class__ is ToolCall and b.kind == "custom" for b in blocks)
 
-    def read_calls(self, blocks, calls, at):
+    def read_calls(self, blocks: list[Block], calls: list[Json], at: str) -> tuple[Block, ...]:
         for index, call in enumerate(calls):
             where = f"{at}/tool_calls/{index}"
             if call.__class__ is dict and len(call) == 3:
@@ -135,14 +140,15 @@ class Messages(Parts):
         return tuple(blocks)
 
     def read_message(self, doc: dict[str, Json], at: str) -> Message:
-        role = doc.get("role")
-        if role not in ROLES:
+        said = doc.get("role")
+        role = ROLES.get(said) if said.__class__ is str else None
+        if role is None:
             need_str(doc, "role", at)
-            raise Malformed(f"unknown role {role!r}; there are: {', '.join(sorted(ROLES))}", at)
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
         if role == "assistant":
             return self.read_assistant(doc, at)
-        if role == "tool" or role == "function":
-            return self.read_result(doc, role, at)
+        if role == "tool":
+            return self.read_result(doc, said, at)
         content = doc.get("content")
         if content.__class__ is str and len(doc) == 2:
             return Message(role, (Text(content, at=f"{at}/content"),), at=at)
@@ -445,7 +451,7 @@ class Messages(Parts):
         """A string for one plain text, else a list; None where nothing is left."""
         if spelled == "object" and len(blocks) == 1 and isinstance(blocks[0], Text):
             return parse(blocks[0].text)
-        if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0]):
+        if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0], w.home):
             return blocks[0].text
         parts = self.write_parts(blocks, w)
         return parts or ([] if spelled == "list" else None)
@@ -453,8 +459,8 @@ class Messages(Parts):
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
         content = message.content
         if message.extras is None and message.name is None:
-            if (doc := self.write_usual(content, w)) is not None:
-                return doc
+            if (usual := self.write_usual(content, w)) is not None:
+                return usual
         if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
             doc: dict[str, Json] = {"role": "assistant", "content": content[0].text}
         else:

@@ -261,7 +261,7 @@ class Parts(Dialect):
                 w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
         if block.kind != "document" and block.filename is not None:
             w.log.dropped("media.filename", block.at, "only documents have file names here")
-        if block.kind != "image" and block.detail is not None:
+        if block.kind != "image" and block.detail not in (None, "auto"):
             w.log.dropped("media.detail", block.at, "only images have a detail level here")
 
     def write_image(self, block: Media, w: Writing) -> dict[str, Json] | None:
@@ -272,7 +272,7 @@ class Parts(Dialect):
         if self.spelling(block).get("image_url") == "string":
             return {"type": "image_url", "image_url": url}
         image: dict[str, Json] = {"url": url}
-        if block.detail is not None:
+        if block.detail is not None and (w.home or block.detail != "auto"):
             image["detail"] = block.detail
         if block.source.kind == "base64" and block.source.media_type is None:
             image["url"] = data_uri("image/png", block.source.value)

@@ -18,7 +18,7 @@ from ...model import (
     Tool,
     ToolChoice,
 )
-from ...normal import effort_of
+from ...normal import effort_of, read_store
 from ...reading import (
     as_dict,
     as_str,
@@ -55,7 +55,6 @@ SCALARS = {
     "top_logprobs": "top_logprobs",
     "verbosity": "verbosity",
     "stream": "stream",
-    "store": "store",
     "metadata": "metadata",
     "cache_key": "prompt_cache_key",
 }
@@ -85,7 +84,6 @@ READERS = {
     "metadata": ("metadata", maybe_dict),
     "service_tier": ("service_tier", maybe_str),
     "prompt_cache_key": ("cache_key", maybe_str),
-    "store": ("store", maybe_bool),
 }
 SAID = frozenset(READERS)
 SPECIAL = frozenset(
@@ -97,6 +95,7 @@ SPECIAL = frozenset(
         "reasoning_effort",
         "safety_identifier",
         "user",
+        "store",
     }
 )
 
@@ -177,6 +176,7 @@ class Requests(Tools):
             said["output"] = self.read_output(doc, taken)
             said["thinking"] = self.read_effort(doc)
             said["user_id"] = self.read_user(doc, taken, ats, spelling)
+            said["store"] = read_store(doc, spelling)
         return Params(**said)
 
     def read_limit(
@@ -316,6 +316,8 @@ class Requests(Tools):
         for name, key in SCALARS.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
+        if params.store is not None or "store" in spelling:
+            out["store"] = params.store or False
         if params.stop is not None:
             self.write_stops(out, params, spelling, w)
         if params.user_id is not None:

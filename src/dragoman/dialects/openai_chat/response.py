@@ -23,6 +23,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
+from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
 from ...writing import Writing
 from .parts import NAME
@@ -94,6 +95,8 @@ class Responses(Requests):
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
+        if "choices" not in doc and doc.get("error") is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=NAME)
         candidates = tuple(
             self.read_choice_of_answer(as_dict(choice, f"/choices/{index}"), index)
             for index, choice in enumerate(need_list(doc, "choices", ""))
@@ -164,7 +167,8 @@ class Responses(Requests):
         w = self.writing(log, tree.dialect, answer=True)
         if tree.failure is not None:
             if not any(c.message.content for c in tree.candidates):
-                log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+                w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+                lose_answer(tree, log)
                 return self.write_error(tree.failure, log)
             log.dropped("response.failure", tree.failure.at, "an answer holds no error here")
         spelling = self.spelling(tree)
@@ -340,7 +344,8 @@ class Responses(Requests):
         if home:
             inner = {k: v for k, v in inner.items() if k in spelling.get("has", inner)}
         else:
-            inner["type"] = ERROR_TYPES.get(tree.kind, "server_error")
+            if ERRORS.get(tree.type or "") != tree.kind:
+                inner["type"] = ERROR_TYPES.get(tree.kind, "server_error")
             if tree.kind not in ERROR_TYPES:
                 log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
             if tree.request_id is not None:

@@ -287,8 +287,11 @@ class Items(Calls):
     def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
         """What the model said, as items; texts that follow each other share one message."""
         said: list[Block] = []
+        easy = not (w.home or w.answer)
         for block in content:
-            if block.__class__ is Text or self.is_part(block, w.home):
+            if easy and (block.__class__ is Text or block.__class__ is Refusal):
+                out.append(self.write_easy(block, w))
+            elif block.__class__ is Text or self.is_part(block, w.home):
                 if said and block.extras is not None and "item" in self.spelling(block):
                     out.append(self.write_said(said, w))
                     said = []
@@ -368,11 +371,24 @@ class Items(Calls):
         first = blocks[0]
         if len(blocks) == 1 and isinstance(first, Text) and not first.citations:
             if first.extras is None or not self.is_home(first.extras.dialect):
-                self.lose_cache(first.cache, w)
-                self.lose(first.extras, first.at, w.log)
-                return {"role": "assistant", "content": first.text}
+                return self.write_easy(first, w)
         content = self.write_spoken(blocks, w)
         return {"type": "message", "role": "assistant", "content": content}
+
+    def write_easy(self, block: Text | Refusal, w: ItemWriting) -> Json:
+        """A text of the assistant in a request from elsewhere: a message of its own, as a string.
+
+        The other form, a list of parts, demands the ids of real items. The reader joins what
+        follows each other, so no boundary is lost.
+        """
+        if isinstance(block, Refusal):
+            w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
+        else:
+            self.lose_cache(block.cache, w)
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "plain text cites nothing")
+        self.lose(block.extras, block.at, w.log)
+        return {"role": "assistant", "content": block.text}
 
     def write_spoken(self, blocks: Sequence[Block], w: ItemWriting) -> list[Json]:
         out: list[Json] = []

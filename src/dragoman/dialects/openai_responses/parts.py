@@ -440,8 +440,7 @@ class Parts(Dialect):
         if block.detail is not None:
             out["detail"] = block.detail
         elif not w.home:
-            out["detail"] = "auto"
-            w.log.invented("media.detail", block.at, "the types demand one; 'auto' is the default")
+            out["detail"] = "auto"  # the types demand one; this is the default, and says nothing
         return out
 
     def write_file(self, block: Media, w: Writing) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from ...model import (
     Thinking,
     ToolChoice,
 )
-from ...normal import effort_of
+from ...normal import effort_of, read_store
 from ...reading import (
     as_dict,
     expected,
@@ -48,7 +48,6 @@ SCALARS = {
     "top_p": "top_p",
     "top_logprobs": "top_logprobs",
     "stream": "stream",
-    "store": "store",
     "metadata": "metadata",
     "previous_id": "previous_response_id",
     "truncation": "truncation",
@@ -191,7 +190,7 @@ class Requests(Tools):
             user_id=self.read_user(doc, taken, ats, spelling),
             service_tier=maybe_str(doc, "service_tier", ""),
             cache_key=maybe_str(doc, "prompt_cache_key", ""),
-            store=maybe_bool(doc, "store", ""),
+            store=read_store(doc, spelling),
             previous_id=maybe_str(doc, "previous_response_id", ""),
             conversation_id=self.read_conversation_id(doc, taken, partly, ats, spelling),
             truncation=maybe_str(doc, "truncation", ""),
@@ -387,6 +386,10 @@ class Requests(Tools):
         for name, key in SCALARS.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
+        if params.store is not None:
+            out["store"] = params.store
+        elif not w.home or "store" in spelling:
+            out["store"] = False  # nothing is stored elsewhere unless asked; here, unless refused
         if params.user_id is not None:
             user = params.user_id if w.home else w.user(params.user_id, params.where("user_id"))
             out[spelling.get("user_id", "safety_identifier")] = user
