@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, assert_never
 
@@ -59,6 +60,12 @@ REDACTED_KEYS = frozenset({"type", "data"})
 IMAGE_KEYS = frozenset({"type", "source", "cache_control"})
 DOCUMENT_KEYS = frozenset({"type", "source", "title", "context", "citations", "cache_control"})
 PASSAGE_KEYS = frozenset({"type", "source", "title", "content", "citations", "cache_control"})
+
+# https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
+DATA_TYPES = {
+    "image": frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+    "document": frozenset({"application/pdf"}),
+}
 
 # https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview#server-tools
 HOSTED_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -660,19 +667,11 @@ class Blocks(Dialect):
         spelled = self.spelling(block).get("source")
         match source.kind:
             case "base64":
-                media_type = source.media_type
-                if media_type is None and not w.home:
-                    media_type = "image/png" if block.kind == "image" else "application/pdf"
-                    w.log.invented("media.type", block.at, f"taken for {media_type}")
-                out = {"type": "base64", "media_type": media_type, "data": source.value}
-                if media_type is None:
-                    del out["media_type"]
-                elif media_type == "image/jpg":  # a frequent misspelling that the API rejects
-                    if not w.home:
-                        out["media_type"] = "image/jpeg"
-                        w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
-                elif block.kind == "document" and media_type == "text/plain" and not w.home:
-                    return self.write_plain_document(block, w)
+                if not w.home:
+                    return self.write_data(block, w)
+                out = {"type": "base64", "data": source.value}
+                if source.media_type is not None:
+                    out["media_type"] = source.media_type
             case "url":
                 out = {"type": "url", "url": source.value}
             case "file":
@@ -700,16 +699,26 @@ class Blocks(Dialect):
             out |= spelled
         return out
 
-    def write_plain_document(self, block: Media, w: Writing) -> Json:
-        """Base64 documents are PDF here; plain text travels as text."""
-        import base64
-        import binascii
-
-        try:
-            text = base64.b64decode(block.source.value, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError, ValueError):
-            return {"type": "base64", "media_type": "text/plain", "data": block.source.value}
-        w.moved("media", block.at, "a plain-text document travels as text, not as base64")
+    def write_data(self, block: Media, w: Writing) -> Json | None:
+        """Data from elsewhere, of the few types that this API takes."""
+        media_type, data = block.source.media_type, block.source.value
+        if media_type is None:
+            media_type = "image/png" if block.kind == "image" else "application/pdf"
+            w.log.invented("media.type", block.at, f"taken for {media_type}")
+        elif media_type == "image/jpg":  # a frequent misspelling that the API rejects
+            media_type = "image/jpeg"
+            w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
+        if media_type in DATA_TYPES[block.kind]:
+            return {"type": "base64", "media_type": media_type, "data": data}
+        text = text_of(data) if block.kind == "document" else None
+        if text is None:
+            kinds = ", ".join(sorted(DATA_TYPES[block.kind]))
+            w.log.dropped("media", block.at, f"{media_type} is not among {kinds}")
+            return None
+        if media_type == "text/plain":
+            w.log.approximated("media", block.at, "plain text travels as text, not as data")
+        else:
+            w.log.approximated("media.type", block.at, f"{media_type} travels as plain text")
         return {"type": "text", "media_type": "text/plain", "data": text}
 
     def finish(
@@ -738,3 +747,12 @@ class Blocks(Dialect):
             else:
                 out["type"] = spelled["type"]
         return self.emit(out, cache, w.log)
+
+
+def text_of(data: str) -> str | None:
+    """The text that base64 data hold; None where they hold none."""
+    try:
+        text = base64.b64decode(data, validate=True).decode()
+    except ValueError:  # not base64, or not UTF-8
+        return None
+    return text if text and "\0" not in text else None

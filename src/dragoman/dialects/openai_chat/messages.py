@@ -148,7 +148,7 @@ class Messages(Parts):
         if role == "assistant":
             return self.read_assistant(doc, at)
         if role == "tool":
-            return self.read_result(doc, said, at)
+            return self.read_result(doc, str(said), at)
         content = doc.get("content")
         if content.__class__ is str and len(doc) == 2:
             return Message(role, (Text(content, at=f"{at}/content"),), at=at)

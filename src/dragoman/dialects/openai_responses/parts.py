@@ -456,7 +456,8 @@ class Parts(Dialect):
             case "url":
                 out[spelled or "file_url"] = source.value
             case "text":
-                w.moved("media", block.at, "a plain-text document travels as base64")
+                if not w.home:
+                    w.log.approximated("media", block.at, "plain text travels as data here")
                 media_type = source.media_type or "text/plain"
                 data = base64.b64encode(source.value.encode()).decode()
                 out["file_data"] = data_uri(media_type, data)
