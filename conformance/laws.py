@@ -59,8 +59,9 @@ def targets(record: Record) -> Iterator[str]:
 
 def accepted(record: Record, target: str) -> list[str]:
     """What the vendor's types object to in the converted document."""
-    args = {"source": record.dialect, "target": target, "facet": record.facet}
-    document = dragoman.convert(record.body, **args, now=1_700_000_000).document
+    document = dragoman.convert(
+        record.body, source=record.dialect, target=target, facet=record.facet, now=1_700_000_000
+    ).document
     if isinstance(document, dict) and "error" in document and "id" not in document:
         return []  # a failed answer has become an error
     return sdk.problems(target, record.facet, document)

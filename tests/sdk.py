@@ -92,7 +92,7 @@ def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "message
 
     from typing_extensions import TypedDict
 
-    return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[misc, operator]
+    return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[operator]
 
 
 def _forbid(kind: Any, seen: set[int]) -> None:

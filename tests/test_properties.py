@@ -28,7 +28,7 @@ great = pytest.mark.parametrize("target", GREAT)
 def audit(tree: Any, target: str) -> None:
     """Nothing is lost in silence, and nothing is listed that did not happen."""
     log, writer = Ledger(now=0), dialects.get(target)
-    facet = {Request: "request", History: "messages"}.get(type(tree), "response")
+    facet = "request" if isinstance(tree, Request) else "response"
     document = writer.write(tree, log)
     if isinstance(document, dict) and "error" in document and "id" not in document:
         return

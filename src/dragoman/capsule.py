@@ -181,6 +181,8 @@ def apply(patch: Json, value: Json, at: str, log: Ledger) -> Json:
     """The value with the patch applied, as far as it still fits."""
     if patch is None:
         return value
+    if not isinstance(patch, dict):
+        raise TypeError("a patch is an object")
     if "=" in patch:
         if digest(value) != patch["was"]:
             return _stale(value, at, log)
@@ -194,6 +196,8 @@ def apply(patch: Json, value: Json, at: str, log: Ledger) -> Json:
             return _stale(value, at, log)
         return value[0].get(patch["unwrap"])
     if "items" in patch:
+        if not isinstance(patch["items"], list):
+            raise TypeError("the items of a patch are a list")
         if not isinstance(value, list):
             return _stale(value, at, log)
         return _apply_list(patch, value, at, log)

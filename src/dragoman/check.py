@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from . import dialects
-from .convert import load
 from .dialect import Problem
 from .model import Json
+from .reading import load
 
 
 def check(doc: Json | bytes, dialect: str, *, facet: str = "request") -> list[Problem]:

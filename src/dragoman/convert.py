@@ -16,7 +16,7 @@ from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger, Loss
 from .model import Json, Request, Response, Tree
-from .reading import encode, parse, plain
+from .reading import encode, load
 
 
 class Result:
@@ -131,14 +131,6 @@ def join(
     document = speaker.write(replace(asked, messages=(*asked.messages, message)), log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
-
-
-def load(doc: Json | bytes) -> Json:
-    """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
-    if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
-        return parse(doc)
-    plain(doc)
-    return doc
 
 
 def _dialect(name: str | None, doc: Json, facet: str) -> Dialect:

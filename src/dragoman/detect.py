@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from . import dialects
-from .convert import load
 from .dialect import Dialect, Guess
 from .model import Json
+from .reading import load
 
 FLOOR = 0.1
 """What is less likely than this is not worth saying."""

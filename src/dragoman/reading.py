@@ -18,6 +18,14 @@ _encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
 
 
+def load(doc: Json | bytes) -> Json:
+    """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
+    if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
+        return parse(doc)
+    plain(doc)
+    return doc
+
+
 def parse(data: bytes | bytearray | memoryview | str, at: str = "") -> Json:
     """JSON text as a plain value, or ``Malformed``."""
     try:

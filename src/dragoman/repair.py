@@ -12,13 +12,14 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from . import dialects
-from .convert import Result, load
+from .convert import Result
 from .dialect import Dialect
 from .errors import Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
 from .passes import caches, calls, pairs, thoughts, words
 from .passes.bench import Bench, Conversation
+from .reading import load
 
 Run: TypeAlias = Callable[[Conversation, Bench], Conversation]
 

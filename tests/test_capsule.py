@@ -1,0 +1,121 @@
+"""The way home when things have changed meanwhile."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman import capsule
+from dragoman.ledger import Ledger
+
+SAMPLE = json.loads((Path(__file__).parents[1] / "examples" / "conversation.json").read_text())
+
+
+def there() -> tuple[Any, Any]:
+    result = dragoman.convert(SAMPLE, source="anthropic", target="chat", carry=True)
+    return copy.deepcopy(result.document), result.capsule
+
+
+def back(document: Any, sealed: Any) -> dragoman.Result:
+    return dragoman.convert(document, source="chat", target="anthropic", capsule=sealed)
+
+
+def test_grown_at_its_end() -> None:
+    document, sealed = there()
+    document["messages"].append({"role": "assistant", "content": "Istanbul, 14 degrees."})
+    document["messages"].append({"role": "user", "content": "Thanks."})
+    home = back(document, sealed)
+    assert home.document["messages"][:3] == SAMPLE["messages"]
+    assert home.document["messages"][3:] == [
+        {"role": "assistant", "content": "Istanbul, 14 degrees."},
+        {"role": "user", "content": "Thanks."},
+    ]
+    assert not home.losses
+
+
+def test_a_changed_part_is_left_as_it_is_and_said() -> None:
+    document, sealed = there()
+    document["messages"][2]["tool_calls"][0]["function"]["arguments"] = '{"city":"Ankara"}'
+    home = back(document, sealed)
+    turn = home.document["messages"][1]
+    assert turn["content"][1]["input"] == {"city": "Ankara"}
+    assert not any(block["type"] == "thinking" for block in turn["content"])
+    assert any(loss.what == "capsule" for loss in home.losses)
+
+
+def test_a_shortened_conversation() -> None:
+    document, sealed = there()
+    document["messages"] = document["messages"][:2]
+    home = back(document, sealed)
+    assert home.document["messages"] == SAMPLE["messages"][:1]
+    assert any(loss.what == "capsule" for loss in home.losses)
+
+
+def test_settings_that_changed_stay_changed() -> None:
+    document, sealed = there()
+    document["model"] = "another"
+    document["reasoning_effort"] = "high"
+    home = back(document, sealed)
+    assert home.document["model"] == "another"
+    assert home.document["messages"] == SAMPLE["messages"]
+
+
+def test_nothing_lost_nothing_carried() -> None:
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
+    assert result.capsule is not None
+    assert result.capsule["patch"] is None
+
+
+def test_the_capsule_is_small() -> None:
+    doc = {**SAMPLE, "system": [{"type": "text", "text": "long " * 10_000}]}
+    result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
+    assert len(json.dumps(result.capsule)) < 2_000
+
+
+@pytest.mark.parametrize(
+    "sealed",
+    [
+        {},
+        {"capsule": 2},
+        {"capsule": 1, "dialect": "openai-chat"},
+        {"capsule": 1, "dialect": "anthropic-messages", "patch": {"items": 5, "length": 1}},
+        {"capsule": 1, "dialect": "anthropic-messages", "patch": {"in": {"messages": 5}}},
+        {"capsule": 1, "dialect": "anthropic-messages", "patch": [1]},
+        {"capsule": 1, "dialect": "anthropic-messages", "mended": 5},
+        "x",
+        5,
+    ],
+)
+def test_a_damaged_capsule_is_malformed(sealed: Any) -> None:
+    document, _ = there()
+    with pytest.raises(dragoman.Malformed):
+        back(document, sealed)
+
+
+PATCHES: list[tuple[Any, Any]] = [
+    (1, 1.0),
+    (True, 1),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ([1, 2, 3], [0, 1, 3, 4]),
+    ([], [{}]),
+    ([{}], []),
+    ("x", [{"type": "text", "text": "x", "y": 1}]),
+    ([{"type": "text", "text": "x", "y": 1}], "x"),
+    ([{"role": "a"}, {"role": "b"}], [{"role": "b", "x": None}]),
+    ({"a": [[1, [2]]]}, {"a": [[1, [2, 3]]], "c": {}}),
+    (None, {}),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), PATCHES)
+def test_a_patch_leads_from_old_to_new(old: Any, new: Any) -> None:
+    log = Ledger()
+    patch = json.loads(json.dumps(capsule.diff(old, new)))
+    assert json.dumps(capsule.apply(patch, old, "", log)) == json.dumps(new)
+    assert not log.losses

@@ -1,0 +1,180 @@
+"""The public face: convert, read, write, join, formats, and the errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman import dialects
+from dragoman.model import History, Message, Request, Text
+
+ASK: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "Hi"}],
+}
+THOUGHT: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "s"}]},
+    ],
+}
+ANSWER: dict[str, Any] = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "m",
+    "content": [{"type": "text", "text": "Hello."}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 1, "output_tokens": 2},
+}
+
+
+def test_bytes_are_parsed_and_values_taken() -> None:
+    as_bytes = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}'
+    for doc in (as_bytes, bytearray(as_bytes), memoryview(as_bytes), ASK):
+        result = dragoman.convert(doc, source="anthropic", target="chat")
+        assert result.to_json() == (
+            b'{"model":"m","max_completion_tokens":9,"messages":[{"role":"user","content":"Hi"}]}'
+        )
+
+
+def test_the_input_is_not_changed() -> None:
+    before = repr(THOUGHT)
+    for target in dialects.names():
+        dragoman.convert(THOUGHT, source="anthropic", target=target, carry=True)
+    assert repr(THOUGHT) == before
+
+
+def test_fail_on_a_kind_or_a_code() -> None:
+    for fail_on in ({"dropped"}, {"reasoning.seal"}, ["reasoning", "moved"]):
+        with pytest.raises(dragoman.Lossy) as caught:
+            dragoman.convert(THOUGHT, source="anthropic", target="chat", fail_on=fail_on)
+        assert caught.value.losses
+        assert "/messages/1/content/0" in str(caught.value)
+    dragoman.convert(THOUGHT, source="anthropic", target="chat", fail_on={"renamed"})
+    with pytest.raises(ValueError, match="unknown kinds or codes"):
+        dragoman.convert(ASK, source="anthropic", target="chat", fail_on={"droped"})
+
+
+def test_what_a_pure_function_cannot_know_is_injected() -> None:
+    options: dict[str, Any] = {"source": "anthropic", "target": "chat", "facet": "response"}
+    plain = dragoman.convert(ANSWER, **options)
+    assert plain.document["created"] == 0
+    assert [loss.what for loss in plain.losses] == ["response.created"]
+    dated = dragoman.convert(ANSWER, **options, now=1_700_000_000.5)
+    assert dated.document["created"] == 1_700_000_000
+    nameless = {k: v for k, v in ANSWER.items() if k != "id"}
+    fresh = dragoman.convert(nameless, **options, ids=lambda prefix: f"{prefix}-fresh")
+    assert fresh.document["id"] == "chatcmpl-fresh"
+
+
+def test_join_appends_the_answer() -> None:
+    result = dragoman.join(ASK, ANSWER, dialect="anthropic")
+    assert result.document["messages"] == [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hello."}]},
+    ] or result.document["messages"][1] == {"role": "assistant", "content": "Hello."}
+    assert result.document["max_tokens"] == 9
+    failed = {"type": "error", "error": {"type": "api_error", "message": "x"}}
+    with pytest.raises(dragoman.Malformed, match="failed answer"):
+        dragoman.join(ASK, failed, dialect="anthropic")
+
+
+def test_the_source_can_be_detected() -> None:
+    doc = {"model": "m", "input": "Hi"}
+    result = dragoman.convert(doc, target="chat")
+    assert result.document["messages"] == [{"role": "user", "content": "Hi"}]
+    with pytest.raises(dragoman.Unsupported, match="name it with source="):
+        dragoman.convert({"x": 1}, target="chat")
+
+
+def test_read_and_write() -> None:
+    tree = dragoman.read(ASK, "anthropic")
+    assert isinstance(tree, Request)
+    assert tree.messages[0].content == (Text("Hi", at="/messages/0/content"),)
+    history = History((Message("user", (Text("Hi"),)),))
+    assert dragoman.write(history, "chat").document == [{"role": "user", "content": "Hi"}]
+    with pytest.raises(dragoman.Unsupported, match="not a canonical tree"):
+        dragoman.write("x", "chat")  # type: ignore[arg-type]
+
+
+def test_unknown_dialects_and_facets_say_what_there_is() -> None:
+    with pytest.raises(dragoman.Unsupported, match="did you mean 'anthropic'"):
+        dragoman.read(ASK, "antropic")
+    with pytest.raises(dragoman.Unsupported, match="no stream to read; it has: request, messages"):
+        dragoman.read(ASK, "anthropic", facet="stream")
+
+
+def test_formats_lists_what_exists() -> None:
+    found = {form.name: form for form in dragoman.formats()}
+    assert {"anthropic-messages", "openai-chat", "openai-responses", "native"} <= found.keys()
+    for form in found.values():
+        assert form.facets["request"] == ("read", "write")
+        assert form.spec
+
+
+def deep(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+BAD: dict[str, tuple[Any, str]] = {
+    "not JSON": (b"{", "not JSON"),
+    "not UTF-8": (b'"\xff"', "not JSON"),
+    "NaN in bytes": (b'{"model": NaN}', "not JSON"),
+    "a number too large": (b'{"temperature": 1e400}', "not JSON"),
+    "deep bytes": (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+    "deep value": ({**ASK, "x": deep(5000)}, "nested too deeply"),
+    "a cycle": ({**ASK, "x": CYCLE}, "nested too deeply"),
+    "NaN": ({**ASK, "temperature": math.nan}, "not a JSON number"),
+    "infinity": ({**ASK, "x": [math.inf]}, "not a JSON number"),
+    "a lone surrogate": ({**ASK, "model": "\ud800"}, "lone surrogate"),
+    "a lone surrogate in a key": ({**ASK, "\ud800": 1}, "lone surrogate"),
+    "a set": ({**ASK, "x": {1}}, "got set"),
+    "a tuple": ({**ASK, "x": (1,)}, "got tuple"),
+    "keys that are no strings": ({**ASK, 1: 2}, "string keys"),
+    "an endless integer": ({**ASK, "x": 10**5000}, "digits"),
+    "a list": ([], "expected an object"),
+    "a wrong role": ({**ASK, "messages": [{"role": "wizard", "content": ""}]}, "unknown role"),
+    "a role that is a list": ({**ASK, "messages": [{"role": []}]}, "expected a string"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("source", ["anthropic", "chat"])
+def test_bad_input_is_malformed(case: str, source: str) -> None:
+    doc, reason = BAD[case]
+    with pytest.raises(dragoman.Malformed, match=reason):
+        dragoman.convert(doc, source=source, target="responses")
+
+
+def test_an_error_says_where() -> None:
+    doc = {**ASK, "messages": [{"role": "user", "content": [{"type": "text", "text": 5}]}]}
+    with pytest.raises(dragoman.Malformed) as caught:
+        dragoman.read(doc, "anthropic")
+    assert str(caught.value) == "expected a string, got an integer - at /messages/0/content/0/text"
+    assert caught.value.at == "/messages/0/content/0/text"
+
+
+def test_gigantic_strings_pass() -> None:
+    doc = {**ASK, "messages": [{"role": "user", "content": "x" * 20_000_000}]}
+    assert len(dragoman.convert(doc, source="anthropic", target="chat").to_json()) > 20_000_000
+
+
+def test_results_tell_what_they_lost() -> None:
+    assert (
+        repr(dragoman.convert(ASK, source="anthropic", target="chat")) == "<Result: nothing lost>"
+    )
+    lossy = dragoman.convert(THOUGHT, source="anthropic", target="chat")
+    assert repr(lossy) == "<Result: 3 dropped>"

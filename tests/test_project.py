@@ -1,0 +1,164 @@
+"""The promises around the code: layers, registration, examples, docs."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman import dialects
+from dragoman.dialect import Dialect
+from dragoman.ledger import CODES
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "dragoman"
+
+# Imports point one way: a layer may import from itself and from those above it.
+LAYERS = [
+    {"errors", "model"},
+    {"ledger", "reading", "freeform", "marks"},
+    {"normal", "writing"},
+    {"walk", "dialect", "sniffing"},
+    {"checking"},
+    {"dialects"},
+    {"capsule", "detect", "check", "formats", "mending"},
+    {"convert"},
+    {"passes"},
+    {"repair", "testing"},
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+# What no module of the core may touch: files, sockets, clocks, dice.
+FORBIDDEN = {
+    "os",
+    "io",
+    "socket",
+    "time",
+    "datetime",
+    "random",
+    "secrets",
+    "uuid",
+    "http",
+    "asyncio",
+}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.name != "__init__.py" or path.parent != SOURCE:
+            yield path.relative_to(SOURCE).as_posix(), path
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """The names a file imports, and whether they are dragoman's (by its first level)."""
+    depth = len(path.relative_to(SOURCE).parts)
+    tree = ast.parse(path.read_text("utf-8"))
+    tree.body = [node for node in tree.body if not is_for_types_only(node)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, False
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level == 0:
+                yield module, False
+            elif node.level == depth:
+                names = [module.split(".")[0]] if module else [a.name for a in node.names]
+                yield from ((name, True) for name in names)
+            else:
+                yield path.relative_to(SOURCE).parts[0], True
+
+
+def is_for_types_only(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), list(modules()), ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_layers_point_one_way(name: str, path: Path) -> None:
+    own = name.split("/")[0].removesuffix(".py")
+    assert own in RANK, f"{own} has no layer"
+    for imported, ours in imports(path):
+        if ours:
+            assert RANK[imported] <= RANK[own], f"{own} imports {imported}"
+        elif own != "testing":
+            assert imported.split(".")[0] not in FORBIDDEN, f"{own} imports {imported}"
+
+
+def test_dialects_do_not_know_each_other() -> None:
+    names = {module.name for module in pkgutil.iter_modules(dialects.__path__)}
+    for name, path in modules():
+        if not name.startswith("dialects/"):
+            continue
+        own = name.split("/")[1].removesuffix(".py")
+        text = path.read_text("utf-8")
+        for other in names - {own}:
+            assert not re.search(rf"import .*\b{other}\b|from \.+{other}\b", text), (name, other)
+
+
+def test_dialects_of_other_packages_register_by_entry_point(monkeypatch: Any) -> None:
+    class Parrot(Dialect):
+        name = "parrot"
+        spec = "none"
+        aliases = ("polly",)
+
+    monkeypatch.setitem(sys.modules, "parrot_package", type("M", (), {"DIALECT": Parrot()}))
+    point = EntryPoint("parrot", "parrot_package:DIALECT", dialects.GROUP)
+    monkeypatch.setattr(dialects, "_installed", lambda: {"parrot": point})
+    dialects.get.cache_clear()
+    try:
+        assert dialects.get("polly").name == "parrot"
+        assert "parrot" in {form.name for form in dragoman.formats()}
+        with pytest.raises(dragoman.Unsupported, match="parrot has no request to read"):
+            dragoman.read({}, "parrot")
+    finally:
+        dialects.get.cache_clear()
+
+
+def test_every_code_that_is_said_is_documented() -> None:
+    said = set()
+    for _, path in modules():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                kinds = ("dropped", "approximated", "invented", "moved", "renamed")
+                if node.func.attr in kinds and node.args and isinstance(node.args[0], ast.Constant):
+                    said.add(node.args[0].value)
+    assert said <= CODES.keys(), said - CODES.keys()
+
+
+@pytest.mark.parametrize(
+    "module", [m.name for m in pkgutil.walk_packages(dragoman.__path__, "dragoman.")]
+)
+def test_examples_in_docstrings_run(module: str) -> None:
+    failed, _ = doctest.testmod(importlib.import_module(module))
+    assert not failed
+
+
+def test_the_example_of_the_readme_runs_and_prints_what_it_says(capsys: Any) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert code is not None
+    exec(compile(code[1], "README.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    promised = [line[2:] for line in code[1].splitlines() if line.startswith("# ")]
+    assert printed == promised
+
+
+def test_the_demo_runs() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("exactly the original") == 3
+    assert "NOT the original" not in done.stdout
