@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import sdk
-
 import dragoman
+import sdk
 from dragoman.dialects import get
 from dragoman.ledger import Ledger
 

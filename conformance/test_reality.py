@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-import sdk
 
+import sdk
 from dragoman import DragomanError
 
 from . import laws
