@@ -14,7 +14,8 @@ from dragoman.check import check
 from dragoman.dialects import get
 from dragoman.mending import mend_object
 from dragoman.passes.pairs import NO_RESULT
-from dragoman.repair import PASSES, repair, repair_passes
+from dragoman.passes.table import PASSES
+from dragoman.repair import repair, repair_passes
 
 ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"
 DIALECTS = (ANTHROPIC, CHAT, RESPONSES)

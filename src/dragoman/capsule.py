@@ -22,7 +22,6 @@ so: nothing is restored into a place that it does not belong to.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from .dialect import Dialect
@@ -256,6 +255,8 @@ def _stale(value: Json, at: str, log: Ledger) -> Json:
 
 
 def digest(value: Json) -> str:
+    import hashlib  # slow to import, and needed only by those who carry
+
     return hashlib.sha256(encode(value)).hexdigest()[:12]
 
 

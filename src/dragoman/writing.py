@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -64,6 +63,8 @@ class Names:
         return given
 
     def rename(self, name: str) -> str:
+        import hashlib  # slow to import, and rarely needed
+
         stem = re.sub(f"(?s)(?!{self.pattern}).", "_", name)[: self.limit - 11]
         taken = self.staying.union(self.given.values())
         for salt in range(1000):

@@ -6,8 +6,6 @@ elsewhere register one under the entry point group ``dragoman.dialects``. All lo
 
 from __future__ import annotations
 
-import difflib
-import pkgutil
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -37,8 +35,8 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Dialect:
     """The dialect of that name or alias."""
     name = SHORT.get(name, name)
-    if name in _builtin():
-        return _load(f"{__name__}.{name.replace('-', '_')}")
+    if (dialect := _load(name)) is not None:
+        return dialect
     if name in (installed := _installed()):
         plugin: Dialect = installed[name].load()
         return plugin
@@ -46,6 +44,8 @@ def get(name: str) -> Dialect:
         dialect = get(candidate)
         if name in dialect.aliases:
             return dialect
+    import difflib  # only those who mistype need it
+
     close = difflib.get_close_matches(name, [*names(), *SHORT], n=1)
     hint = f", did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names())}"
     raise Unsupported(f"unknown dialect {name!r}{hint}")
@@ -53,11 +53,22 @@ def get(name: str) -> Dialect:
 
 @cache
 def _builtin() -> frozenset[str]:
+    import pkgutil  # only those who list need it
+
     return frozenset(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
-def _load(module: str) -> Dialect:
-    dialect: Dialect = import_module(module).DIALECT
+def _load(name: str) -> Dialect | None:
+    """The dialect in the file of that name, if there is one."""
+    module = f"{__name__}.{name.replace('-', '_')}"
+    if not name.replace("-", "_").isidentifier() or "_" in name:
+        return None
+    try:
+        dialect: Dialect = import_module(module).DIALECT
+    except ModuleNotFoundError as missing:
+        if missing.name != module:
+            raise
+        return None
     return dialect
 
 

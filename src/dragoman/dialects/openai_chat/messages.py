@@ -80,64 +80,67 @@ class Messages(Parts):
             role = doc.get("role")
             content = doc.get("content")
             size = len(doc)
-            if content.__class__ is str and size < 4:  # most messages by far
+            # The usual shapes, most messages by far. A text that begins with "[" may be a mark.
+            if content.__class__ is str:
+                text = Text(content, at=f"{where}/content")
                 if role == "tool":
                     if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
-                        if content[:1] != "[":
-                            text = Text(content, at=f"{where}/content")
-                            append(
-                                Message("tool", (ToolResult(call_id, (text,), at=where),), at=where)
-                            )
+                        if not content or content[0] != "[":
+                            result = ToolResult(call_id, (text,), at=where)
+                            append(Message("tool", (result,), at=where))
                             after_tool = True
                             continue
                 elif size == 2:
                     if (
                         role == "assistant"
                         or role == "system"
-                        or (role == "user" and (not after_tool or content[:1] != "["))
+                        or (role == "user" and not (after_tool and content[:1] == "["))
                     ):
-                        append(Message(role, (Text(content, at=f"{where}/content"),), at=where))
+                        append(Message(role, (text,), at=where))
                         after_tool = False
                         continue
-                elif role == "assistant" and (calls := doc.get("tool_calls")).__class__ is list:
-                    blocks = self.read_calls([Text(content, at=f"{where}/content")], calls, where)
-                    append(Message(role, blocks, at=where))
+                elif size == 3 and role == "assistant":
+                    if (calls := doc.get("tool_calls")).__class__ is list:
+                        blocks: list[Block] = [text]
+                        custom = self.read_calls(blocks, calls, where) or custom
+                        append(Message("assistant", tuple(blocks), at=where))
+                        after_tool = False
+                        continue
+            elif size == 3 and role == "assistant" and content is None and "content" in doc:
+                if (calls := doc.get("tool_calls")).__class__ is list and calls:
+                    blocks = []
+                    custom = self.read_calls(blocks, calls, where) or custom
+                    append(Message("assistant", tuple(blocks), at=where))
                     after_tool = False
-                    custom = custom or self.custom_in(blocks)
                     continue
             message = self.read_message(doc, where)
             if message.role == "user" and out and out[-1].role == "tool":
                 if len(doc) == 2 and self.unhoist(message, out):
                     continue
             elif message.role == "assistant":
-                custom = custom or self.custom_in(message.content)
+                custom = custom or any(is_custom(block) for block in message.content)
             after_tool = message.role == "tool"
             append(message)
         return mark_custom_results(out) if custom else out
 
-    def custom_in(self, blocks: Sequence[Block]) -> bool:
-        return any(b.__class__ is ToolCall and b.kind == "custom" for b in blocks)
-
-    def read_calls(self, blocks: list[Block], calls: list[Json], at: str) -> tuple[Block, ...]:
+    def read_calls(self, blocks: list[Block], calls: list[Json], at: str) -> bool:
+        """Appends the calls to what was said before them; whether a freeform one is among them."""
+        custom = False
         for index, call in enumerate(calls):
             where = f"{at}/tool_calls/{index}"
-            if call.__class__ is dict and len(call) == 3:
+            if call.__class__ is dict and len(call) == 3 and call.get("type") == "function":
                 function = call.get("function")
-                if (
-                    function.__class__ is dict
-                    and len(function) == 2
-                    and call.get("type") == "function"
-                ):
-                    call_id, name, text = (
-                        call.get("id"),
-                        function.get("name"),
-                        function.get("arguments"),
-                    )
+                if function.__class__ is dict and len(function) == 2:
+                    call_id = call.get("id")
+                    name = function.get("name")
+                    text = function.get("arguments")
                     if text.__class__ is name.__class__ is call_id.__class__ is str and text:
-                        blocks.append(ToolCall(call_id, name, text, at=where))
+                        blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
                         continue
-            blocks.append(self.read_call(as_dict(call, where), where))
-        return tuple(blocks)
+            block = self.read_call(as_dict(call, where), where)
+            custom = custom or is_custom(block)
+            blocks.append(block)
+        return custom
 
     def read_message(self, doc: dict[str, Json], at: str) -> Message:
         said = doc.get("role")
@@ -186,6 +189,7 @@ class Messages(Parts):
     def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
         content = doc.get("content")
         calls = doc.get("tool_calls")
+        blocks: list[Block] = []
         if content.__class__ is str and len(doc) == 2:
             return Message("assistant", (Text(content, at=f"{at}/content"),), at=at)
         if (
@@ -195,8 +199,8 @@ class Messages(Parts):
             and "content" in doc
             and calls
         ):
-            return Message("assistant", self.read_calls([], calls, at), at=at)
-        blocks: list[Block] = []
+            self.read_calls(blocks, calls, at)
+            return Message("assistant", tuple(blocks), at=at)
         taken = ["role", "content", "name"]
         for key in THINKING_KEYS:
             thought = doc.get(key)
@@ -794,6 +798,11 @@ class Messages(Parts):
             w.moved("tool_result.content", part.at, why)
         mark = HOISTED.format(id=doc.get("tool_call_id"))
         hoisted += [{"type": "text", "text": mark}, *parts]
+
+
+def is_custom(block: Block) -> bool:
+    """Whether a block is a freeform call."""
+    return block.__class__ is ToolCall and block.kind == "custom"
 
 
 class Said:
