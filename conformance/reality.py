@@ -39,6 +39,21 @@ def records(dialect: str, facet: str) -> tuple[Record, ...]:
     return tuple(found)
 
 
+def pairs(dialect: str) -> Iterator[tuple[Record, Record]]:
+    """Recorded requests with the answers that they got."""
+    asked = dict(_paired(dialect, "request"))
+    for pair, answer in _paired(dialect, "response"):
+        if pair in asked:
+            yield asked[pair], answer
+
+
+def _paired(dialect: str, facet: str) -> Iterator[tuple[str, Record]]:
+    for line in (SHARED / "corpus" / f"{dialect}-{facet}.jsonl").read_bytes().splitlines():
+        entry = json.loads(line)
+        if entry.get("pair") and isinstance(entry.get("body"), dict):
+            yield entry["pair"], Record(entry["id"], dialect, facet, entry["body"])
+
+
 def _corpus(dialect: str, facet: str) -> Iterator[Record]:
     path = SHARED / "corpus" / f"{dialect}-{facet}.jsonl"
     for line in path.read_bytes().splitlines():

@@ -6,11 +6,12 @@ from itertools import product
 
 import pytest
 
+import dragoman
 import sdk
 from dragoman import DragomanError
 
 from . import laws
-from .reality import DIALECTS, FACETS, Record, records
+from .reality import DIALECTS, FACETS, Record, pairs, records
 
 KINDS = list(product(DIALECTS, FACETS))
 
@@ -57,6 +58,20 @@ def test_the_official_types_accept(dialect: str, facet: str) -> None:
             law = "2 accepted (valid source)" if valid else "2 accepted (other source)"
             if not laws.tally(law, documents, not problems) and valid:
                 failures.append((f"{record.name} > {target}", problems[:2]))
+    assert not failures, describe(failures)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_join(dialect: str) -> None:
+    """A recorded request and its answer join to a history that the official types accept."""
+    failures: list[tuple[str, object]] = []
+    for asked, answer in pairs(dialect):
+        joined = dragoman.join(asked.body, answer.body, dialect=dialect)
+        problems = sdk.problems(dialect, "request", joined.document)
+        known = sdk.problems(dialect, "request", asked.body)
+        held = not problems or bool(known) or bool(sdk.problems(dialect, "response", answer.body))
+        if not laws.tally("4 joined", dialect, held):
+            failures.append((answer.name, problems[:3]))
     assert not failures, describe(failures)
 
 
