@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec import MsgspecError
+from msgspec.json import format as squeeze
 
 from .ledger import Ledger
 from .model import Block, Cache, Json, Message, Text, ToolCall, ToolResult
@@ -167,8 +168,9 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
 
 def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
     """Whether an object in JSON text has a key twice, given the value that was read from it."""
-    if encode(value) == text.encode():  # compact already, as most models write
-        return False
+    data = encode(value)
+    if data == text.encode() or data == squeeze(text, indent=-1).encode():
+        return False  # compact already, as most models write, or but for white space
     # Each entry has a colon. Where the text has no more colons than the entries and the strings
     # that were read, there was none for an entry that got lost. (An escape could hide a colon.)
     if text.count(":") == _colons(value) and "\\u" not in text:

@@ -444,6 +444,16 @@ class Blocks(Dialect):
         for block in blocks:
             # Not isinstance: it is ten times slower on these, and these are nearly all there is.
             if block.__class__ is Text:
+                text = block.text
+                if (
+                    block.extras is None
+                    and block.cache is None
+                    and not block.citations
+                    and text
+                    and not text.isspace()
+                ):
+                    out.append({"type": "text", "text": text})  # the usual shape
+                    continue
                 doc = self.write_text(block, w)
             elif block.__class__ is ToolCall:
                 doc = self.write_call(block, w)
@@ -545,10 +555,11 @@ class Blocks(Dialect):
             w.moved("tool_call.kind", call.at, "a freeform call is wrapped as {'input': text}")
         else:
             arguments = object_of(call, w.log)
+        name = call.name
         out: dict[str, Json] = {
             "type": "tool_use",
             "id": w.call_id(call),
-            "name": w.tool_name(call.name, call.at),
+            "name": name if name in w.names.staying else w.tool_name(name, call.at),
             "input": arguments,
         }
         if call.item_id is not None:
@@ -558,8 +569,26 @@ class Blocks(Dialect):
         return self.finish(out, call, call.cache, w)
 
     def write_result(self, result: ToolResult, w: Writing) -> Json:
-        content, extras = result.content, result.extras
-        out: dict[str, Json] = {"type": "tool_result", "tool_use_id": w.result_id(result)}
+        content, extras, call_id = result.content, result.extras, result.call_id
+        if call_id is None or call_id not in w.ids.staying:
+            call_id = w.result_id(result)
+        if (
+            len(content) == 1
+            and extras is None
+            and result.is_error is None
+            and result.name is None
+            and result.cache is None
+        ):
+            only = content[0]
+            if (
+                only.__class__ is Text
+                and only.extras is None
+                and only.cache is None
+                and not only.citations
+                and only.text
+            ):  # the usual shape
+                return {"type": "tool_result", "tool_use_id": call_id, "content": only.text}
+        out: dict[str, Json] = {"type": "tool_result", "tool_use_id": call_id}
         listed = extras is not None and self.spelling(result).get("content") == "list"
         if len(content) == 1 and not listed and is_plain_text(first := content[0], w.home):
             if first.text or w.home:

@@ -451,11 +451,38 @@ class Requests(Tools):
         waiting: list[Message] = []
         for index, message in enumerate(messages):
             role = message.role
+            content = message.content
+            if len(content) == 1 and message.extras is None:
+                block = content[0]
+                # The usual turns: one result, or one plain text.
+                if role == "tool":
+                    if block.__class__ is ToolResult:
+                        doc = self.write_result(block, w)
+                        if results and out:
+                            self.join_turn(out[-1], [doc])
+                        else:
+                            out.append({"role": "user", "content": [doc]})
+                        results = True
+                        continue
+                elif (
+                    (role == "assistant" or role == "user")
+                    and not waiting
+                    and block.__class__ is Text
+                    and block.extras is None
+                    and block.cache is None
+                    and not block.citations
+                    and message.name is None
+                    and block.text
+                    and not block.text.isspace()
+                ):
+                    out.append({"role": role, "content": block.text})
+                    results = False
+                    continue
             joined = results and role == "tool"
             if message.extras is not None:
                 joined = self.spelling(message).get("joined", joined)
             if role == "tool":
-                doc = {"role": "user", "content": self.write_blocks(message.content, w)}
+                doc = {"role": "user", "content": self.write_blocks(content, w)}
                 if message.extras is not None:
                     self.emit(doc, message, w.log)
             elif role == "assistant" or role == "user":
@@ -542,6 +569,14 @@ class Requests(Tools):
 
     def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
         """The assistant's turn: no media, which this API takes from the user only; calls last."""
+        called = False
+        for block in content:
+            if block.__class__ is ToolCall:
+                called = True
+            elif called or block.__class__ is not Text:
+                break
+        else:
+            return content  # texts, then calls: the usual turn
         said: list[Block] = []
         calls: list[Block] = []
         for block in content:

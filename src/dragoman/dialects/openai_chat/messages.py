@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...errors import Malformed
-from ...marks import mark_error, unmark_error
+from ...marks import ERROR, mark_error, unmark_error
 from ...model import (
     Block,
     Citation,
@@ -80,12 +80,12 @@ class Messages(Parts):
             role = doc.get("role")
             content = doc.get("content")
             size = len(doc)
-            # The usual shapes, most messages by far. A text that begins with "[" may be a mark.
+            # The usual shapes, most messages by far; but no text that may begin with a mark.
             if content.__class__ is str:
                 text = Text(content, at=f"{where}/content")
                 if role == "tool":
                     if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
-                        if not content or content[0] != "[":
+                        if not content or content[0] != "[" or not content.startswith(ERROR):
                             result = ToolResult(call_id, (text,), at=where)
                             append(Message("tool", (result,), at=where))
                             after_tool = True
@@ -315,7 +315,7 @@ class Messages(Parts):
         content = doc.get("content")
         if role == "tool" and content.__class__ is str and len(doc) == 3:
             call_id = doc.get("tool_call_id")
-            if call_id.__class__ is str and content[:1] != "[":
+            if call_id.__class__ is str and not content.startswith(ERROR):
                 result = ToolResult(call_id, (Text(content, at=f"{at}/content"),), at=at)
                 return Message("tool", (result,), at=at)
         blocks, spelling = self.read_content(doc, at)
