@@ -22,6 +22,7 @@ THOUGHT: dict[str, Any] = {
     "messages": [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "s"}]},
+        {"role": "user", "content": "Go on."},
     ],
 }
 ANSWER: dict[str, Any] = {
@@ -59,7 +60,9 @@ def test_fail_on_a_kind_or_a_code() -> None:
         assert caught.value.losses
         assert "/messages/1/content/0" in str(caught.value)
     dragoman.convert(THOUGHT, source="anthropic", target="chat", fail_on={"renamed"})
-    with pytest.raises(ValueError, match="unknown kinds or codes"):
+    with pytest.raises(dragoman.Lossy):
+        dragoman.convert(THOUGHT, source="anthropic", target="chat", fail_on="dropped")
+    with pytest.raises(dragoman.Unsupported, match="unknown .'droped'."):
         dragoman.convert(ASK, source="anthropic", target="chat", fail_on={"droped"})
 
 

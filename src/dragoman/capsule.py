@@ -12,12 +12,14 @@ A patch is one of
     {"items": [op, ...], "length": n}                                                  a list
     {"wrap": {...}, "key": k} / {"unwrap": k}         a text that was the only block of a list
 
-where an op of a list is a number (so many items stay as they are), ``[digest, patch]`` (the next
-item changes), ``{"skip": digest}`` (the next item goes) or ``{"put": value}`` (an item comes).
+where an op of a list is ``{"keep": n, "was": digest}`` (so many items stay as they are),
+``[digest, patch]`` (the next item changes), ``{"skip": digest}`` (the next item goes) or
+``{"put": value}`` (an item comes).
 
 What follows the old length of a list stays: a conversation that grew at its end keeps its new
 part. From the first item on that is not what it was, a list is left as it is, and the ledger says
-so: nothing is restored into a place that it does not belong to.
+so: nothing is restored into a place that it does not belong to, and no seal behind a prefix that
+has changed.
 """
 
 from __future__ import annotations
@@ -47,16 +49,21 @@ def seal(original: Json, document: Json, source: Dialect, target: Dialect, facet
     return capsule
 
 
-def open_(capsule: Json, document: Json, dialect: str, log: Ledger) -> Json:
+def open_(capsule: Json, document: Json, dialect: str, facet: str, log: Ledger) -> Json:
     """The document with everything restored that the capsule holds for it."""
     if not isinstance(capsule, dict) or capsule.get("capsule") != VERSION:
         raise Malformed(f"not a capsule of version {VERSION}")
     if capsule.get("dialect") != dialect:
         raise Malformed(f"the capsule belongs to {capsule.get('dialect')!r}, not {dialect!r}")
+    if capsule.get("facet") != facet:
+        raise Malformed(f"the capsule belongs to a {capsule.get('facet')!r}, not to a {facet!r}")
+    said = len(log.losses)
     try:
-        for mended in capsule.get("mended", ()):
-            _strike(log, *mended)
-        return apply(capsule.get("patch"), document, "", log)
+        restored = apply(capsule.get("patch"), document, "", log)
+        if len(log.losses) == said:  # all of it fitted, so all of this is made up for
+            for mended in capsule.get("mended", ()):
+                _strike(log, *mended)
+        return restored
     except (TypeError, KeyError, ValueError, AttributeError, IndexError) as problem:
         raise Malformed(f"the capsule is damaged: {problem!r}") from None
 
@@ -109,30 +116,41 @@ def _diff_objects(old: dict[str, Json], new: dict[str, Json]) -> Json:
 
 def _diff_lists(old: list[Json], new: list[Json]) -> Json:
     ops: list[Json] = []
-    done = 0  # how much of the old list has been said
+    done = kept = 0  # how much of the old list has been said, and what of it just stays
 
-    def skip_to(index: int) -> None:
-        nonlocal done
-        ops.extend({"skip": digest(item)} for item in old[done:index])
-        done = index
+    def flush(end: bool = False) -> None:
+        nonlocal kept
+        if kept:
+            # The last item may grow: nothing stands behind it that would be misplaced.
+            run = old[done - kept : done - 1 if end and done == len(old) else done]
+            ops.append({"keep": kept, "was": digest(run)})
+            kept = 0
 
     partner = {j: i for i, j in _align(old, new)}
     for j, value in enumerate(new):
         i = partner.get(j)
         if i is None:
+            flush()
             ops.append({"put": value})
             continue
-        skip_to(i)
+        if done < i:
+            flush()
+            ops.extend({"skip": digest(item)} for item in old[done:i])
+            done = i
         patch = diff(old[i], value)
-        if patch is not None:
-            ops.append([digest(old[i]), patch])
-        elif ops and isinstance(ops[-1], int):
-            ops[-1] += 1
-        else:
-            ops.append(1)
-        done = i + 1
-    skip_to(len(old))
-    return None if ops in ([], [len(old)]) else {"items": ops, "length": len(old)}
+        done += 1
+        if patch is None:
+            kept += 1
+            continue
+        done -= 1
+        flush()
+        done += 1
+        ops.append([digest(old[i]), patch])
+    flush(end=True)
+    ops.extend({"skip": digest(item)} for item in old[done:])
+    if not ops or (len(ops) == 1 and "keep" in ops[0]):
+        return None
+    return {"items": ops, "length": len(old)}
 
 
 def _align(old: list[Json], new: list[Json]) -> list[tuple[int, int]]:
@@ -230,23 +248,41 @@ def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger) -> 
 
 def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger) -> Json:
     out: list[Json] = []
+    coming: list[Json] = []  # what is put before the next item, if that is what it was
     done = 0
     for op in patch["items"]:
-        if isinstance(op, int):
-            out += value[done : done + op]
-            done += op
-        elif isinstance(op, dict) and "put" in op:
-            out.append(op["put"])
-        else:
-            was, inner = (op["skip"], None) if isinstance(op, dict) else op
-            last = done == patch["length"] - 1 and inner is not None
-            if done >= len(value) or not (last or digest(value[done]) == was):
-                _stale(None, f"{at}/{done}", log)
-                break
-            if inner is not None:
-                out.append(apply(inner, value[done], f"{at}/{done}", log))
-            done += 1
-    return out + value[done:]
+        if isinstance(op, dict) and "put" in op:
+            coming.append(op["put"])
+            continue
+        size = _fitting(op, value, done, patch["length"])
+        if size is None:
+            _stale(None, f"{at}/{done}" if done < len(value) else at, log)
+            return out + value[done:]
+        out += coming
+        coming = []
+        if isinstance(op, list):
+            out.append(apply(op[1], value[done], f"{at}/{done}", log))
+        elif "keep" in op:
+            out += value[done : done + size]
+        done += size
+    return out + coming + value[done:]
+
+
+def _fitting(op: Json, value: list[Json], done: int, length: int) -> int | None:
+    """How many items an op speaks of, if they are still what they were."""
+    if isinstance(op, dict) and "keep" in op:
+        size: int = op["keep"]
+        if done + size > len(value):
+            return None
+        run = value[done : done + size]
+        whole, grown = digest(run), done + size == length and digest(run[:-1]) == op["was"]
+        return size if whole == op["was"] or grown else None
+    if done >= len(value):
+        return None
+    if isinstance(op, dict):
+        return 1 if digest(value[done]) == op["skip"] else None
+    # The last item may have grown, and is checked part by part.
+    return 1 if done == length - 1 or digest(value[done]) == op[0] else None
 
 
 def _stale(value: Json, at: str, log: Ledger) -> Json:

@@ -75,10 +75,10 @@ def convert(
     value = load(doc)
     reader, writer = _dialect(source, value, facet), dialects.get(target)
     tree = reader.read(value, facet)
-    log = Ledger(now=now, ids=ids)
+    log = Ledger(now, ids)
     document = writer.write(tree, log)
     if capsule is not None:
-        document = capsules.open_(capsule, document, writer.name, log)
+        document = capsules.open_(capsule, document, writer.name, facet, log)
     carried = capsules.seal(value, document, reader, writer, facet) if carry else None
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
@@ -98,7 +98,7 @@ def write(
     ids: Callable[[str], str] | None = None,
 ) -> Result:
     """A canonical tree as a document. The facet is the kind of tree."""
-    log = Ledger(now=now, ids=ids)
+    log = Ledger(now, ids)
     document = dialects.get(dialect).write(tree, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
@@ -128,7 +128,11 @@ def join(
     for other in answer.candidates[1:]:
         log.dropped("candidates", other.at, "a history holds one answer")
     message = speaker.settle(answer.candidates[0].message, log)
-    document = speaker.write(replace(asked, messages=(*asked.messages, message)), log)
+    if message.content:
+        asked = replace(asked, messages=(*asked.messages, message))
+    else:
+        log.dropped("message.empty", "", "an answer that says nothing has no place in a history")
+    document = speaker.write(asked, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
 

@@ -11,9 +11,10 @@ under the dialect's name, written back verbatim at home, and is a loss anywhere 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .errors import Unsupported
 from .ledger import Ledger
@@ -29,6 +30,7 @@ from .model import (
     Toolbox,
     ToolChoice,
     Tree,
+    Usage,
 )
 from .reading import escape
 
@@ -43,8 +45,8 @@ FACETS: dict[str, type[Node]] = {
     "error": Failure,
 }
 _FACET_OF = {tree: facet for facet, tree in FACETS.items()}
-
-_METHODS = {(way, f): f"{way}_{f.replace('-', '_')}" for f in FACETS for way in ("read", "write")}
+_READERS = {facet: f"read_{facet.replace('-', '_')}" for facet in FACETS}
+_WRITERS = {tree: f"write_{facet.replace('-', '_')}" for facet, tree in FACETS.items()}
 
 NOTHING: dict[str, Json] = {}
 
@@ -81,6 +83,9 @@ class Dialect:
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 
+    shared: ClassVar[dict[str, frozenset[str]]] = {}
+    """Fields of a request that another dialect says in the very same way, by dialect."""
+
     def facets(self) -> dict[str, tuple[str, ...]]:
         """The facets with their directions: ``{"request": ("read", "write"), ...}``."""
         found: dict[str, tuple[str, ...]] = {}
@@ -93,15 +98,21 @@ class Dialect:
 
     def read(self, doc: Json, facet: str) -> Tree:
         """A document of this dialect as a canonical tree."""
-        tree: Tree = self._method("read", facet)(doc)
+        read = getattr(self, _READERS.get(facet, ""), None)
+        if read is None:
+            self._refuse("read", facet)
+        tree: Tree = read(doc)
         return tree
 
     def write(self, tree: Tree, log: Ledger) -> Json:
         """A canonical tree as a document of this dialect; what it cannot say goes to the log."""
-        facet = _FACET_OF.get(type(tree))
-        if facet is None:
-            raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
-        return self._method("write", facet)(tree, log)
+        write = getattr(self, _WRITERS.get(type(tree), ""), None)
+        if write is None:
+            facet = _FACET_OF.get(type(tree))
+            if facet is None:
+                raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
+            self._refuse("write", facet)
+        return write(tree, log)
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
         """How sure this dialect is that a document is its own: (facet, confidence, evidence)."""
@@ -115,14 +126,11 @@ class Dialect:
         """What the real API would reject in a document of this dialect."""
         return iter(())
 
-    def _method(self, way: str, facet: str) -> Any:
-        method = getattr(self, _METHODS.get((way, facet), ""), None)
-        if method is None:
-            have = [f for f, ways in self.facets().items() if way in ways]
-            raise Unsupported(
-                f"{self.name} has no {facet} to {way}; it has: {', '.join(have) or 'nothing'}"
-            )
-        return method
+    def _refuse(self, way: str, facet: str) -> NoReturn:
+        have = [f for f, ways in self.facets().items() if way in ways]
+        raise Unsupported(
+            f"{self.name} has no {facet} to {way}; it has: {', '.join(have) or 'nothing'}"
+        )
 
     # -- the two halves of one promise ------------------------------------------------------
 
@@ -140,13 +148,22 @@ class Dialect:
         a blank so that it comes back at home. ``partly`` names objects of which some keys were
         taken; what is left of them is kept under the same name.
         """
+        if not spelling and not partly:
+            blank = self.blank
+            for key, value in doc.items():
+                if key not in taken or value is None or (not value and key in blank):
+                    break
+            else:
+                return None  # all of it was taken, as usual
         fields: dict[str, Json] = {}
         blanks: dict[str, Json] = {}
+        parts: tuple[str, ...] = ()
         for key, value in doc.items():
             if key in partly and value.__class__ is dict:
                 inner = self.keep(value, partly[key])
                 if inner is not None and inner.fields:
                     fields[key] = inner.fields
+                    parts += (key,)
                 if inner is not None and inner.blanks:
                     blanks[key] = inner.blanks
                 elif not value:
@@ -156,7 +173,7 @@ class Dialect:
             elif key not in taken:
                 fields[key] = value
         if fields or blanks or spelling:
-            return Extras(self.name, fields, blanks, spelling or {})
+            return Extras(self.name, fields, blanks, spelling or {}, parts)
         return None
 
     def emit(self, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
@@ -175,6 +192,11 @@ class Dialect:
                         out[key] = value | own
                     else:
                         out.setdefault(key, value)
+            elif not node.at and (shared := self.shared.get(extras.dialect)):
+                known = {k: v for k, v in extras.fields.items() if k in shared}
+                rest = {k: v for k, v in extras.fields.items() if k not in shared}
+                self.lose(replace(extras, fields=rest), node.at, log)
+                return known | out
             else:
                 self.lose(extras, node.at, log)
         return out
@@ -182,13 +204,28 @@ class Dialect:
     def lose(self, extras: Extras | None, at: str, log: Ledger) -> None:
         """Every foreign field is a loss."""
         if extras is not None and not self.is_home(extras.dialect):
-            for key in extras.fields:
-                why = f"only {extras.dialect} knows {key!r}"
-                log.dropped("extras", f"{at}/{escape(key)}", why)
+            for key, value in extras.fields.items():
+                place = f"{at}/{key if key in extras.inner else escape(key)}"
+                for name in value if key in extras.inner else (None,):
+                    where = place if name is None else f"{place}/{escape(name)}"
+                    why = f"only {extras.dialect} knows {key if name is None else name!r}"
+                    log.dropped("extras", where, why)
+
+    def note_counts(self, usage: Usage, log: Ledger) -> None:
+        """Token counts that contradict each other come from elsewhere summed anew."""
+        extras = usage.extras
+        if extras is not None and not self.is_home(extras.dialect):
+            if any(count is not None for count in extras.spelling.values()):
+                why = "the counts contradict each other; these are sums of their parts"
+                log.approximated("usage.inconsistent", usage.at, why)
 
     def is_home(self, dialect: str | None) -> bool:
         """Whether what that dialect said may be said again here, word for word."""
         return dialect == self.name
+
+    def is_mute(self, extras: Extras) -> bool:
+        """Whether extras have no say here: another dialect's, and nothing of them is lost."""
+        return not extras.fields and not self.is_home(extras.dialect)
 
     def spelling(self, node: Node) -> dict[str, Json]:
         """How this dialect spelled the node, when it was this dialect."""

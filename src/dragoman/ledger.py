@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from .errors import Lossy
+from .errors import Lossy, Unsupported
 
 Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -27,6 +27,7 @@ CODES: dict[str, str] = {
     "message.empty": "a message that says nothing",
     "content.order": "the order of blocks inside a message",
     "content.role": "a block in a message whose role cannot hold it",
+    "prefill": "that the model goes on with the last message, or does not",
     "text.empty": "a text block that is empty or only white space",
     "text.space": "white space at the end of a text",
     "text.boundary": "where one text block ends and the next begins",
@@ -46,13 +47,11 @@ CODES: dict[str, str] = {
     "reasoning.seal": "a signature or encrypted reasoning, which only its issuer may receive",
     "reasoning.summary": "that a thought is a summary",
     "reasoning.id": "the identity of a reasoning item",
-    "reasoning.boundary": "where one part of a thought ends and the next begins",
     "refusal": "that a text is a refusal",
     "tool_call.id": "the id that pairs a call with its result",
     "tool_call.item_id": "the identity of a call beside the id that pairs it",
     "tool_call.arguments": "the argument text of a call",
     "tool_call.kind": "that a call is freeform",
-    "tool_call.name": "the name of the called tool",
     "tool_result": "the answer of a tool",
     "tool_result.error": "that a tool failed",
     "tool_result.content": "parts of a tool's answer that are not text",
@@ -60,11 +59,9 @@ CODES: dict[str, str] = {
     "hosted": "work of a tool that the provider runs or defines",
     "tool": "a tool definition",
     "tool.name": "the name of a tool",
-    "tool.description": "the description of a tool",
     "tool.schema": "the parameters of a tool",
     "tool.strict": "whether a tool's schema is enforced",
     "tool.kind": "that a tool is freeform",
-    "tool.grammar": "the grammar of a freeform tool",
     "tool_choice": "whether and which tools must be used",
     "tool_choice.allowed": "the subset of tools that may be used",
     "tool_choice.parallel": "whether several calls may come at once",
@@ -103,8 +100,7 @@ CODES: dict[str, str] = {
     "stop.sequence": "which stop string came up",
     "stop.detail": "details of why the answer ended",
     "usage": "token counts",
-    "usage.cache_write": "how many tokens were written to the cache",
-    "usage.reasoning": "how many tokens were spent on reasoning",
+    "usage.cache_ttl": "how long the tokens live that were written to the cache",
     "usage.inconsistent": "token counts that contradict each other",
     "response.id": "the id of the answer",
     "response.model": "the model that answered",
@@ -136,9 +132,7 @@ class Ledger:
 
     __slots__ = ("ids", "losses", "now")
 
-    def __init__(
-        self, *, now: float | None = None, ids: Callable[[str], str] | None = None
-    ) -> None:
+    def __init__(self, now: float | None = None, ids: Callable[[str], str] | None = None) -> None:
         self.losses: list[Loss] = []
         self.now = now
         self.ids = ids
@@ -165,12 +159,13 @@ class Ledger:
 
     def enforce(self, fail_on: Iterable[str]) -> None:
         """Raise ``Lossy`` if a loss is of a forbidden kind or bears a forbidden code."""
-        if fail_on == ():
-            return
-        forbidden = frozenset(fail_on)
+        forbidden = frozenset((fail_on,) if isinstance(fail_on, str) else fail_on)
         if not forbidden:
             return
         if unknown := forbidden - set(KINDS) - CODES.keys():
-            raise ValueError(f"fail_on: unknown kinds or codes {sorted(unknown)}; kinds: {KINDS}")
+            known = ", ".join(KINDS)
+            raise Unsupported(
+                f"fail_on: unknown {sorted(unknown)}; there are {known} and the codes"
+            )
         if hit := tuple(x for x in self.losses if x.kind in forbidden or x.what in forbidden):
             raise Lossy(hit)

@@ -1,12 +1,16 @@
 """Text marks for what a dialect has no field for. They are documented, and readers know them.
 
 ``[tool error] no such file`` is the result of a tool that failed, where there is no flag to say
-so. A result that failed without a word is ``[tool error]`` alone.
+so. A result that failed without a word is ``[tool error]`` alone. A result that did not fail and
+begins with such a mark by itself is written behind ``[tool output]``, so that nobody is misled.
 """
 
 from __future__ import annotations
 
 ERROR = "[tool error]"
+OUTPUT = "[tool output]"
+MARK = "[tool "
+"""How every mark begins: what does not, needs no closer look."""
 
 
 def mark_error(text: str | None) -> str:
@@ -14,13 +18,22 @@ def mark_error(text: str | None) -> str:
     return ERROR if text is None else f"{ERROR} {text}"
 
 
-def unmark_error(text: str) -> tuple[bool, str | None]:
-    """Whether a text says that a tool failed, and the text without the mark."""
-    if not text.startswith(ERROR):
-        return False, text
-    rest = text[len(ERROR) :]
-    if not rest:
+def mark_plain(text: str) -> str:
+    """A result that did not fail, as text that cannot be taken for one that did."""
+    return f"{OUTPUT} {text}" if is_marked(text) else text
+
+
+def is_marked(text: str) -> bool:
+    """Whether a reader would take the beginning of a text for a mark."""
+    return text.startswith(MARK) and unmark_error(text) != (None, text)
+
+
+def unmark_error(text: str) -> tuple[bool | None, str | None]:
+    """Whether a tool failed (None: nothing said), and what it said without the mark."""
+    if text == ERROR:
         return True, None
-    if rest[0] != " ":
-        return False, text
-    return True, rest[1:]
+    if text.startswith(ERROR + " "):
+        return True, text[len(ERROR) + 1 :]
+    if text.startswith(OUTPUT + " ") and is_marked(rest := text[len(OUTPUT) + 1 :]):
+        return None, rest
+    return None, text

@@ -72,14 +72,16 @@ class Extras(Leaf, frozen=True):
 
     ``fields`` are keys the tree has no name for; each is a loss elsewhere. ``blanks`` are keys
     that say nothing (null, an empty list where absence means the same). ``spelling`` tells which
-    of several equal forms the document used (a string or a list of one text). The last two are
-    restored at home and mean nothing anywhere else.
+    of several equal forms the document used (a string or a list of one text). These two are
+    restored at home and mean nothing anywhere else. ``inner`` names the fields that are what is
+    left of an object, so that a loss is one of its keys and not the whole of it.
     """
 
     dialect: str
     fields: dict[str, Json] = {}
     blanks: dict[str, Json] = {}
     spelling: dict[str, Json] = {}
+    inner: tuple[str, ...] = ()
 
 
 class Node(Leaf, frozen=True, kw_only=True):
@@ -338,6 +340,8 @@ class Request(Root, frozen=True):
     tools: tuple[Tool, ...] | None = None
     tool_choice: ToolChoice | None = None
     params: Params = Params()
+    prefill: bool | None = None
+    """the last message is the beginning of the answer, with which the model goes on"""
 
 
 class History(Root, frozen=True):

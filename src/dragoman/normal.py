@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from .ledger import Ledger
-from .model import Json, Message, Response, ToolCall, ToolResult
+from .model import Block, Json, Message, Response, Text, ToolCall, ToolResult
 from .reading import maybe_bool
+from .writing import Writing
 
 
 def mark_custom_results(messages: list[Message]) -> list[Message]:
@@ -23,6 +26,60 @@ def mark_custom_results(messages: list[Message]) -> list[Message]:
                 message = replace(message, content=(replace(block, kind="custom"),))
         out.append(message)
     return out
+
+
+def results_in_place(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+    """Tool results right behind their calls, for APIs that take them nowhere else."""
+    before = ""
+    for message in messages:
+        role = message.role
+        if role == "tool" and before != "assistant" and before != "tool":
+            return _moved_up(messages, log)
+        before = role
+    return messages
+
+
+def _moved_up(messages: Sequence[Message], log: Ledger) -> list[Message]:
+    out: list[Message] = []
+    for message in messages:
+        place = len(out)
+        if message.role == "tool" and out and out[-1].role not in ("assistant", "tool"):
+            place = _behind_its_call(message, out)
+            if place < len(out):
+                why = "a result stands right behind its call here"
+                log.moved("message.position", message.at, why)
+        out.insert(place, message)
+    return out
+
+
+def _behind_its_call(message: Message, out: list[Message]) -> int:
+    answered = {b.call_id for b in message.content if isinstance(b, ToolResult)}
+    for index in range(len(out) - 1, -1, -1):
+        if any(isinstance(b, ToolCall) and b.id in answered for b in out[index].content):
+            place = index + 1
+            while place < len(out) and out[place].role == "tool":
+                place += 1
+            return place
+    return len(out)
+
+
+def with_extension(name: str, extension: str) -> str:
+    """A title as a file name: APIs tell the type of a file by its ending."""
+    return name if "." in name else f"{name}.{extension}"
+
+
+def mark_last_text(result: ToolResult, w: Writing) -> tuple[Block, ...]:
+    """What a result holds, its cache mark on the last text where the result cannot bear it."""
+    cache, content = result.cache, result.content
+    if cache is None:
+        return content
+    for index in range(len(content) - 1, -1, -1):
+        block = content[index]
+        if isinstance(block, Text) and block.cache is None:
+            w.log.approximated("cache", cache.at, "the mark is on the last text of the result")
+            return (*content[:index], replace(block, cache=cache), *content[index + 1 :])
+    w.log.dropped("cache", cache.at, "there is no text to mark")
+    return content
 
 
 # How many tokens of thought each effort stands for, about. No vendor says; these are the budgets
@@ -60,5 +117,7 @@ def lose_answer(tree: Response, log: Ledger) -> None:
         if value:
             log.dropped(code, tree.at, "only the error itself is said here")
     for candidate in tree.candidates:
+        if candidate.message.content:
+            log.dropped("candidates", candidate.at, "what was said before the failure")
         if candidate.stop is not None:
             log.dropped("stop.reason", candidate.at, "only the error itself is said here")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -96,6 +96,15 @@ def escape(token: str) -> str:
     if "~" in token or "/" in token:
         return token.replace("~", "~0").replace("/", "~1")
     return token
+
+
+_TOKENS = tuple(f"/{index}" for index in range(500))
+
+
+def tokens(items: list[Json]) -> Sequence[str]:
+    """The tokens ``/0``, ``/1`` ... of the items of a long list, to put behind its own pointer."""
+    count = len(items)
+    return _TOKENS if count <= len(_TOKENS) else [f"/{index}" for index in range(count)]
 
 
 _NAMES = {

@@ -13,12 +13,14 @@ from .model import (
     Extras,
     Media,
     Node,
+    OutputFormat,
     Params,
     Request,
     Root,
     Stop,
     Tool,
     ToolCall,
+    ToolChoice,
     ToolResult,
 )
 from .reading import compact, escape, parse
@@ -80,20 +82,31 @@ def meaning(tree: S) -> S:
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
     says nothing, and neither do an empty
-    list of tools, a tool that is not strict, an image seen as usual.
+    list of tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
+    calls that may be parallel.
     """
     return rebuild(unplaced(tree), _meaning)
 
 
 def _meaning(node: Any, at: str) -> Any:
     if isinstance(node, Extras):
-        return replace(node, blanks={}, spelling={})
+        return replace(node, dialect="", blanks={}, spelling={}, inner=())
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
     if isinstance(node, Root) and node.dialect is not None:
         node = replace(node, dialect=None)
-    if isinstance(node, Request) and not node.tools:
-        node = replace(node, tools=None)
+    if isinstance(node, Request):
+        if not node.tools:
+            node = replace(node, tools=None)
+        if node.tool_choice == ToolChoice():
+            node = replace(node, tool_choice=None)
+    elif isinstance(node, ToolChoice) and node.parallel:
+        node = replace(node, parallel=None)
+    elif isinstance(node, Params):
+        if node.candidates == 1:
+            node = replace(node, candidates=None)
+        if node.output == OutputFormat("text"):
+            node = replace(node, output=None)
     if isinstance(node, ToolCall) and node.kind == "function":
         node = replace(node, arguments=_value_text(node.arguments))
     elif isinstance(node, ToolResult) and node.is_error is False:

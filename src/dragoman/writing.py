@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from msgspec import MsgspecError
 from msgspec.json import format as squeeze
 
 from .ledger import Ledger
-from .model import Block, Cache, Json, Message, Text, ToolCall, ToolResult
+from .model import Block, Cache, Json, Message, Params, Text, ToolCall, ToolResult
 from .reading import decode, encode
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 @cache
 def _fits(pattern: str, limit: int) -> Callable[[str], object]:
     return re.compile(rf"(?:{pattern}){{1,{limit}}}").fullmatch
+
+
+Rule: TypeAlias = tuple[str, int]
+"""What an identifier may be: a pattern for each character, and how many there may be."""
 
 
 class Names:
@@ -79,19 +83,38 @@ class Names:
 class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
-    __slots__ = ("answer", "home", "ids", "log", "marks", "names", "unnamed", "waiting")
+    __slots__ = (
+        "again", "answer", "called", "custom", "home", "id_rule", "ids", "log", "marks",
+        "name_rule", "names", "unnamed", "waiting",
+    )  # fmt: skip
+
+    ids: Names
+    names: Names
 
     def __init__(
-        self, log: Ledger, ids: Names, names: Names, *, home: bool, answer: bool = False
+        self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
     ) -> None:
         self.log = log
-        self.ids = ids
-        self.names = names
+        self.id_rule = id_rule
+        self.name_rule = name_rule
         self.home = home  # the tree was read from this dialect: all is said again as it was
         self.answer = answer  # an answer for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
+        self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
+        self.called: set[str] = set()  # ids of calls, where each may occur only once
+        self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.unnamed = 0
         self.waiting: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Names:
+        """``ids`` and ``names`` are made when first asked for: many conversations have none."""
+        if name == "ids":
+            self.ids = Names(*self.id_rule, "tool_call.id")
+            return self.ids
+        if name == "names":
+            self.names = Names(*self.name_rule, "tool.name")
+            return self.names
+        raise AttributeError(name)
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""
@@ -110,6 +133,19 @@ class Writing:
         self.waiting.append((call.name, made))
         self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
         return made
+
+    def call_once(self, call: ToolCall) -> str:
+        """The id of a call, where ids must be unique in a conversation."""
+        given = self.call_id(call)
+        if given in self.called and not self.home:
+            original, number = given, 2
+            while given in self.called:
+                given = f"{original[:500]}_{number}"
+                number += 1
+            self.again[original] = given
+            self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")
+        self.called.add(given)
+        return given
 
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
@@ -159,7 +195,9 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
             "the arguments are not a JSON object; they are sent as text under 'arguments'",
         )
         return {"arguments": text}
-    if repeats_a_key(text, value):
+    data, said = encode(value), text.encode()
+    # Most models write compact JSON, or compact but for white space: nothing is missing then.
+    if data != said and data != squeeze(said, indent=-1) and repeats_a_key(text, value):
         log.approximated(
             "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
         )
@@ -168,9 +206,8 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
 
 def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
     """Whether an object in JSON text has a key twice, given the value that was read from it."""
-    data = encode(value)
-    if data == text.encode() or data == squeeze(text, indent=-1).encode():
-        return False  # compact already, as most models write, or but for white space
+    if encode(value) == text.encode():  # compact already, as most models write
+        return False
     # Each entry has a colon. Where the text has no more colons than the entries and the strings
     # that were read, there was none for an entry that got lost. (An escape could hide a colon.)
     if text.count(":") == _colons(value) and "\\u" not in text:
@@ -202,6 +239,23 @@ def _colons(value: Any) -> int:
         elif item.__class__ is dict or item.__class__ is list:
             count += _colons(item)
     return count
+
+
+def write_usual(out: dict[str, Json], params: Params, limit: str) -> bool:
+    """Write the parameters if there are none but those that nearly every request has.
+
+    All dialects call them the same, but for the limit.
+    """
+    most, warmth, stream = params.max_tokens, params.temperature, params.stream
+    if params != Params(max_tokens=most, temperature=warmth, stream=stream, ats=params.ats):
+        return False
+    if most is not None:
+        out[limit] = most
+    if warmth is not None:
+        out["temperature"] = warmth
+    if stream is not None:
+        out["stream"] = stream
+    return True
 
 
 def is_plain(message: Message) -> bool:

@@ -14,6 +14,7 @@ from .sniff import Sniff
 class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
     aliases = ("anthropic", "claude")
+    blank = frozenset({"stop_sequences"})
 
 
 DIALECT = AnthropicMessages()

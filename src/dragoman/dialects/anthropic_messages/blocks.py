@@ -6,6 +6,8 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, assert_never
 
+from msgspec.structs import replace
+
 from ...dialect import Dialect
 from ...errors import Malformed
 from ...model import (
@@ -33,6 +35,7 @@ from ...normal import mark_custom_results
 from ...reading import (
     as_dict,
     compact,
+    encode,
     expected,
     maybe_bool,
     maybe_dict,
@@ -40,6 +43,7 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    tokens,
 )
 from ...writing import Writing, home_only, is_plain_text, object_of
 
@@ -48,7 +52,6 @@ NAME = "anthropic-messages"
 # A user turn of one text is written as a bare string; this remembers that it was a list.
 AS_LIST = Extras(NAME, spelling={"content": "list"})
 JOINED = Extras(NAME, spelling={"joined": True})
-ONLY_RESULTS = {ToolResult}
 NOBODY: frozenset[str] = frozenset()
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -109,8 +112,19 @@ class Blocks(Dialect):
     def read_history(self, docs: list[Json], at: str, custom: frozenset[str]) -> list[Message]:
         """The messages in normal form: each tool result a message of its own."""
         out: list[Message] = []
-        for index, doc in enumerate(docs):
-            where = f"{at}/{index}"
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
+            if doc.__class__ is dict and len(doc) == 2:
+                role, content = doc.get("role"), doc.get("content")
+                if role == "user" or role == "assistant":  # the usual shapes
+                    if content.__class__ is list:
+                        blocks = self.read_blocks(content, f"{where}/content", custom)
+                        self.add_turn(role, blocks, where, None, out)
+                        continue
+                    if content.__class__ is str:
+                        text = Text(content, at=f"{where}/content")
+                        out.append(Message(role, (text,), at=where))
+                        continue
             self.read_message(as_dict(doc, where), where, out, custom)
         if custom:
             return mark_custom_results(out)
@@ -133,20 +147,29 @@ class Blocks(Dialect):
             out.append(Message(role, (Text(content, at=where),), at=at, extras=extras))
             return
         blocks = self.read_blocks(need_list(doc, "content", at), where, custom)
-        kinds = {block.__class__ for block in blocks}
-        if role == "user" and kinds == ONLY_RESULTS and extras is None:  # the usual turn of results
+        self.add_turn(role, blocks, at, extras, out)
+
+    def add_turn(
+        self, role: Role, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+    ) -> None:
+        """A turn with a list of blocks; of the user's, each result becomes a message."""
+        results = 0
+        if role == "user":
+            for block in blocks:
+                if block.__class__ is ToolResult:
+                    results += 1
+        if not results:
+            if len(blocks) == 1 and is_plain_text(blocks[0]):
+                extras = AS_LIST if extras is None else self.respell(extras, content="list")
+            out.append(Message(role, tuple(blocks), at=at, extras=extras))
+        elif results == len(blocks) and extras is None:  # the usual turn of results
             if out and out[-1].role == "tool":
                 extras = self.respell(None, joined=False)
             for block in blocks:
                 out.append(Message("tool", (block,), at=block.at, extras=extras))
                 extras = None
-            return
-        if role != "user" or ToolResult not in kinds:
-            if len(blocks) == 1 and is_plain_text(blocks[0]):
-                extras = AS_LIST if extras is None else self.respell(extras, content="list")
-            out.append(Message(role, tuple(blocks), at=at, extras=extras))
-            return
-        self.split_results(blocks, at, extras, out)
+        else:
+            self.split_results(blocks, at, extras, out)
 
     def split_results(
         self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
@@ -180,7 +203,7 @@ class Blocks(Dialect):
     def respell(self, extras: Extras | None, **spelling: Json) -> Extras:
         if extras is None:
             return Extras(NAME, spelling=spelling)
-        return Extras(NAME, extras.fields, extras.blanks, extras.spelling | spelling)
+        return replace(extras, spelling=extras.spelling | spelling)
 
     def read_blocks(
         self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
@@ -191,12 +214,28 @@ class Blocks(Dialect):
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             kind = doc.get("type")
-            if kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
-                out.append(Text(doc["text"], at=where))  # most blocks by far
-            elif kind == "tool_result":
-                out.append(self.read_result(doc, where))
-            elif kind == "tool_use":
+            # The usual shapes, most blocks by far.
+            if kind == "tool_use":
+                if len(doc) == 4 and not custom:
+                    call_id, name, given = doc.get("id"), doc.get("name"), doc.get("input")
+                    if call_id.__class__ is name.__class__ is str and given.__class__ is dict:
+                        out.append(ToolCall(call_id, name, encode(given).decode(), at=where))
+                        continue
                 out.append(self.read_call(doc, where, custom))
+            elif kind == "tool_result":
+                call_id, content = doc.get("tool_use_id"), doc.get("content")
+                if call_id.__class__ is str and len(doc) == 3:
+                    if content.__class__ is str:
+                        text = Text(content, at=f"{where}/content")
+                        out.append(ToolResult(call_id, (text,), at=where))
+                        continue
+                    if (words := only_text(content)) is not None:
+                        text = Text(words, at=f"{where}/content/0")
+                        out.append(ToolResult(call_id, (text,), at=where, extras=AS_LIST))
+                        continue
+                out.append(self.read_result(doc, where))
+            elif kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+                out.append(Text(doc["text"], at=where))
             elif kind.__class__ is not str:
                 need_str(doc, "type", where)
             elif (read := self.READERS.get(kind)) is not None:
@@ -297,10 +336,6 @@ class Blocks(Dialect):
         return Reasoning(seal=seal, at=at, extras=self.keep(doc, REDACTED_KEYS))
 
     def read_call(self, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
-        if len(doc) == 4 and not custom:
-            call_id, called, given = doc.get("id"), doc.get("name"), doc.get("input")
-            if call_id.__class__ is called.__class__ is str and given.__class__ is dict:
-                return ToolCall(call_id, called, compact(given), at=at)
         name = need_str(doc, "name", at)
         arguments = need_dict(doc, "input", at)
         extras = None
@@ -443,20 +478,37 @@ class Blocks(Dialect):
         out: list[Json] = []
         for block in blocks:
             # Not isinstance: it is ten times slower on these, and these are nearly all there is.
-            if block.__class__ is Text:
+            extras = block.extras
+            if block.__class__ is ToolCall:
+                if (
+                    extras is None
+                    and block.cache is None
+                    and block.item_id is None
+                    and block.id is not None
+                    and block.kind == "function"
+                ):  # the usual shape
+                    given, name, call_id = object_of(block, w.log), block.name, block.id
+                    if call_id in w.called or not w.ids.stays(call_id):
+                        call_id = w.call_once(block)
+                    else:
+                        w.called.add(call_id)
+                    if name not in w.names.staying:
+                        name = w.tool_name(name, block.at)
+                    out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
+                    continue
+                doc = self.write_call(block, w)
+            elif block.__class__ is Text:
                 text = block.text
                 if (
-                    block.extras is None
+                    (extras is None or self.is_mute(extras))
                     and block.cache is None
                     and not block.citations
                     and text
                     and not text.isspace()
-                ):
-                    out.append({"type": "text", "text": text})  # the usual shape
+                ):  # the usual shape
+                    out.append({"type": "text", "text": text})
                     continue
                 doc = self.write_text(block, w)
-            elif block.__class__ is ToolCall:
-                doc = self.write_call(block, w)
             elif block.__class__ is ToolResult:
                 doc = self.write_result(block, w)
             else:
@@ -552,13 +604,17 @@ class Blocks(Dialect):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if call.kind == "custom":
             arguments: dict[str, Json] = {"input": call.arguments}
-            w.moved("tool_call.kind", call.at, "a freeform call is wrapped as {'input': text}")
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            elif not w.home:
+                w.log.approximated("tool_call.kind", call.at, why)
         else:
             arguments = object_of(call, w.log)
         name = call.name
         out: dict[str, Json] = {
             "type": "tool_use",
-            "id": w.call_id(call),
+            "id": w.call_once(call),
             "name": name if name in w.names.staying else w.tool_name(name, call.at),
             "input": arguments,
         }
@@ -572,9 +628,11 @@ class Blocks(Dialect):
         content, extras, call_id = result.content, result.extras, result.call_id
         if call_id is None or call_id not in w.ids.staying:
             call_id = w.result_id(result)
+        if w.again:
+            call_id = w.again.get(call_id, call_id)
         if (
             len(content) == 1
-            and extras is None
+            and (extras is None or self.is_mute(extras))
             and result.is_error is None
             and result.name is None
             and result.cache is None
@@ -623,6 +681,8 @@ class Blocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         seal = block.seal
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if seal is not None and home_only(self, seal.issuer):
             if seal.kind == "encrypted":
                 out = {"type": "redacted_thinking", "data": seal.data}
@@ -702,6 +762,9 @@ class Blocks(Dialect):
                 if source.media_type is not None:
                     out["media_type"] = source.media_type
             case "url":
+                if source.value[:5].lower() == "data:" and not w.home:
+                    w.log.dropped("media", block.at, "data must be base64 here")
+                    return None
                 out = {"type": "url", "url": source.value}
             case "file":
                 if not home_only(self, source.issuer):
@@ -734,7 +797,8 @@ class Blocks(Dialect):
         if media_type is None:
             media_type = "image/png" if block.kind == "image" else "application/pdf"
             w.log.invented("media.type", block.at, f"taken for {media_type}")
-        elif media_type == "image/jpg":  # a frequent misspelling that the API rejects
+        media_type = media_type.partition(";")[0].strip().lower()
+        if media_type == "image/jpg":  # a frequent misspelling that the API rejects
             media_type = "image/jpeg"
             w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
         if media_type in DATA_TYPES[block.kind]:
@@ -785,3 +849,14 @@ def text_of(data: str) -> str | None:
     except ValueError:  # not base64, or not UTF-8
         return None
     return text if text and "\0" not in text else None
+
+
+def only_text(content: Json) -> str | None:
+    """The words of a list that holds one text and nothing else."""
+    if content.__class__ is not list or len(content) != 1:
+        return None
+    part = content[0]
+    if part.__class__ is dict and len(part) == 2 and part.get("type") == "text":
+        words = part.get("text")
+        return words if words.__class__ is str else None
+    return None

@@ -27,6 +27,7 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
+from ...normal import results_in_place
 from ...reading import (
     as_dict,
     as_str,
@@ -39,7 +40,7 @@ from ...reading import (
     maybe_str,
     need_list,
 )
-from ...writing import Names, Writing, is_plain_text
+from ...writing import Writing, is_plain_text, write_usual
 from .blocks import NAME
 from .tools import Tools
 
@@ -47,6 +48,8 @@ DEFAULT_MAX_TOKENS = 8192
 """What is sent when the source names no limit; every current model accepts it."""
 
 MOST_MARKS = 4
+IDS = ("[a-zA-Z0-9_-]", 512)
+NAMES = ("[a-zA-Z0-9_-]", 128)
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 THINKING = {
     "enabled": "on",
@@ -60,6 +63,12 @@ TAKEN = frozenset(
     {
         "model", "max_tokens", "messages", "system", "tools", "tool_choice", "stop_sequences",
         "stream", "service_tier", "cache_control", "temperature", "top_p", "top_k",
+    }
+)  # fmt: skip
+RARE = frozenset(
+    {
+        "stop_sequences", "metadata", "thinking", "output_config", "output_format", "top_p",
+        "top_k", "service_tier", "cache_control",
     }
 )  # fmt: skip
 # What the tree can say and this API cannot.
@@ -87,6 +96,13 @@ NOT_ASSISTANT = frozenset({Media, Passage, ToolResult})
 NOT_USER = frozenset({Reasoning, ToolCall})
 
 
+def begins_answer(message: Message) -> bool:
+    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
+    return message.role == "assistant" and not any(
+        block.__class__ is ToolCall for block in message.content
+    )
+
+
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
@@ -110,6 +126,7 @@ class Requests(Tools):
             tools,
             choice,
             params,
+            True if messages and begins_answer(messages[-1]) else None,
             dialect=NAME,
             extras=self.keep(doc, TAKEN, spelling, partly=partly),
         )
@@ -151,8 +168,14 @@ class Requests(Tools):
         self, doc: dict[str, Json], spelling: dict[str, Json]
     ) -> tuple[Params, dict[str, tuple[str, ...]]]:
         partly: dict[str, tuple[str, ...]] = {}
+        if RARE.isdisjoint(doc):  # the usual request
+            return Params(
+                max_tokens=maybe_int(doc, "max_tokens", ""),
+                temperature=maybe_number(doc, "temperature", ""),
+                stream=maybe_bool(doc, "stream", ""),
+            ), partly
         ats: dict[str, str] = {}
-        stop = maybe_list(doc, "stop_sequences", "")
+        stop = maybe_list(doc, "stop_sequences", "") or None
         if stop is not None:
             ats["stop"] = "/stop_sequences"
         metadata = maybe_dict(doc, "metadata", "")
@@ -228,6 +251,8 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
+        if tree.tools:
+            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -245,8 +270,18 @@ class Requests(Tools):
         self.write_conversation(out, tree.messages, w)
         if "system" in (spelling := self.spelling(tree)):
             out["system"] = spelling["system"]
-        self.limit_marks(w)
+        if w.marks:
+            self.limit_marks(w)
+        if tree.messages and tree.messages[-1].role == "assistant":
+            self.note_prefill(tree, w)
         return self.emit(out, tree, log)
+
+    def note_prefill(self, tree: Request, w: Writing) -> None:
+        """The model goes on with an assistant's turn that ends the conversation."""
+        last = tree.messages[-1] if tree.messages else None
+        if last is not None and begins_answer(last) and not (tree.prefill or w.home):
+            why = "the model goes on with this turn here, and does not answer anew"
+            w.log.approximated("prefill", last.at, why)
 
     def limit_marks(self, w: Writing) -> None:
         """ "A maximum of 4 blocks with cache_control may be provided." The first ones go: a later
@@ -275,9 +310,11 @@ class Requests(Tools):
                 # "tool_choice may only be specified while providing tools"
                 if choice.mode in ("required", "named"):
                     w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
-                elif choice.mode is not None or choice.parallel is not None:
+                elif choice.mode is not None or choice.parallel is False:
                     w.log.dropped("tool_choice", choice.at, "a choice needs tools")
                 return
+            if choice.mode is None and choice.parallel is not False and choice.payload is None:
+                return  # as usual
             thinking = tree.params.thinking
             if thinking and thinking.mode == "on" and choice.mode in ("required", "named"):
                 # "Thinking may not be enabled when tool_choice forces tool use."
@@ -289,6 +326,10 @@ class Requests(Tools):
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log = tree.params, w.log
         thinking = params.thinking
+        if params.max_tokens is not None:
+            if params.temperature is None or params.temperature <= 1 or w.home:
+                if write_usual(out, params, "max_tokens"):
+                    return
         self.write_limit(out, params, w)
         for key in ("temperature", "top_p", "top_k", "stream"):
             if (value := getattr(params, key)) is not None:
@@ -314,8 +355,6 @@ class Requests(Tools):
             self.write_output(out, params.output, self.spelling(tree).get("output"), w)
         if params.candidates is not None and params.candidates > 1:
             log.dropped("candidates", params.where("candidates"), "there is one answer here")
-        elif params.candidates is not None:
-            log.dropped("candidates", params.where("candidates"), "one answer is all there is")
         if unsaid(params) != NEVER:
             for key, why in UNSAID.items():
                 if getattr(params, key) is not None:
@@ -373,10 +412,9 @@ class Requests(Tools):
         self, out: dict[str, Json], form: OutputFormat, spelled: Json, w: Writing
     ) -> None:
         if form.kind != "schema" or form.schema is None:
-            if form.kind == "json" or (form.schema is None and form.kind == "schema"):
+            if form.kind != "text":  # which needs no saying
                 w.log.dropped("output", form.at, "JSON can be demanded only with a schema here")
-            else:
-                w.log.dropped("output", form.at, "text needs no saying here")
+            self.lose(form.extras, form.at, w.log)
             return
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
@@ -391,9 +429,12 @@ class Requests(Tools):
     def write_conversation(
         self, out: dict[str, Json], messages: Sequence[Message], w: Writing
     ) -> None:
+        if not w.home:
+            messages = results_in_place(messages, w.log)
         leading = 0
         for message in messages:
-            if message.role not in ("system", "developer") or self.is_inline(message):
+            role = message.role
+            if (role != "system" and role != "developer") or self.is_inline(message):
                 break
             leading += 1
         if leading:
@@ -402,11 +443,11 @@ class Requests(Tools):
 
     def is_inline(self, message: Message) -> bool:
         """Whether a leading system turn was said inside the messages, at home."""
-        return self.spelling(message).get("place") == "message"
+        return message.extras is not None and self.spelling(message).get("place") == "message"
 
     def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Writing) -> None:
         first = messages[0]
-        spelled = self.spelling(first).get("content")
+        spelled = None if first.extras is None else self.spelling(first).get("content")
         only = first.content[0] if len(messages) == len(first.content) == 1 else None
         if only is not None and is_plain_text(only, w.home) and spelled != "list":
             text = only.text
@@ -448,36 +489,45 @@ class Requests(Tools):
         """The messages; tool results that follow each other share one user turn."""
         out: list[dict[str, Json]] = []
         results = False  # the last turn written ends in a tool result
+        turn: list[Json] | None = None  # that turn, if it holds nothing else
         waiting: list[Message] = []
         for index, message in enumerate(messages):
-            role = message.role
-            content = message.content
-            if len(content) == 1 and message.extras is None:
-                block = content[0]
-                # The usual turns: one result, or one plain text.
+            role, content, extras = message.role, message.content, message.extras
+            # The usual turns: one result, one plain text, or what the model said and called.
+            if (extras is None or (not w.home and self.is_mute(extras))) and not waiting:
+                block = content[0] if len(content) == 1 else None
                 if role == "tool":
-                    if block.__class__ is ToolResult:
-                        doc = self.write_result(block, w)
-                        if results and out:
-                            self.join_turn(out[-1], [doc])
-                        else:
-                            out.append({"role": "user", "content": [doc]})
-                        results = True
+                    if block.__class__ is ToolResult and (turn is not None or not results):
+                        if turn is None:
+                            turn = []
+                            out.append({"role": "user", "content": turn})
+                            results = True
+                        turn.append(self.write_result(block, w))
                         continue
-                elif (
-                    (role == "assistant" or role == "user")
-                    and not waiting
-                    and block.__class__ is Text
-                    and block.extras is None
-                    and block.cache is None
-                    and not block.citations
-                    and message.name is None
-                    and block.text
-                    and not block.text.isspace()
-                ):
-                    out.append({"role": role, "content": block.text})
-                    results = False
+                elif message.name is not None:
+                    pass
+                elif block.__class__ is Text:
+                    if (
+                        (role == "assistant" or role == "user")
+                        and (block.extras is None or (not w.home and self.is_mute(block.extras)))
+                        and block.cache is None
+                        and not block.citations
+                        and block.text
+                        and not block.text.isspace()
+                    ):
+                        out.append({"role": role, "content": block.text})
+                        results, turn = False, None
+                        continue
+                elif role == "assistant":
+                    said = content if w.home else self.fit_assistant(content, w)
+                    blocks = self.write_blocks(said, w)
+                    if blocks or w.home:
+                        out.append({"role": "assistant", "content": blocks})
+                    else:
+                        self.note_empty(message, w)
+                    results, turn = False, None
                     continue
+            turn = None
             joined = results and role == "tool"
             if message.extras is not None:
                 joined = self.spelling(message).get("joined", joined)
@@ -500,11 +550,14 @@ class Requests(Tools):
             elif doc["content"] or w.home:
                 out.append(doc)
             else:
-                w.log.dropped("message.empty", message.at, "a message must say something here")
+                self.note_empty(message, w)
             results = role == "tool"
         if waiting:
             self.flush_system(waiting, out, w)
         return out
+
+    def note_empty(self, message: Message, w: Writing) -> None:
+        w.log.dropped("message.empty", message.at, "a message must say something here")
 
     def join_turn(self, turn: dict[str, Json], content: Json) -> None:
         if turn["content"].__class__ is list and content.__class__ is list:
@@ -531,7 +584,7 @@ class Requests(Tools):
             self.note_system(message, w)
             doc = self.write_turn(message, "system", w)
             if not doc["content"]:
-                w.log.dropped("message.empty", message.at, "a message must say something here")
+                self.note_empty(message, w)
             elif not out or out[-1]["role"] == "assistant":
                 # Nothing of the user's to stand behind: the words go on as the user's.
                 w.log.approximated("message.role", message.at, "said by the user here")
@@ -583,6 +636,10 @@ class Requests(Tools):
             kind = block.__class__
             if kind is ToolCall:
                 calls.append(block)
+            elif isinstance(block, Media) and block.transcript:
+                w.log.approximated("media", block.at, "what was spoken is written here")
+                self.lose(block.extras, block.at, w.log)
+                (calls if calls else said).append(Text(block.transcript, at=block.at))
             elif kind in NOT_ASSISTANT:
                 w.log.dropped("content.role", block.at, "the assistant cannot say this here")
             elif calls and not w.answer:
@@ -606,10 +663,4 @@ class Requests(Tools):
         return kept
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-        return Writing(
-            log,
-            Names("[a-zA-Z0-9_-]", 512, "tool_call.id"),
-            Names("[a-zA-Z0-9_-]", 128, "tool.name"),
-            home=self.is_home(dialect),
-            answer=answer,
-        )
+        return Writing(log, IDS, NAMES, self.is_home(dialect), answer)

@@ -105,7 +105,11 @@ class Responses(Requests):
         if created is not None:
             counts = {t: maybe_int(created, key, at) for t, key in TTLS.items()}
             ttl = {t: count for t, count in counts.items() if count is not None}
+        written = maybe_int(doc, "cache_creation_input_tokens", at)
         spelling: dict[str, Json] = {}
+        if written is None and ttl:
+            written = sum(ttl.values())
+            spelling["cache_creation_input_tokens"] = None
         if reasoning is not None and reasoning > output:
             spelling["output_tokens"] = output
         partly = {
@@ -118,7 +122,7 @@ class Responses(Requests):
         return Usage(
             maybe_int(doc, "input_tokens", at) or 0,
             maybe_int(doc, "cache_read_input_tokens", at),
-            maybe_int(doc, "cache_creation_input_tokens", at),
+            written,
             ttl or None,
             max(output - (reasoning or 0), 0),
             reasoning,
@@ -128,12 +132,10 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
-        if tree.failure is not None and not any(c.message.content for c in tree.candidates):
+        if tree.failure is not None:
             w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
             lose_answer(tree, log)
             return self.write_error(tree.failure, log)
-        if tree.failure is not None:
-            log.dropped("response.failure", tree.failure.at, "an answer holds no error here")
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         for other in tree.candidates[1:]:
             log.dropped("candidates", other.at, "there is one answer here")
@@ -184,7 +186,7 @@ class Responses(Requests):
         stop = candidate.stop
         out["stop_reason"] = out["stop_sequence"] = None
         if stop is None:
-            return
+            return  # null: it has not ended, as far as anybody knows
         if self.is_home(stop.dialect):
             out["stop_reason"] = stop.native
             if stop.detail is not None:
@@ -210,7 +212,8 @@ class Responses(Requests):
             if len(known) == len(usage.cache_write_ttl):
                 out["cache_creation"] = known
             else:
-                log.dropped("usage.cache_write", usage.at, "caches live 5m or 1h here")
+                log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
+        self.note_counts(usage, log)
         if usage.reasoning is not None:
             out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
         for key, value in self.spelling(usage).items():
@@ -220,8 +223,14 @@ class Responses(Requests):
         return self.emit(out, usage, log)
 
     def settle(self, message: Message, log: Ledger) -> Message:
-        """A citation in an answer may name a file; one in a history may not."""
-        return replace(message, content=tuple(self.settle_block(b, log) for b in message.content))
+        """A citation in an answer may name a file, and a text may be empty; not in a history."""
+        content: list[Block] = []
+        for block in message.content:
+            if isinstance(block, Text) and not block.text.strip():
+                log.dropped("text.empty", block.at, "empty text blocks are rejected")
+            else:
+                content.append(self.settle_block(block, log))
+        return replace(message, content=tuple(content))
 
     def settle_block(self, block: Block, log: Ledger) -> Block:
         if not isinstance(block, Text) or not block.citations:
@@ -258,7 +267,7 @@ class Responses(Requests):
             )
             if extras is not None and doc.get("type") == "error":
                 fields = {k: v for k, v in extras.fields.items() if k != "type"}
-                extras = Extras(NAME, fields, extras.blanks, extras.spelling)
+                extras = replace(extras, fields=fields)
             return Failure(
                 ERRORS.get(word or "", "other"),
                 message_of(inner),

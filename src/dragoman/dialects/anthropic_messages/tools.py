@@ -10,6 +10,7 @@ from ...writing import Writing
 from .blocks import NAME, Blocks
 
 TOOL_KEYS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control"})
+UNIONS = frozenset({"oneOf", "anyOf", "allOf"})
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 KINDS = {mode: kind for kind, mode in MODES.items()}
 
@@ -21,12 +22,18 @@ class Tools(Blocks):
         return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
 
     def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        return tuple(
-            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
-            for index, doc in enumerate(as_list(docs, at))
-        )
+        out: list[Tool] = []
+        for index, doc in enumerate(as_list(docs, at)):
+            where = f"{at}/{index}"
+            out.append(self.read_tool(as_dict(doc, where), where))
+        return tuple(out)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        if len(doc) == 3:
+            name, description = doc.get("name"), doc.get("description")
+            if name.__class__ is description.__class__ is str and "input_schema" in doc:
+                if freeform.MARK not in description:
+                    return Tool(name, description, doc["input_schema"], at=at)  # the usual shape
         kind = maybe_str(doc, "type", at)
         if kind is not None and kind != "custom":
             name = maybe_str(doc, "name", at) or kind
@@ -71,7 +78,7 @@ class Tools(Blocks):
                 out["input_schema"] = self.write_schema(tool, w)
         if tool.strict is not None:
             out["strict"] = tool.strict
-        if tool.extras is None and tool.cache is None:
+        if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):
             return out
         if "type" in (spelling := self.spelling(tool)):
             out["type"] = spelling["type"]
@@ -79,7 +86,14 @@ class Tools(Blocks):
 
     def write_schema(self, tool: Tool, w: Writing) -> Json:
         schema = tool.schema
-        if w.home or (schema.__class__ is dict and schema.get("type") == "object"):
+        if w.home:
+            return schema
+        if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
+            # "input_schema does not support oneOf, allOf, or anyOf at the top level"
+            why = "alternatives cannot stand at the top of a schema here"
+            w.log.approximated("tool.schema", tool.at, why)
+            schema = {k: v for k, v in schema.items() if k not in UNIONS}
+        if schema.__class__ is dict and schema.get("type") == "object":
             return schema
         if schema is None:
             w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
@@ -120,16 +134,19 @@ class Tools(Blocks):
                 return choice.payload
             w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
             return {"type": "auto"}
-        mode = choice.mode
+        mode, name = choice.mode, choice.name
+        if choice.allowed is not None and mode == "required" and len(choice.allowed) == 1:
+            mode, name = "named", choice.allowed[0]
+            w.log.approximated("tool_choice.allowed", choice.at, "the one allowed is demanded")
+        elif choice.allowed is not None:
+            w.log.dropped("tool_choice.allowed", choice.at, "all tools of a request may be used")
         if mode is None:
             mode = "auto"
             w.log.invented("tool_choice", choice.at, "'auto', to say whether calls are parallel")
         out: dict[str, Json] = {"type": KINDS[mode]}
         if mode == "named":
-            out["name"] = w.tool_name(choice.name or "", choice.at)
-        if choice.allowed is not None:
-            w.log.dropped("tool_choice.allowed", choice.at, "all tools of a request may be used")
-        if choice.parallel is not None:
+            out["name"] = w.tool_name(name or "", choice.at)
+        if choice.parallel is not None and (w.home or not choice.parallel):
             if mode == "none" and not w.home:
                 why = "without calls there are no parallel calls"
                 w.log.dropped("tool_choice.parallel", choice.at, why)

@@ -6,6 +6,8 @@ tool, so its text begins with a mark; there is no place for reasoning; several a
 once; cached tokens count as prompt tokens.
 """
 
+from typing import ClassVar
+
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -14,7 +16,10 @@ from .sniff import Sniff
 class OpenAIChat(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/chat"
     aliases = ("chat",)
-    blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning"})
+    blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
+    shared: ClassVar[dict[str, frozenset[str]]] = {
+        "openai-responses": frozenset({"prompt_cache_retention", "moderation", "user"})
+    }
 
 
 DIALECT = OpenAIChat()

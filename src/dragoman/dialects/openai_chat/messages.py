@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ...errors import Malformed
-from ...marks import ERROR, mark_error, unmark_error
+from ...marks import MARK, is_marked, mark_error, mark_plain, unmark_error
 from ...model import (
     Block,
     Citation,
@@ -27,7 +27,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results
+from ...normal import mark_custom_results, mark_last_text, results_in_place
 from ...reading import (
     as_dict,
     compact,
@@ -37,6 +37,7 @@ from ...reading import (
     need_dict,
     need_str,
     parse,
+    tokens,
 )
 from ...writing import Writing, is_plain_text
 from .parts import NAME, Parts
@@ -73,8 +74,8 @@ class Messages(Parts):
         out: list[Message] = []
         append = out.append
         custom = after_tool = False
-        for index, doc in enumerate(docs):
-            where = f"{at}/{index}"
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             role = doc.get("role")
@@ -85,7 +86,7 @@ class Messages(Parts):
                 text = Text(content, at=f"{where}/content")
                 if role == "tool":
                     if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
-                        if not content or content[0] != "[" or not content.startswith(ERROR):
+                        if not content or content[0] != "[" or not content.startswith(MARK):
                             result = ToolResult(call_id, (text,), at=where)
                             append(Message("tool", (result,), at=where))
                             after_tool = True
@@ -184,7 +185,7 @@ class Messages(Parts):
     def respell(self, extras: Extras | None, spelling: dict[str, Json]) -> Extras:
         if extras is None:
             return AS_LIST if spelling == AS_LIST.spelling else Extras(NAME, spelling=spelling)
-        return Extras(NAME, extras.fields, extras.blanks, extras.spelling | spelling)
+        return replace(extras, spelling=extras.spelling | spelling)
 
     def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
         content = doc.get("content")
@@ -315,14 +316,14 @@ class Messages(Parts):
         content = doc.get("content")
         if role == "tool" and content.__class__ is str and len(doc) == 3:
             call_id = doc.get("tool_call_id")
-            if call_id.__class__ is str and not content.startswith(ERROR):
+            if call_id.__class__ is str and not content.startswith(MARK):
                 result = ToolResult(call_id, (Text(content, at=f"{at}/content"),), at=at)
                 return Message("tool", (result,), at=at)
         blocks, spelling = self.read_content(doc, at)
         spelling = spelling or {}
         if any(not isinstance(b, Text) for b in blocks):
             spelling["content"] = "list"  # against the official rules, and kept so at home
-        failed, blocks = self.read_failed(blocks)
+        failed, blocks = self.read_failed(blocks, spelling)
         if role == "function":
             spelling["legacy"] = True
         elif doc.get("tool_call_id") is None and "tool_call_id" not in doc:
@@ -338,16 +339,20 @@ class Messages(Parts):
         )
         return Message("tool", (result,), at=at)
 
-    def read_failed(self, blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
+    def read_failed(
+        self, blocks: tuple[Block, ...], spelling: dict[str, Json]
+    ) -> tuple[bool, tuple[Block, ...]]:
         """A result that begins with the mark of an error is one; the mark goes."""
         if not blocks or not isinstance(first := blocks[0], Text):
             return False, blocks
         failed, text = unmark_error(first.text)
-        if not failed:
+        if text is None and is_plain_text(first):
+            if len(blocks) > 1:
+                spelling["mark"] = "alone"
+            return True, blocks[1:]
+        if text is None or text == first.text:
             return False, blocks
-        if text is None:
-            return (True, ()) if len(blocks) == 1 and is_plain_text(first) else (False, blocks)
-        return True, (replace(first, text=text), *blocks[1:])
+        return bool(failed), (replace(first, text=text), *blocks[1:])
 
     def unhoist(self, message: Message, out: list[Message]) -> bool:
         """Images that were hoisted out of tool results go back into them."""
@@ -394,6 +399,8 @@ class Messages(Parts):
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         out: list[Json] = []
         hoisted: list[Json] = []
+        if not w.home:
+            messages = results_in_place(messages, w.log)
         for message in messages:
             role = message.role
             if role == "tool":
@@ -415,13 +422,14 @@ class Messages(Parts):
 
     def write_plain(self, message: Message, w: Writing) -> Json | None:
         """A turn of system, developer or user."""
-        content = message.content
+        content, extras = message.content, message.extras
         doc: dict[str, Json]
-        if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
-            doc = {"role": message.role, "content": content[0].text}
-            if message.name is not None:
-                doc["name"] = message.name
-            return doc
+        if len(content) == 1 and (extras is None or self.is_mute(extras)):
+            if is_plain_text(content[0]):  # the usual shape
+                doc = {"role": message.role, "content": content[0].text}
+                if message.name is not None:
+                    doc["name"] = message.name
+                return doc
         spelled = self.spelling(message).get("content")
         doc = {"role": message.role}
         if spelled == "null":
@@ -461,8 +469,8 @@ class Messages(Parts):
         return parts or ([] if spelled == "list" else None)
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
-        content = message.content
-        if message.extras is None and message.name is None:
+        content, extras = message.content, message.extras
+        if message.name is None and (extras is None or self.is_mute(extras)):
             if (usual := self.write_usual(content, w)) is not None:
                 return usual
         if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
@@ -489,18 +497,21 @@ class Messages(Parts):
         """A plain text, plain calls or both, which is what nearly every turn holds."""
         text = None
         calls: list[Json] = []
+        said = len(w.log.losses)
         for block in content:
+            extras = block.extras
             if block.__class__ is ToolCall:
                 if (
-                    block.extras is not None
+                    extras is not None
                     or block.cache is not None
                     or block.kind != "function"
                     or block.item_id is not None
                     or block.id is None
                 ):
-                    return None
+                    break
+                name = block.name
                 function = {
-                    "name": w.tool_name(block.name, block.at),
+                    "name": name if name in w.names.staying else w.tool_name(name, block.at),
                     "arguments": block.arguments or "{}",
                 }
                 calls.append({"id": w.call_id(block), "type": "function", "function": function})
@@ -508,16 +519,19 @@ class Messages(Parts):
                 block.__class__ is Text
                 and text is None
                 and not calls
-                and block.extras is None
+                and (extras is None or (not w.home and self.is_mute(extras)))
                 and block.cache is None
                 and not block.citations
             ):
                 text = block.text
             else:
-                return None
-        if calls:
-            return {"role": "assistant", "content": text, "tool_calls": calls}
-        return None if text is None else {"role": "assistant", "content": text}
+                break
+        else:
+            if calls:
+                return {"role": "assistant", "content": text, "tool_calls": calls}
+            return None if text is None else {"role": "assistant", "content": text}
+        del w.log.losses[said:]  # the general way will say them again
+        return None
 
     def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
         """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
@@ -699,38 +713,36 @@ class Messages(Parts):
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
-        content = block.content
+        content, extras, call_id = block.content, block.extras, block.call_id
         if (
-            block.extras is None
-            and block.is_error is None
+            (extras is None or (not w.home and self.is_mute(extras)))
+            and not block.is_error
             and block.name is None
             and block.cache is None
-            and message.extras is None
+            and (message.extras is None or self.is_mute(message.extras))
             and len(content) == 1
-        ):
+        ):  # the usual shape
             first = content[0]
             if (
                 first.__class__ is Text
                 and first.extras is None
                 and first.cache is None
                 and not first.citations
+                and not first.text.startswith(MARK)
             ):
-                return {"role": "tool", "tool_call_id": w.result_id(block), "content": first.text}
+                if call_id is None or call_id not in w.ids.staying:
+                    call_id = w.result_id(block)
+                return {"role": "tool", "tool_call_id": call_id, "content": first.text}
         doc: dict[str, Json] = {"role": "tool"}
         spelling = self.spelling(block)
-        if len(content) == 1 and is_plain_text(content[0]) and not (block.is_error or spelling):
-            doc["tool_call_id"] = w.result_id(block)
-            doc["content"] = content[0].text
-        else:
-            self.write_result_id(doc, block, spelling, w)
-            self.write_result_content(doc, block, spelling, hoisted, w)
+        self.write_result_id(doc, block, spelling, w)
+        self.write_result_content(doc, block, spelling, hoisted, w)
         if block.name is not None:
             if w.home:
                 doc["name"] = block.name
             else:
                 why = "a result names its call, not its tool"
                 w.log.dropped("tool_result.name", block.at, why)
-        self.lose_cache(block.cache, w)
         self.lose(message.extras, message.at, w.log)
         return doc if block.extras is None else self.emit(doc, block, w.log)
 
@@ -758,16 +770,14 @@ class Messages(Parts):
             return
         texts: list[Block] = []
         media: list[Block] = []
-        for part in block.content:
+        for part in mark_last_text(block, w):
             inline = isinstance(part, Text | Passage) or spelled == "list"
             (texts if inline else media).append(part)
             if media and inline:
                 w.log.approximated("content.order", part.at, "images follow the text here")
         if media:
             self.hoist(media, block, doc, hoisted, w)
-        if block.is_error:
-            texts = self.mark_failed(texts, block, w)
-        doc["content"] = self.write_content(texts, spelled, w)
+        doc["content"] = self.write_content(self.mark_texts(texts, block, w), spelled, w)
         if doc["content"] is None:
             doc["content"] = ""
             if not block.content and not w.home:
@@ -775,9 +785,21 @@ class Messages(Parts):
                     "text.empty", block.at, "a result has a text here, if only an empty one"
                 )
 
-    def mark_failed(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
+    def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
+        """There is no flag for a failed tool: its text says so, and another's must not."""
+        if texts and isinstance(passage := texts[0], Passage):
+            w.log.approximated("passage", passage.at, "a retrieved passage is plain text here")
+            self.lose_cache(passage.cache, w)
+            self.lose(passage.extras, passage.at, w.log)
+            texts = [*passage.content, *texts[1:]]
+        first = texts[0] if texts else None
+        if not block.is_error:
+            if isinstance(first, Text) and is_marked(first.text):
+                w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")
+                return [replace(first, text=mark_plain(first.text)), *texts[1:]]
+            return texts
         w.moved("tool_result.error", block.at, "the text begins with '[tool error]'")
-        if texts and isinstance(first := texts[0], Text):
+        if isinstance(first, Text) and self.spelling(block).get("mark") != "alone":
             return [replace(first, text=mark_error(first.text)), *texts[1:]]
         return [Text(mark_error(None), at=block.at), *texts]
 
@@ -790,12 +812,14 @@ class Messages(Parts):
         w: Writing,
     ) -> None:
         """A result holds only text here: what else it holds goes to a user turn behind the run."""
-        parts = self.write_parts(media, w)
+        parts: list[Json] = []
+        for part in media:
+            if written := self.write_part(part, w):
+                parts += written
+                why = "a result holds only text; this follows in a user turn"
+                w.moved("tool_result.content", part.at, why)
         if not parts:
             return
-        for part in media:
-            why = "a result holds only text; this follows in a user turn"
-            w.moved("tool_result.content", part.at, why)
         mark = HOISTED.format(id=doc.get("tool_call_id"))
         hoisted += [{"type": "text", "text": mark}, *parts]
 

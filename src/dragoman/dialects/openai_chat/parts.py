@@ -19,6 +19,7 @@ from ...model import (
     Source,
     Text,
 )
+from ...normal import with_extension
 from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
 from ...writing import Writing, data_uri, home_only, split_data_uri
 
@@ -317,7 +318,7 @@ class Parts(Dialect):
         if block.filename is not None or w.home:
             return
         if block.title is not None:
-            file["filename"] = block.title
+            file["filename"] = with_extension(block.title, "pdf")
             w.log.approximated("media.title", block.at, "the title becomes the file name")
         else:
             file["filename"] = "document.pdf"

@@ -30,13 +30,14 @@ from ...reading import (
     maybe_str,
     need_list,
 )
-from ...writing import Writing
+from ...writing import Writing, write_usual
 from .parts import NAME
 from .tools import Tools
 
 TAKEN = frozenset(
     {
-        "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p",
+        "model", "messages", "tools", "tool_choice", "parallel_tool_calls",
+        "max_completion_tokens", "safety_identifier", "temperature", "top_p",
         "frequency_penalty", "presence_penalty", "seed", "n", "logit_bias", "logprobs",
         "top_logprobs", "stop", "reasoning_effort", "verbosity", "stream", "store", "metadata",
         "service_tier", "prompt_cache_key",
@@ -98,6 +99,8 @@ SPECIAL = frozenset(
         "store",
     }
 )
+CALLING = frozenset({"tools", "functions", "tool_choice", "function_call", "parallel_tool_calls"})
+RARE = (SAID | SPECIAL) - {"max_completion_tokens", "temperature", "stream"}
 
 
 class Requests(Tools):
@@ -107,12 +110,17 @@ class Requests(Tools):
 
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
-        taken = set(TAKEN)
+        taken: set[str] = set()  # beside what is always taken
         spelling: dict[str, Json] = {}
         messages = self.read_history(need_list(doc, "messages", ""), "/messages")
-        tools = self.read_request_tools(doc, taken)
-        choice = self.read_request_choice(doc, taken)
+        tools = choice = None
+        if not CALLING.isdisjoint(doc):
+            tools = self.read_request_tools(doc, taken)
+            choice = self.read_request_choice(doc, taken)
         params = self.read_params(doc, taken, spelling)
+        if params.stream and doc.get("stream_options") == {"include_usage": True}:
+            taken.add("stream_options")
+            spelling["usage"] = True
         return Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
@@ -120,7 +128,7 @@ class Requests(Tools):
             choice,
             params,
             dialect=NAME,
-            extras=self.keep(doc, taken, spelling),
+            extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling),
         )
 
     def read_messages(self, doc: Json) -> History:
@@ -162,6 +170,13 @@ class Requests(Tools):
         self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
     ) -> Params:
         ats: dict[str, str] = {}
+        if RARE.isdisjoint(doc):  # the usual request
+            temperature = maybe_number(doc, "temperature", "")
+            stream = maybe_bool(doc, "stream", "")
+            limit = maybe_int(doc, "max_completion_tokens", "")
+            if limit is not None:
+                ats["max_tokens"] = "/max_completion_tokens"
+            return Params(max_tokens=limit, temperature=temperature, stream=stream, ats=ats)
         said: dict[str, Any] = {"ats": ats}
         # Few of many are ever said; so look at what is there, not for what might be.
         for key in SAID & doc.keys():
@@ -170,7 +185,7 @@ class Requests(Tools):
                 said[name] = value
                 if name != key:
                     ats[name] = f"/{key}"
-        if not doc.keys().isdisjoint(SPECIAL):
+        if not SPECIAL.isdisjoint(doc):
             said["max_tokens"] = self.read_limit(doc, taken, ats, spelling)
             said["stop"] = self.read_stops(doc, spelling)
             said["output"] = self.read_output(doc, taken)
@@ -198,7 +213,7 @@ class Requests(Tools):
 
     def read_stops(self, doc: dict[str, Json], spelling: dict[str, Json]) -> tuple[str, ...] | None:
         stop = doc.get("stop")
-        if stop is None:
+        if stop is None or stop == []:
             return None
         if stop.__class__ is str:
             spelling["stop"] = "string"
@@ -274,6 +289,11 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree.tool_choice, w)
         out["messages"] = self.write_history(tree.messages, w)
+        if tree.params.stream and (not w.home or self.spelling(tree).get("usage")):
+            out["stream_options"] = {"include_usage": True}  # elsewhere, streams always count
+        if tree.prefill:
+            why = "the model answers anew here, and does not go on with this turn"
+            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
@@ -311,11 +331,20 @@ class Requests(Tools):
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log = tree.params, w.log
         spelling = self.spelling(tree)
+        if not spelling and write_usual(out, params, "max_completion_tokens"):
+            return
         if params.max_tokens is not None:
             out[spelling.get("max_tokens", "max_completion_tokens")] = params.max_tokens
         for name, key in SCALARS.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
+        if params.top_logprobs is not None and params.logprobs is None and not w.home:
+            # "top_logprobs is only allowed when logprobs is enabled"
+            out["logprobs"] = True
+            log.invented("logprobs", params.where("top_logprobs"), "alternatives imply them")
+        if params.max_tokens == 0 and not w.home:
+            out["max_completion_tokens"] = 1
+            log.approximated("max_tokens", params.where("max_tokens"), "1 is the least here")
         if params.store is not None or "store" in spelling:
             out["store"] = params.store or False
         if params.stop is not None:
@@ -332,8 +361,9 @@ class Requests(Tools):
             log.dropped("cache", params.cache.at, "the whole request cannot be marked here")
         if params.thinking is not None:
             self.write_effort(out, params.thinking, w)
-        if params.output is not None:
-            out["response_format"] = self.write_output(params.output, w)
+        output = params.output
+        if output is not None and (w.home or output.kind != "text" or output.extras is not None):
+            out["response_format"] = self.write_output(output, w)
         for key, why in UNSAID.items():
             if getattr(params, key) is not None:
                 log.dropped(key, params.where(key), why)
@@ -362,6 +392,8 @@ class Requests(Tools):
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort
         if config.mode == "off":
+            if effort is not None:
+                log.dropped("thinking.effort", config.at, "that the model should not think says it")
             effort = "none"
         elif effort is None and config.budget is not None:
             effort = effort_of(config.budget)

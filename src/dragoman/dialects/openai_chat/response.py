@@ -166,11 +166,9 @@ class Responses(Requests):
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
         if tree.failure is not None:
-            if not any(c.message.content for c in tree.candidates):
-                w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-                lose_answer(tree, log)
-                return self.write_error(tree.failure, log)
-            log.dropped("response.failure", tree.failure.at, "an answer holds no error here")
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
         self.write_head(out, tree, w)
@@ -281,7 +279,8 @@ class Responses(Requests):
         if usage.reasoning is not None:
             out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
         if usage.cache_write_ttl:
-            log.dropped("usage.cache_write", usage.at, "how long caches live is not counted here")
+            log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
+        self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
             out[key] = value
             if value is None:
@@ -292,7 +291,7 @@ class Responses(Requests):
         """A history holds no citations, and speech by its id. What servers added stays."""
         extras = message.extras
         if extras is not None and extras.blanks:
-            extras = Extras(NAME, extras.fields, {}, extras.spelling)
+            extras = replace(extras, blanks={})
         content = tuple(self.settle_block(block, log) for block in message.content)
         return replace(message, content=content, extras=extras)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
-from ...writing import Names, Writing
+from ...writing import Writing
 from .messages import Messages
 from .parts import NAME
 
 FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 CUSTOM_KEYS = ("name", "description", "format")
+IDS = (".", 40)
+NAMES = ("[a-zA-Z0-9_-]", 64)
 MODES = ("auto", "none", "required")
 
 
@@ -21,12 +23,20 @@ class Tools(Messages):
         return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
 
     def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        return tuple(
-            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
-            for index, doc in enumerate(as_list(docs, at))
-        )
+        out: list[Tool] = []
+        for index, doc in enumerate(as_list(docs, at)):
+            where = f"{at}/{index}"
+            out.append(self.read_tool(as_dict(doc, where), where))
+        return tuple(out)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        function = doc.get("function")
+        if function.__class__ is dict and len(doc) == 2 and len(function) == 3:
+            name, description = function.get("name"), function.get("description")
+            schema = function.get("parameters")
+            if name.__class__ is description.__class__ is str and schema is not None:
+                if doc.get("type") == "function":
+                    return Tool(name, description, schema, at=at)  # the usual shape
         kind = maybe_str(doc, "type", at)
         if kind == "custom" and doc.get("custom").__class__ is dict:
             return self.read_custom(doc, at)
@@ -116,7 +126,8 @@ class Tools(Messages):
                 return tool.payload
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
-        self.lose_cache(tool.cache, w)
+        if tool.cache is not None:
+            self.lose_cache(tool.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             inner["description"] = tool.description
@@ -132,7 +143,7 @@ class Tools(Messages):
         if tool.strict is not None:
             inner["strict"] = tool.strict
         out = {"type": "function", "function": inner}
-        if tool.extras is None:
+        if tool.extras is None or self.is_mute(tool.extras):
             return out
         if "type" in (spelling := self.spelling(tool)):
             out["type"] = spelling["type"]
@@ -243,10 +254,4 @@ class Tools(Messages):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         """A conversion into this dialect: ids up to 40 characters, names `[a-zA-Z0-9_-]{1,64}`."""
-        return Writing(
-            log,
-            Names(".", 40, "tool_call.id"),
-            Names("[a-zA-Z0-9_-]", 64, "tool.name"),
-            home=self.is_home(dialect),
-            answer=answer,
-        )
+        return Writing(log, IDS, NAMES, self.is_home(dialect), answer)

@@ -8,6 +8,8 @@ failed tool, so its text begins with a mark; there are no stop strings; an answe
 request, and whether it holds calls only its items tell; cached tokens count as input tokens.
 """
 
+from typing import ClassVar
+
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -16,6 +18,11 @@ from .sniff import Sniff
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     aliases = ("responses",)
+    shared: ClassVar[dict[str, frozenset[str]]] = {
+        "openai-chat": frozenset(
+            {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}
+        )
+    }
 
 
 DIALECT = OpenAIResponses()

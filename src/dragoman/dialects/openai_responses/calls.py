@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...marks import mark_error, unmark_error
-from ...model import Block, Extras, Json, Raw, Reasoning, Seal, Text, ToolCall, ToolResult
+from ...marks import MARK, is_marked, mark_error, mark_plain, unmark_error
+from ...model import Block, Extras, Json, Passage, Raw, Reasoning, Seal, Text, ToolCall, ToolResult
+from ...normal import mark_last_text
 from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
 from ...writing import home_only, is_blank, is_plain_text
 from .parts import INPUT, NAME, ItemWriting, Parts, Reader, part_of
@@ -21,7 +22,8 @@ TOOL_USE_KEYS = frozenset({"type", "id", "name", "input"})
 TOOL_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error"})
 
 CALL, CUSTOM = "function_call", "custom_tool_call"
-RESULTS = {f"{CALL}_output": "function", f"{CUSTOM}_output": "custom"}
+CALL_OUTPUT = f"{CALL}_output"
+RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 ITEM_PREFIX = {"function": "fc", "custom": "ctc"}
 
 AS_ITEM = Extras(NAME, spelling={"item": "whole"})
@@ -46,7 +48,7 @@ class Calls(Parts):
         if len(extras.fields) == 1 and not extras.blanks and not spelling:
             return COMPLETED
         fields = {k: v for k, v in extras.fields.items() if k != "status"}
-        return Extras(NAME, fields, extras.blanks | COMPLETED.blanks, extras.spelling)
+        return replace(extras, fields=fields, blanks=extras.blanks | COMPLETED.blanks)
 
     def read_call(self, doc: dict[str, Json], at: str) -> ToolCall:
         arguments, call_id = doc.get("arguments"), doc.get("call_id")
@@ -99,7 +101,7 @@ class Calls(Parts):
     def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
         output = doc.get("output")
         call_id = doc.get("call_id")
-        if output.__class__ is str and len(doc) == 3 and output[:1] != "[":
+        if output.__class__ is str and len(doc) == 3 and not output.startswith(MARK):
             if kind == "function_call_output" and call_id.__class__ is str:
                 return ToolResult(call_id, (Text(output, at=f"{at}/output"),), at=at)
         spelling: dict[str, Json] = {}
@@ -124,28 +126,29 @@ class Calls(Parts):
             return False, ()
         if output.__class__ is str:
             failed, text = unmark_error(output)
-            return failed, () if text is None else (Text(text, at=where),)
+            return bool(failed), () if text is None else (Text(text, at=where),)
         if output.__class__ is not list:
             expected("a string or a list", output, where)
         blocks = tuple(self.read_parts(output, where, INPUT))
-        failed, blocks = self.read_failed(blocks)
+        failed, blocks = self.read_failed(blocks, spelling)
         if not blocks or is_bare(blocks):
             spelling["content"] = "list"
         return failed, blocks
 
-    def read_failed(self, blocks: tuple[Block, ...]) -> tuple[bool, tuple[Block, ...]]:
+    def read_failed(
+        self, blocks: tuple[Block, ...], spelling: dict[str, Json]
+    ) -> tuple[bool, tuple[Block, ...]]:
         """Parts that begin with the mark of an error are those of a failed tool; the mark goes."""
         if not blocks or not isinstance(first := blocks[0], Text):
             return False, blocks
         failed, text = unmark_error(first.text)
-        if not failed:
-            return False, blocks
-        if text is not None:
-            return True, (replace(first, text=text), *blocks[1:])
-        # A mark alone was put before what is not text; before a text it is a text of the tool.
-        if is_bare(blocks[:1]) and not isinstance(blocks[1] if blocks[1:] else None, Text):
+        if text is None and is_bare(blocks[:1]):
+            if isinstance(blocks[1] if blocks[1:] else None, Text):
+                spelling["mark"] = "alone"
             return True, blocks[1:]
-        return False, blocks
+        if text is None or text == first.text:
+            return False, blocks
+        return bool(failed), (replace(first, text=text), *blocks[1:])
 
     def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
         summary = texts_of(doc.get("summary"), "summary_text")
@@ -219,6 +222,21 @@ class Calls(Parts):
     # -- writing ----------------------------------------------------------------------------
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
+        name, text = call.name, call.arguments
+        if (
+            call.extras is None
+            and call.cache is None
+            and call.item_id is None
+            and call.id is not None
+            and call.kind == "function"
+            and not w.answer
+            and text
+            and not text.isspace()
+        ):  # the usual shape
+            call_id = w.call_id(call)
+            if name not in w.names.staying:
+                name = w.tool_name(name, call.at)
+            return {"type": CALL, "call_id": call_id, "name": name, "arguments": text}
         custom = call.kind == "custom"
         spelling = {} if call.extras is None else self.spelling(call)
         if spelling.get("part") == "tool_use":
@@ -262,7 +280,22 @@ class Calls(Parts):
         return self.emit(out, part_of(call), w.log)
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
-        content, extras = result.content, result.extras
+        content, extras, call_id = result.content, result.extras, result.call_id
+        if (
+            len(content) == 1
+            and (extras is None or self.is_mute(extras))
+            and not result.is_error
+            and result.name is None
+            and result.cache is None
+            and result.kind == "function"
+            and call_id is not None
+        ):
+            only = content[0]
+            if only.__class__ is Text and only.extras is None and only.cache is None:
+                if not only.citations and not only.text.startswith(MARK):  # the usual shape
+                    if call_id not in w.ids.staying:
+                        call_id = w.result_id(result)
+                    return {"type": CALL_OUTPUT, "call_id": call_id, "output": only.text}
         spelling = {} if extras is None else self.spelling(result)
         if spelling.get("part") == "tool_result":
             return self.write_tool_result(result, spelling, w)
@@ -270,8 +303,7 @@ class Calls(Parts):
         if result.call_id is not None or not w.home:
             out["call_id"] = w.result_id(result)
         spelled = spelling.get("content")
-        if result.is_error:
-            content = self.mark_failed(result, w)
+        content = self.mark_parts(result, w)
         text = None if spelled == "list" else self.bare_text(content, w)
         if text is not None:
             out["output"] = text
@@ -283,7 +315,6 @@ class Calls(Parts):
                 w.log.dropped("tool_result.name", result.at, why)
             else:
                 out["name"] = w.tool_name(result.name, result.at)
-        self.lose_cache(result.cache, w)
         return out if extras is None else self.emit(out, result, w.log)
 
     def write_nothing(self, result: ToolResult, spelled: Json, w: ItemWriting) -> Json:
@@ -293,11 +324,22 @@ class Calls(Parts):
             w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return ""
 
-    def mark_failed(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
-        """There is no flag for a failed tool: its text says so."""
+    def mark_parts(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
+        """There is no flag for a failed tool: its text says so, and another's must not."""
+        content = mark_last_text(result, w)
+        if content and isinstance(passage := content[0], Passage):
+            w.log.approximated("passage", passage.at, "a retrieved passage is plain text here")
+            self.lose_cache(passage.cache, w)
+            self.lose(passage.extras, passage.at, w.log)
+            content = (*passage.content, *content[1:])
+        first = content[0] if content else None
+        if not result.is_error:
+            if isinstance(first, Text) and is_marked(first.text):
+                w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")
+                return (replace(first, text=mark_plain(first.text)), *content[1:])
+            return content
         w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
-        content = result.content
-        if content and isinstance(first := content[0], Text):
+        if isinstance(first, Text) and self.spelling(result).get("mark") != "alone":
             return (replace(first, text=mark_error(first.text)), *content[1:])
         return (Text(mark_error(None), at=result.at), *content)
 
@@ -365,7 +407,7 @@ class Calls(Parts):
 def respell(extras: Extras | None, **spelling: Json) -> Extras:
     if extras is None:
         return Extras(NAME, spelling=spelling)
-    return Extras(NAME, extras.fields, extras.blanks, extras.spelling | spelling)
+    return replace(extras, spelling=extras.spelling | spelling)
 
 
 def is_bare(blocks: Sequence[Block]) -> bool:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, assert_never
 from msgspec.structs import replace
 
 from ...errors import Malformed
+from ...marks import MARK
 from ...model import (
     Block,
     Extras,
@@ -29,7 +30,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import expected, maybe_str, missing, need_str
+from ...reading import expected, maybe_str, missing, need_str, tokens
+from ...writing import is_blank
 from .calls import AS_ITEM, RESULTS, Calls, is_bare, respell
 from .parts import INPUT, NAME, NO_READERS, OUTPUT, ItemWriting, item_of, mark
 
@@ -40,6 +42,8 @@ SPEAKERS: tuple[Speaker, ...] = ("user", "system", "developer")
 MESSAGE_KEYS = frozenset({"type", "role", "content"})
 
 AS_LIST = Extras(NAME, spelling={"content": "list"})
+AS_TYPED_LIST = Extras(NAME, spelling={"type": True, "content": "list"})
+AS_STRING = Extras(NAME, spelling={"item": "message-string"})
 JOINED = Extras(NAME, spelling={"joined": True})
 
 # How a message item may be written: with or without its type, content as a list or a string.
@@ -86,27 +90,65 @@ class Items(Calls):
         """The items of a request in normal form, appended to ``out``."""
         run: list[Block] = []  # what the model said last
         start = ""
-        for index, doc in enumerate(docs):
-            where = f"{at}/{index}"
-            kind, role = self.read_kind(doc, where)
-            side = self.side_of(doc, kind, role)
-            if side == "model":
-                if not run:
-                    start = where
-                self.read_turn(doc, kind, where, run)
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
+            kind = doc.get("type") if doc.__class__ is dict else None
+            message = None
+            # The usual shapes, most items by far.
+            if kind == "function_call":
+                if (call := read_usual_call(doc, where)) is not None:
+                    if not run:
+                        start = where
+                    run.append(call)
+                    continue
+            elif kind == "function_call_output":
+                output, call_id = doc.get("output"), doc.get("call_id")
+                if output.__class__ is call_id.__class__ is str and len(doc) == 3:
+                    if not output or output[0] != "[" or not output.startswith(MARK):
+                        text = Text(output, at=f"{where}/output")
+                        message = Message(
+                            "tool", (ToolResult(call_id, (text,), at=where),), at=where
+                        )
+            elif kind == "message" and len(doc) == 3:
+                content = doc.get("content")
+                if content.__class__ is str and doc.get("role") == "assistant":
+                    if not run:
+                        start = where
+                    run.append(Text(content, at=f"{where}/content", extras=AS_STRING))
+                    continue
+                if content.__class__ is list and doc.get("role") == "user":
+                    message = read_usual_prompt(content, where)
+            if message is None:
+                start = self.read_item(doc, where, run, start, out)
                 continue
             if run:
                 out.append(Message("assistant", tuple(run), at=start))
                 run.clear()
-            if kind == "message":
-                self.read_message(doc, side, where, out)
-            elif kind in RESULTS:
-                result = self.read_result(doc, kind, where)
-                out.append(Message("tool", (result,), at=where))
-            else:
-                out.append(Message(side, (self.read_other(doc, kind, where),), at=where))
+            out.append(message)
         if run:
             out.append(Message("assistant", tuple(run), at=start))
+
+    def read_item(
+        self, doc: Json, at: str, run: list[Block], start: str, out: list[Message]
+    ) -> str:
+        """An item of any shape; where the run of the model's items began that now goes on."""
+        kind, role = self.read_kind(doc, at)
+        side = self.side_of(doc, kind, role)
+        if side == "model":
+            if not run:
+                start = at
+            self.read_turn(doc, kind, at, run)
+            return start
+        if run:
+            out.append(Message("assistant", tuple(run), at=start))
+            run.clear()
+        if kind == "message":
+            self.read_message(doc, side, at, out)
+        elif kind in RESULTS:
+            out.append(Message("tool", (self.read_result(doc, kind, at),), at=at))
+        else:
+            out.append(Message(side, (self.read_other(doc, kind, at),), at=at))
+        return start
 
     def read_answer(self, docs: list[Json], at: str) -> tuple[Block, ...]:
         """The items of an answer: all of them are the model's."""
@@ -257,13 +299,25 @@ class Items(Calls):
         out: list[Json] = []
         before = None
         for message in messages:
-            role = message.role
-            if role == "assistant":
-                if before == "assistant" and not w.home:
-                    why = "items of the assistant that follow each other are one turn here"
-                    w.log.approximated("message.boundary", message.at, why)
+            role, content, extras = message.role, message.content, message.extras
+            usual = message.name is None and (extras is None or self.is_mute(extras))
+            block = content[0] if usual and len(content) == 1 else None
+            if role == "assistant" and before == "assistant" and not w.home:
+                why = "items of the assistant that follow each other are one turn here"
+                w.log.approximated("message.boundary", message.at, why)
+            if role == "tool" and block.__class__ is ToolResult:
+                out.append(self.write_result(block, w))  # the usual shape
+            elif (
+                block.__class__ is Text
+                and role != "tool"
+                and block.cache is None
+                and not block.citations
+                and (block.extras is None or self.is_mute(block.extras))
+            ):
+                out.append({"role": role, "content": block.text})  # the usual shape
+            elif role == "assistant":
                 self.write_assistant(message, out, w)
-            elif message.extras is not None and self.is_hosted_part(message, out):
+            elif extras is not None and self.is_hosted_part(message, out):
                 self.write_joined(message, out, w)
             elif role == "tool":
                 self.write_results(message, out, w)
@@ -275,7 +329,8 @@ class Items(Calls):
     def write_assistant(self, message: Message, out: list[Json], w: ItemWriting) -> None:
         length = len(out)
         self.write_turn(message.content, out, w)
-        self.note_message(message, w)
+        if message.name is not None or message.extras is not None:
+            self.note_message(message, w)
         if len(out) == length and not w.home:
             w.log.dropped("message.empty", message.at, "a message must say something here")
 
@@ -289,13 +344,22 @@ class Items(Calls):
         said: list[Block] = []
         easy = not (w.home or w.answer)
         for block in content:
-            if easy and (block.__class__ is Text or block.__class__ is Refusal):
+            if block.__class__ is ToolCall and block.extras is None:
+                if said:
+                    out.append(self.write_said(said, w))
+                    said = []
+                out.append(self.write_call(block, w))
+            elif easy and (block.__class__ is Text or block.__class__ is Refusal):
                 out.append(self.write_easy(block, w))
             elif block.__class__ is Text or self.is_part(block, w.home):
                 if said and block.extras is not None and "item" in self.spelling(block):
                     out.append(self.write_said(said, w))
                     said = []
                 said.append(block)
+            elif isinstance(block, Media) and block.transcript:
+                w.log.approximated("media", block.at, "what was spoken is written here")
+                self.lose(block.extras, block.at, w.log)
+                said.append(Text(block.transcript, at=block.at))
             elif isinstance(block, Media | Passage | ToolResult):
                 w.log.dropped("content.role", block.at, "the assistant cannot say this here")
             else:
@@ -381,13 +445,15 @@ class Items(Calls):
         The other form, a list of parts, demands the ids of real items. The reader joins what
         follows each other, so no boundary is lost.
         """
-        if isinstance(block, Refusal):
-            w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
-        else:
-            self.lose_cache(block.cache, w)
+        if block.__class__ is Text:
+            if block.cache is not None:
+                self.lose_cache(block.cache, w)
             for cite in block.citations:
                 w.log.dropped("text.citations", cite.at, "plain text cites nothing")
-        self.lose(block.extras, block.at, w.log)
+        else:
+            w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
+        if block.extras is not None:
+            self.lose(block.extras, block.at, w.log)
         return {"role": "assistant", "content": block.text}
 
     def write_spoken(self, blocks: Sequence[Block], w: ItemWriting) -> list[Json]:
@@ -461,3 +527,24 @@ class Items(Calls):
                 out.append(self.write_result(block, w))
             else:
                 w.log.dropped("content.role", block.at, "a tool cannot say this here")
+
+
+def read_usual_call(doc: dict[str, Json], at: str) -> ToolCall | None:
+    """A call of a function, if it has the usual shape."""
+    if len(doc) != 4:
+        return None
+    call_id, name, text = doc.get("call_id"), doc.get("name"), doc.get("arguments")
+    if text.__class__ is name.__class__ is call_id.__class__ is str and not is_blank(text):
+        return ToolCall(call_id, name, text, at=at)
+    return None
+
+
+def read_usual_prompt(content: list[Json], at: str) -> Message | None:
+    """A message of the user, if its content is one text."""
+    part = content[0] if len(content) == 1 else None
+    if part.__class__ is not dict or len(part) != 2 or part.get("type") != INPUT:
+        return None
+    text = part.get("text")
+    if text.__class__ is not str:
+        return None
+    return Message("user", (Text(text, at=f"{at}/content/0"),), at=at, extras=AS_TYPED_LIST)

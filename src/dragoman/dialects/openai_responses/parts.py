@@ -26,8 +26,9 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
+from ...normal import with_extension
 from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str
-from ...writing import Names, Writing, data_uri, home_only, split_data_uri
+from ...writing import Writing, data_uri, home_only, split_data_uri
 
 NAME = "openai-responses"
 
@@ -35,7 +36,12 @@ INPUT, OUTPUT = "input_text", "output_text"
 TEXT_TYPES = frozenset({INPUT, OUTPUT, "text"})
 IMAGE_TYPES = frozenset({"input_image", "output_image"})
 CACHE = "prompt_cache_breakpoint"
+PART = "content/0"
+"""Where the first block of a message item keeps what it says as a part, beside the item's own."""
 TTLS = ("30m", "12h")
+
+IDS = (r"[\s\S]", 64)
+NAMES = ("[a-zA-Z0-9_-]", 128)
 
 Reader: TypeAlias = Callable[[Any, dict[str, Json], str], Block]
 NO_READERS: dict[str, Reader] = {}
@@ -58,25 +64,19 @@ FILE_NAMES = {
 class ItemWriting(Writing):
     """A conversion under way, with the ids that an answer gives its items."""
 
-    __slots__ = ("count", "custom")
+    __slots__ = ("count", "custom", "within")
 
-    def __init__(self, log: Ledger, *, home: bool, answer: bool = False) -> None:
-        super().__init__(
-            log,
-            Names(r"[\s\S]", 64, "tool_call.id"),
-            Names("[a-zA-Z0-9_-]", 128, "tool.name"),
-            home=home,
-            answer=answer,
-        )
+    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
+        Writing.__init__(self, log, IDS, NAMES, home, answer)
         self.count: dict[str, int] = {}
-        self.custom: frozenset[str] = frozenset()  # the freeform tools of the request
+        self.within = ""  # the answer whose items are named
 
     def item_id(self, prefix: str) -> str:
-        """A fresh id for an item of an answer: ``msg_1``, ``rs_1``."""
+        """A fresh id for an item of an answer, after the answer's own: ``msg_<answer>_1``."""
         if self.log.ids is not None:
             return self.log.ids(prefix)
         number = self.count[prefix] = self.count.get(prefix, 0) + 1
-        return f"{prefix}_{number}"
+        return f"{prefix}_{self.within}{number}"
 
 
 class Parts(Dialect):
@@ -265,7 +265,7 @@ class Parts(Dialect):
         if len(content) != 1:
             return None
         block = content[0]
-        if not isinstance(block, Text) or block.citations or block.cache is not None:
+        if block.__class__ is not Text or block.citations or block.cache is not None:
             return None
         if block.extras is not None:
             if self.is_home(block.extras.dialect):
@@ -447,8 +447,9 @@ class Parts(Dialect):
         source, spelled = block.source, self.spelling(block).get("key")
         out: dict[str, Json] = {"type": "input_file"}
         filename = block.filename
-        if filename is None and not w.home:
-            filename = block.title
+        if filename is None and block.title is not None and not w.home:
+            plain = source.kind == "text" or source.media_type == "text/plain"
+            filename = with_extension(block.title, "txt" if plain else "pdf")
         media_type = source.media_type
         match source.kind:
             case "file":
@@ -522,11 +523,12 @@ def mark(extras: Extras | None, item: Extras | None, form: str) -> Extras:
     spelling: dict[str, Json] = {"item": form}
     if extras is not None:
         if extras.fields:
-            fields["content"] = extras.fields
+            fields[PART] = extras.fields
         if extras.blanks:
-            blanks["content"] = extras.blanks
+            blanks[PART] = extras.blanks
         spelling |= extras.spelling
-    return Extras(NAME, fields, blanks, spelling)
+    inner = () if item is None else item.inner
+    return Extras(NAME, fields, blanks, spelling, (*inner, PART) if PART in fields else inner)
 
 
 def part_of(block: Node) -> Node:
@@ -534,7 +536,7 @@ def part_of(block: Node) -> Node:
     extras = block.extras
     if extras is None or extras.dialect != NAME or "item" not in extras.spelling:
         return block
-    fields, blanks = extras.fields.get("content", {}), extras.blanks.get("content", {})
+    fields, blanks = extras.fields.get(PART, {}), extras.blanks.get(PART, {})
     return Node(at=block.at, extras=Extras(NAME, fields, blanks, extras.spelling))
 
 
@@ -543,6 +545,6 @@ def item_of(block: Node) -> Node:
     extras = block.extras
     if extras is None:
         return block
-    fields = {k: v for k, v in extras.fields.items() if k != "content"}
-    blanks = {k: v for k, v in extras.blanks.items() if k != "content"}
+    fields = {k: v for k, v in extras.fields.items() if k != PART}
+    blanks = {k: v for k, v in extras.blanks.items() if k != PART}
     return Node(at=block.at, extras=Extras(NAME, fields, blanks))

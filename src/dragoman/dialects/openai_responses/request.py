@@ -27,7 +27,7 @@ from ...reading import (
     maybe_number,
     maybe_str,
 )
-from ...writing import Names, is_plain
+from ...writing import Names, is_plain, write_usual
 from .calls import respell
 from .parts import NAME, ItemWriting
 from .tools import Tools
@@ -42,6 +42,13 @@ TAKEN = frozenset(
         "metadata", "previous_response_id", "truncation", "service_tier", "prompt_cache_key",
     }
 )  # fmt: skip
+RARE = frozenset(
+    {
+        "top_p", "top_logprobs", "text", "reasoning", "metadata", "safety_identifier", "user",
+        "service_tier", "prompt_cache_key", "store", "previous_response_id", "conversation",
+        "truncation",
+    }
+)  # fmt: skip
 # canonical name -> key; the same in both directions
 SCALARS = {
     "temperature": "temperature",
@@ -54,6 +61,8 @@ SCALARS = {
     "cache_key": "prompt_cache_key",
 }
 # What the tree can say and this API cannot.
+LOGPROBS = "message.output_text.logprobs"
+"""What must be included in an answer to get token probabilities."""
 UNSAID = {
     "top_k": "there is no top-k sampling here",
     "stop": "there are no stop strings here",
@@ -61,7 +70,6 @@ UNSAID = {
     "frequency_penalty": "there are no penalties here",
     "presence_penalty": "there are no penalties here",
     "logit_bias": "there are no token biases here",
-    "candidates": "there is one answer here",
 }
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -79,7 +87,7 @@ class Requests(Tools):
 
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
-        taken = set(TAKEN)
+        taken: set[str] = set()  # beside what is always taken
         spelling: dict[str, Json] = {}
         partly: dict[str, tuple[str, ...]] = {}
         messages = self.read_conversation(doc, taken, spelling)
@@ -94,7 +102,7 @@ class Requests(Tools):
             choice,
             params,
             dialect=NAME,
-            extras=self.keep(doc, taken, spelling, partly=partly),
+            extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling, partly=partly),
         )
 
     def read_messages(self, doc: Json) -> History:
@@ -164,6 +172,16 @@ class Requests(Tools):
         spelling: dict[str, Json],
     ) -> Params:
         ats: dict[str, str] = {}
+        if RARE.isdisjoint(doc):  # the usual request
+            limit = maybe_int(doc, "max_output_tokens", "")
+            if limit is not None:
+                ats["max_tokens"] = "/max_output_tokens"
+            return Params(
+                max_tokens=limit,
+                temperature=maybe_number(doc, "temperature", ""),
+                stream=maybe_bool(doc, "stream", ""),
+                ats=ats,
+            )
         for name, key in SCALARS.items():
             if name != key and doc.get(key) is not None:
                 ats[name] = f"/{key}"
@@ -177,7 +195,11 @@ class Requests(Tools):
             ats["verbosity"] = "/text/verbosity"
         else:
             verbosity = None
+        if doc.get("include") == [LOGPROBS]:
+            taken.add("include")
+            ats["logprobs"] = "/include/0"
         return Params(
+            logprobs=True if "include" in taken else None,
             max_tokens=maybe_int(doc, "max_output_tokens", ""),
             temperature=maybe_number(doc, "temperature", ""),
             top_p=maybe_number(doc, "top_p", ""),
@@ -302,6 +324,9 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, tree.tool_choice, w)
         self.write_params(out, tree.params, spelling, w)
+        if tree.prefill:
+            why = "the model answers anew here, and does not go on with this turn"
+            log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
@@ -339,7 +364,8 @@ class Requests(Tools):
         if first.role == "system" and spelled is None:
             text = self.bare_text(first.content, w)
             if text is not None:
-                self.note_message(first, w)
+                if first.name is not None or first.extras is not None:
+                    self.note_message(first, w)
                 count = 1
                 if text:
                     out["instructions"] = text
@@ -361,7 +387,7 @@ class Requests(Tools):
     def write_request_choice(
         self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: ItemWriting
     ) -> None:
-        if choice.parallel is not None:
+        if choice.parallel is not None and (w.home or not choice.parallel):
             out["parallel_tool_calls"] = choice.parallel
         if not w.home and choice.mode in ("required", "named"):
             # "Tool choice 'required' must be specified with 'tools' parameter."
@@ -380,9 +406,13 @@ class Requests(Tools):
         spelling: dict[str, Json],
         w: ItemWriting,
     ) -> None:
-        log = w.log
-        if params.max_tokens is not None:
-            self.write_limit(out, params, params.max_tokens, w)
+        log, limit = w.log, params.max_tokens
+        if (limit is None or limit >= LEAST_TOKENS) and not w.home:
+            if write_usual(out, params, "max_output_tokens"):
+                out["store"] = False
+                return
+        if limit is not None:
+            self.write_limit(out, params, limit, w)
         for name, key in SCALARS.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
@@ -408,9 +438,12 @@ class Requests(Tools):
         if params.thinking is not None:
             self.write_effort(out, params.thinking, w)
         self.write_answer_form(out, params, w)
-        if params.logprobs is not None:
-            why = "how many alternatives are wanted says it here"
-            log.dropped("logprobs", params.where("logprobs"), why)
+        if params.logprobs:
+            out["include"] = [LOGPROBS]
+        elif params.logprobs is not None:
+            log.dropped("logprobs", params.where("logprobs"), "not to be asked for says it here")
+        if params.candidates is not None and params.candidates > 1:
+            log.dropped("candidates", params.where("candidates"), "there is one answer here")
         for key, why in UNSAID.items():
             if getattr(params, key) is not None:
                 log.dropped(key, params.where(key), why)
@@ -464,8 +497,9 @@ class Requests(Tools):
 
     def write_answer_form(self, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
         text: dict[str, Json] = {}
-        if params.output is not None:
-            text["format"] = self.write_output(params.output, w)
+        output = params.output
+        if output is not None and (w.home or output.kind != "text" or output.extras is not None):
+            text["format"] = self.write_output(output, w)
         if params.verbosity is not None:
             text["verbosity"] = params.verbosity
         if text:

@@ -258,7 +258,10 @@ class Responses(Requests):
         self.write_stop(out, tree, candidate, w)
         items: list[Json] = []
         out["output"] = items
+        w.within = stem(tree.id)
         self.write_turn(candidate.message.content, items, w)
+        if not w.home and out["status"] == "incomplete" and items and "status" in items[-1]:
+            items[-1]["status"] = "incomplete"
         self.note_message(candidate.message, w)
         if candidate.logprobs is not None:
             log.dropped("logprobs", candidate.at, "said with each text here, not beside them")
@@ -305,8 +308,8 @@ class Responses(Requests):
             return
         content = candidate.message.content
         if stop is None and failure is None:
-            w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'completed'")
-        reason: StopReason = "end" if stop is None else stop.reason
+            w.log.invented("stop.reason", candidate.at, "nobody said that it ended: 'in_progress'")
+        reason: StopReason = "unfinished" if stop is None else stop.reason
         status, word, exact = ENDS["error" if failure is not None else reason]
         if reason == "filter" and any(isinstance(b, Refusal) for b in content):
             status, word = "completed", None
@@ -389,6 +392,7 @@ class Responses(Requests):
             out["input_tokens_details"] = inputs
         if outputs:
             out["output_tokens_details"] = outputs
+        self.note_counts(usage, w.log)
         for key, value in self.spelling(usage).items():
             out[key] = value
             if value is None:
@@ -399,7 +403,7 @@ class Responses(Requests):
         self, inputs: dict[str, Json], usage: Usage, ttls: dict[str, int], w: ItemWriting
     ) -> None:
         if not ttls.keys() <= WRITE_TTLS.keys():
-            w.log.dropped("usage.cache_write", usage.at, "caches live 30m or 12h here")
+            w.log.dropped("usage.cache_ttl", usage.at, "caches live 30m or 12h here")
             return
         found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
         if not w.home:
@@ -492,3 +496,11 @@ def said_in(blocks: tuple[Block, ...]) -> str:
 def totals(usage: Usage) -> dict[str, int]:
     sent, made = usage.input_total, usage.output_total
     return {"input_tokens": sent, "output_tokens": made, "total_tokens": sent + made}
+
+
+def stem(answer: str | None) -> str:
+    """What the ids of an answer's items have in common: the answer's id, less its prefix."""
+    if answer is None:
+        return ""
+    tail = answer.replace("-", "_").rpartition("_")[2]
+    return "".join(c for c in tail if c.isascii() and c.isalnum()) + "_"

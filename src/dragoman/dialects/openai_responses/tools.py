@@ -35,12 +35,19 @@ class Tools(Items):
         return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
 
     def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        return tuple(
-            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
-            for index, doc in enumerate(as_list(docs, at))
-        )
+        out: list[Tool] = []
+        for index, doc in enumerate(as_list(docs, at)):
+            where = f"{at}/{index}"
+            out.append(self.read_tool(as_dict(doc, where), where))
+        return tuple(out)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        if len(doc) == 5 and doc.get("type") == "function" and doc.get("strict") is False:
+            name, description = doc.get("name"), doc.get("description")
+            schema = doc.get("parameters")
+            if name.__class__ is description.__class__ is str and schema is not None:
+                # The usual shape.
+                return Tool(name, description, schema, at=at, extras=NOT_STRICT)
         kind = need_str(doc, "type", at)
         if kind == "function":
             if doc.get("function").__class__ is dict:
@@ -114,7 +121,8 @@ class Tools(Items):
                 return tool.payload
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
-        self.lose_cache(tool.cache, w)
+        if tool.cache is not None:
+            self.lose_cache(tool.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             inner["description"] = tool.description
@@ -125,7 +133,7 @@ class Tools(Items):
             inner["strict"] = tool.strict
         elif not w.home or "strict" in self.spelling(tool):
             inner["strict"] = False
-        if tool.extras is None:
+        if tool.extras is None or self.is_mute(tool.extras):
             return {"type": "function", **inner}
         nested = self.spelling(tool).get("nested")
         if nested is None:
@@ -151,6 +159,9 @@ class Tools(Items):
         if w.home:
             if schema is not None:
                 inner["parameters"] = schema
+            return
+        if schema.__class__ is dict and "type" in schema and "properties" in schema:
+            inner["parameters"] = schema  # the usual shape
             return
         if schema is not None and schema.__class__ is not dict:
             w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
@@ -297,7 +308,7 @@ class Tools(Items):
         return self.emit(out, choice, w.log)
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> ItemWriting:
-        return ItemWriting(log, home=self.is_home(dialect), answer=answer)
+        return ItemWriting(log, self.is_home(dialect), answer)
 
 
 def name_in(tool: Json) -> str | None:
