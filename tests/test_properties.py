@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import dragoman
@@ -20,7 +20,11 @@ from strategies import histories, json_values, requests, responses
 
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
 relaxed = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
 great = pytest.mark.parametrize("target", GREAT)
 

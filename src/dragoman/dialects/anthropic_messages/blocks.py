@@ -119,7 +119,10 @@ class Blocks(Dialect):
                 if role == "user" or role == "assistant":  # the usual shapes
                     if content.__class__ is list:
                         blocks = self.read_blocks(content, f"{where}/content", custom)
-                        self.add_turn(role, blocks, where, None, out)
+                        if role == "assistant" and len(blocks) > 1:
+                            out.append(Message("assistant", tuple(blocks), at=where))
+                        else:
+                            self.add_turn(role, blocks, where, None, out)
                         continue
                     if content.__class__ is str:
                         text = Text(content, at=f"{where}/content")

@@ -447,6 +447,20 @@ class Requests(Tools):
 
     def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Writing) -> None:
         first = messages[0]
+        if len(messages) == len(first.content) == 1 and first.extras is None:
+            block = first.content[0]
+            if (
+                block.__class__ is Text
+                and block.extras is None
+                and block.cache is None
+                and not block.citations
+                and first.role == "system"
+                and first.name is None
+                and block.text
+                and not block.text.isspace()
+            ):
+                out["system"] = block.text  # the usual shape
+                return
         spelled = None if first.extras is None else self.spelling(first).get("content")
         only = first.content[0] if len(messages) == len(first.content) == 1 else None
         if only is not None and is_plain_text(only, w.home) and spelled != "list":

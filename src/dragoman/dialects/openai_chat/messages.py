@@ -383,13 +383,9 @@ class Messages(Parts):
             result = out[index].content[0]
             assert isinstance(result, ToolResult)
             content = result.content
-            if (
-                content
-                and is_plain_text(content[-1])
-                and content[-1].text == ""
-                and len(content) == 1
-            ):
-                content = ()
+            only = content[0] if len(content) == 1 and not result.is_error else None
+            if only is not None and is_plain_text(only) and only.text == "":
+                content = ()  # it had nothing but these; an empty text was written for it
             result = replace(result, content=(*content, *blocks))
             out[index] = replace(out[index], content=(result,))
         return True
