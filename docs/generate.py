@@ -18,7 +18,7 @@ KINDS = {
     "dropped": "the target has no place for it",
     "approximated": "carried, with less precision",
     "invented": "the target demands it and the source never said it",
-    "moved": "carried whole, but elsewhere; reading it back gives the same",
+    "moved": "carried whole, but elsewhere; reading it back gives the same, but for its place",
     "renamed": "an identifier that had to change; both ends of a pair alike, and reversibly",
 }
 

@@ -149,6 +149,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "keys that are no strings": ({**ASK, 1: 2}, "string keys"),
     "an endless integer": ({**ASK, "x": 10**5000}, "digits"),
     "a list": ([], "expected an object"),
+    "JSON text as a string": ('{"model": "m"}', "as bytes"),
     "a wrong role": ({**ASK, "messages": [{"role": "wizard", "content": ""}]}, "unknown role"),
     "a role that is a list": ({**ASK, "messages": [{"role": []}]}, "expected a string"),
 }

@@ -70,7 +70,8 @@ def convert(
     ``fail_on`` names kinds or codes of losses that raise ``Lossy``. ``now`` (seconds since 1970)
     and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target
     may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
-    ``capsule`` on the way home, it restores the original exactly.
+    ``capsule`` on the way home, it restores the original exactly. The input is not changed; the
+    result may share parts with it.
     """
     value = load(doc)
     reader, writer = _dialect(source, value, facet), dialects.get(target)

@@ -22,6 +22,8 @@ def load(doc: Json | bytes) -> Json:
     """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
     if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
         return parse(doc)
+    if doc.__class__ is str and doc.lstrip()[:1] in ("{", "["):
+        raise Malformed("a string is taken as a value; give JSON text as bytes")
     plain(doc)
     return doc
 
