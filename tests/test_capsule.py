@@ -48,6 +48,70 @@ def test_a_changed_part_is_left_as_it_is_and_said() -> None:
     assert any(loss.what == "capsule" for loss in home.losses)
 
 
+def test_a_new_conversation_gets_nothing_of_the_old() -> None:
+    document, sealed = there()
+    document["messages"] = [{"role": "user", "content": "fresh"}]
+    home = back(document, sealed)
+    assert home.document["messages"] == [{"role": "user", "content": "fresh"}]
+    assert any(loss.what == "capsule" for loss in home.losses)
+
+
+def test_no_seal_behind_a_prefix_that_has_changed() -> None:
+    document, sealed = there()
+    document["messages"][1]["content"][0]["text"] = "Something else?"
+    home = back(document, sealed)
+    assert "signature" not in json.dumps(home.document)
+    assert any(loss.what == "capsule" for loss in home.losses)
+
+
+def test_what_goes_and_comes_at_the_end_is_not_raised_from_the_dead() -> None:
+    doc = {
+        "model": "m",
+        "store": False,
+        "input": [
+            {"role": "user", "content": "Hi"},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "eA=="},
+            {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+             "content": [{"type": "output_text", "text": "fin", "annotations": []}]},
+        ],
+    }  # fmt: skip
+    result = dragoman.convert(doc, source="responses", target="chat", carry=True)
+    for messages in (
+        [{"role": "user", "content": "Hi"}],
+        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "EDITED"}],
+    ):
+        changed = result.document | {"messages": messages}
+        home = dragoman.convert(changed, source="chat", target="responses", capsule=result.capsule)
+        assert "fin" not in json.dumps(home.document)
+        assert any(loss.what == "capsule" for loss in home.losses)
+
+
+def test_what_the_capsule_did_not_mend_stays_in_the_ledger() -> None:
+    call = {"id": "y" * 65, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    doc = {
+        "model": "m",
+        "max_completion_tokens": 9,
+        "messages": [
+            {"role": "user", "name": "ada", "content": "Hi"},
+            {"role": "assistant", "content": None, "tool_calls": [call | {"id": "y.z"}]},
+            {"role": "tool", "tool_call_id": "y.z", "content": "x"},
+        ],
+    }
+    result = dragoman.convert(doc, source="chat", target="anthropic", carry=True)
+    result.document["messages"][0]["content"] = "Hello"
+    home = dragoman.convert(
+        result.document, source="anthropic", target="chat", capsule=result.capsule
+    )
+    assert home.document["messages"][1]["tool_calls"][0]["id"] != "y.z"
+    assert any(loss.what == "capsule" for loss in home.losses)
+
+
+def test_a_capsule_belongs_to_a_facet() -> None:
+    document, sealed = there()
+    with pytest.raises(dragoman.Malformed, match="belongs to a"):
+        back(document, sealed | {"facet": "response"})
+
+
 def test_a_shortened_conversation() -> None:
     document, sealed = there()
     document["messages"] = document["messages"][:2]
