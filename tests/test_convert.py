@@ -182,3 +182,25 @@ def test_results_tell_what_they_lost() -> None:
     )
     lossy = dragoman.convert(THOUGHT, source="anthropic", target="chat")
     assert repr(lossy) == "<Result: 3 dropped>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "repeated"),
+    [
+        ('{"a":1,"a":2}', True),
+        ('{"a":1, "a" :2}', True),
+        ('{"a" :"\\":", "a" :1}', True),
+        ('{"a":{"b":1,"b":2}}', True),
+        ('{"a":[{"b":1,"b":2}]}', True),
+        ('{"a":1,"\\u0061":2}', True),
+        ('{"a" : 1, "b":2}', False),
+        ('{"a":"\\":"}', False),
+        ('{"a": 1.0, "b": [1, 2, {"c": ":"}]}', False),
+        ('{"a\\u003a": "\\u003a"}', False),
+    ],
+)
+def test_a_key_that_occurs_twice_is_said(arguments: str, repeated: bool) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "assistant", "tool_calls": [call]}]}
+    losses = dragoman.convert(doc, source="chat", target="anthropic").losses
+    assert any(loss.what == "tool_call.arguments" for loss in losses) == repeated

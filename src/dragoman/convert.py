@@ -76,6 +76,8 @@ def convert(
     value = load(doc)
     reader, writer = _dialect(source, value, facet), dialects.get(target)
     tree = reader.read(value, facet)
+    if not carry:
+        value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids)
     document = writer.write(tree, log)
     if capsule is not None:
