@@ -192,7 +192,7 @@ class Dialect:
                         out[key] = value | own
                     else:
                         out.setdefault(key, value)
-            elif not node.at and (shared := self.shared.get(extras.dialect)):
+            elif node.__class__ is Request and (shared := self.shared.get(extras.dialect)):
                 known = {k: v for k, v in extras.fields.items() if k in shared}
                 rest = {k: v for k, v in extras.fields.items() if k not in shared}
                 self.lose(replace(extras, fields=rest), node.at, log)

@@ -212,8 +212,8 @@ class Blocks(Dialect):
         self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
     ) -> list[Block]:
         out: list[Block] = []
-        for index, doc in enumerate(docs):
-            where = f"{at}/{index}"
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             kind = doc.get("type")

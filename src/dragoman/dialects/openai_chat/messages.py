@@ -127,8 +127,9 @@ class Messages(Parts):
     def read_calls(self, blocks: list[Block], calls: list[Json], at: str) -> bool:
         """Appends the calls to what was said before them; whether a freeform one is among them."""
         custom = False
-        for index, call in enumerate(calls):
-            where = f"{at}/tool_calls/{index}"
+        at += "/tool_calls"
+        for token, call in zip(tokens(calls), calls, strict=False):
+            where = at + token
             if call.__class__ is dict and len(call) == 3 and call.get("type") == "function":
                 function = call.get("function")
                 if function.__class__ is dict and len(function) == 2:
