@@ -55,7 +55,8 @@ def get(name: str) -> Dialect:
 def _builtin() -> frozenset[str]:
     import pkgutil  # only those who list need it
 
-    return frozenset(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+    found = (module.name for module in pkgutil.iter_modules(__path__))
+    return frozenset(name.replace("_", "-") for name in found if name[0] != "_")
 
 
 def _load(name: str) -> Dialect | None:

@@ -31,6 +31,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, write_usual
+from .._openai import read_user
 from .parts import NAME
 from .tools import Tools
 
@@ -190,7 +191,7 @@ class Requests(Tools):
             said["stop"] = self.read_stops(doc, spelling)
             said["output"] = self.read_output(doc, taken)
             said["thinking"] = self.read_effort(doc)
-            said["user_id"] = self.read_user(doc, taken, ats, spelling)
+            said["user_id"] = read_user(doc, taken, ats, spelling)
             said["store"] = read_store(doc, spelling)
         return Params(**said)
 
@@ -221,23 +222,6 @@ class Requests(Tools):
         if stop.__class__ is not list:
             expected("a string or a list", stop, "/stop")
         return tuple(as_str(word, f"/stop/{index}") for index, word in enumerate(stop))
-
-    def read_user(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        ats: dict[str, str],
-        spelling: dict[str, Json],
-    ) -> str | None:
-        for key in ("safety_identifier", "user"):
-            user = maybe_str(doc, key, "")
-            if user is not None:
-                taken.add(key)
-                ats["user_id"] = f"/{key}"
-                if key == "user":
-                    spelling["user_id"] = "user"
-                return user
-        return None
 
     def read_effort(self, doc: dict[str, Json]) -> Thinking | None:
         effort = maybe_str(doc, "reasoning_effort", "")

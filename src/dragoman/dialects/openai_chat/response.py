@@ -8,7 +8,6 @@ from ...ledger import Ledger
 from ...model import (
     Block,
     Candidate,
-    ErrorKind,
     Extras,
     Failure,
     Json,
@@ -26,6 +25,7 @@ from ...model import (
 from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
 from ...writing import Writing
+from .._openai import ERROR_TYPES, ERRORS
 from .parts import NAME
 from .request import Requests
 
@@ -53,39 +53,6 @@ STOP_WORDS: dict[StopReason, str] = {
     "other": "stop",
 }
 
-# https://platform.openai.com/docs/guides/error-codes/api-errors
-ERRORS: dict[str, ErrorKind] = {
-    "invalid_request_error": "invalid-request",
-    "authentication_error": "authentication",
-    "invalid_api_key": "authentication",
-    "insufficient_quota": "billing",
-    "permission_error": "permission",
-    "not_found_error": "not-found",
-    "model_not_found": "not-found",
-    "request_too_large": "too-large",
-    "rate_limit_error": "rate-limit",
-    "rate_limit_exceeded": "rate-limit",
-    "tokens": "rate-limit",
-    "requests": "rate-limit",
-    "server_error": "server",
-    "api_error": "server",
-    "internal_server_error": "server",
-    "service_unavailable": "overloaded",
-    "overloaded_error": "overloaded",
-    "timeout": "timeout",
-}
-ERROR_TYPES: dict[ErrorKind, str] = {
-    "invalid-request": "invalid_request_error",
-    "authentication": "authentication_error",
-    "billing": "insufficient_quota",
-    "permission": "permission_error",
-    "not-found": "not_found_error",
-    "too-large": "request_too_large",
-    "rate-limit": "rate_limit_error",
-    "server": "server_error",
-    "overloaded": "overloaded_error",
-    "timeout": "timeout",
-}
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
 USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 

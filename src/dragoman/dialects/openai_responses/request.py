@@ -28,6 +28,7 @@ from ...reading import (
     maybe_str,
 )
 from ...writing import Names, is_plain, write_usual
+from .._openai import read_user
 from .calls import respell
 from .parts import NAME, ItemWriting
 from .tools import Tools
@@ -209,7 +210,7 @@ class Requests(Tools):
             verbosity=verbosity,
             stream=maybe_bool(doc, "stream", ""),
             metadata=maybe_dict(doc, "metadata", "") or None,
-            user_id=self.read_user(doc, taken, ats, spelling),
+            user_id=read_user(doc, taken, ats, spelling),
             service_tier=maybe_str(doc, "service_tier", ""),
             cache_key=maybe_str(doc, "prompt_cache_key", ""),
             store=read_store(doc, spelling),
@@ -218,23 +219,6 @@ class Requests(Tools):
             truncation=maybe_str(doc, "truncation", ""),
             ats=ats,
         )
-
-    def read_user(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        ats: dict[str, str],
-        spelling: dict[str, Json],
-    ) -> str | None:
-        for key in ("safety_identifier", "user"):
-            user = maybe_str(doc, key, "")
-            if user is not None:
-                taken.add(key)
-                ats["user_id"] = f"/{key}"
-                if key == "user":
-                    spelling["user_id"] = key
-                return user
-        return None
 
     def read_conversation_id(
         self,

@@ -28,6 +28,7 @@ from ...reading import (
     maybe_str,
     missing,
 )
+from .._openai import ERROR_TYPES, ERRORS
 from .calls import respell
 from .parts import NAME, ItemWriting
 from .request import TIERS, Requests
@@ -62,44 +63,6 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "other": ("incomplete", None, False),
 }
 
-# https://platform.openai.com/docs/guides/error-codes/api-errors
-ERRORS: dict[str, ErrorKind] = {
-    "invalid_request_error": "invalid-request",
-    "invalid_prompt": "invalid-request",
-    "authentication_error": "authentication",
-    "invalid_api_key": "authentication",
-    "insufficient_quota": "billing",
-    "permission_error": "permission",
-    "not_found_error": "not-found",
-    "model_not_found": "not-found",
-    "previous_response_not_found": "not-found",
-    "conflict_error": "conflict",
-    "request_too_large": "too-large",
-    "rate_limit_error": "rate-limit",
-    "rate_limit_exceeded": "rate-limit",
-    "tokens": "rate-limit",
-    "requests": "rate-limit",
-    "server_error": "server",
-    "api_error": "server",
-    "internal_server_error": "server",
-    "service_unavailable": "overloaded",
-    "overloaded_error": "overloaded",
-    "timeout": "timeout",
-    "vector_store_timeout": "timeout",
-}
-ERROR_TYPES: dict[ErrorKind, str] = {
-    "invalid-request": "invalid_request_error",
-    "authentication": "authentication_error",
-    "billing": "insufficient_quota",
-    "permission": "permission_error",
-    "not-found": "not_found_error",
-    "conflict": "conflict_error",
-    "too-large": "request_too_large",
-    "rate-limit": "rate_limit_error",
-    "server": "server_error",
-    "overloaded": "overloaded_error",
-    "timeout": "timeout",
-}
 # The codes that a failed answer may bear, for those kinds that have one.
 FAILURE_CODES: dict[ErrorKind, str] = {
     "invalid-request": "invalid_prompt",

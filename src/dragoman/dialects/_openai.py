@@ -1,0 +1,63 @@
+"""What the two OpenAI APIs say alike: the words of their errors, and who the end user is.
+
+Not a dialect: a name that begins with an underscore is none.
+"""
+
+from __future__ import annotations
+
+from ..model import ErrorKind, Json
+from ..reading import maybe_str
+
+# https://platform.openai.com/docs/guides/error-codes/api-errors
+ERRORS: dict[str, ErrorKind] = {
+    "invalid_request_error": "invalid-request",
+    "invalid_prompt": "invalid-request",
+    "authentication_error": "authentication",
+    "invalid_api_key": "authentication",
+    "insufficient_quota": "billing",
+    "permission_error": "permission",
+    "not_found_error": "not-found",
+    "model_not_found": "not-found",
+    "previous_response_not_found": "not-found",
+    "conflict_error": "conflict",
+    "request_too_large": "too-large",
+    "rate_limit_error": "rate-limit",
+    "rate_limit_exceeded": "rate-limit",
+    "tokens": "rate-limit",
+    "requests": "rate-limit",
+    "server_error": "server",
+    "api_error": "server",
+    "internal_server_error": "server",
+    "service_unavailable": "overloaded",
+    "overloaded_error": "overloaded",
+    "timeout": "timeout",
+    "vector_store_timeout": "timeout",
+}
+ERROR_TYPES: dict[ErrorKind, str] = {
+    "invalid-request": "invalid_request_error",
+    "authentication": "authentication_error",
+    "billing": "insufficient_quota",
+    "permission": "permission_error",
+    "not-found": "not_found_error",
+    "conflict": "conflict_error",
+    "too-large": "request_too_large",
+    "rate-limit": "rate_limit_error",
+    "server": "server_error",
+    "overloaded": "overloaded_error",
+    "timeout": "timeout",
+}
+
+
+def read_user(
+    doc: dict[str, Json], taken: set[str], ats: dict[str, str], spelling: dict[str, Json]
+) -> str | None:
+    """The end user, under the new name or the old one."""
+    for key in ("safety_identifier", "user"):
+        user = maybe_str(doc, key, "")
+        if user is not None:
+            taken.add(key)
+            ats["user_id"] = f"/{key}"
+            if key == "user":
+                spelling["user_id"] = key
+            return user
+    return None
