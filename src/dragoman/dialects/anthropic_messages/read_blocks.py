@@ -1,0 +1,473 @@
+"""Reading the content blocks and messages of the Anthropic Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from ...dialect import Dialect
+from ...errors import Malformed
+from ...model import (
+    Block,
+    Cache,
+    Citation,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Role,
+    Seal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_custom_results
+from ...reading import (
+    as_dict,
+    compact,
+    encode,
+    expected,
+    maybe_bool,
+    maybe_dict,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+    tokens,
+)
+from ...writing import is_plain_text
+
+NAME = "anthropic-messages"
+
+# A user turn of one text is written as a bare string; this remembers that it was a list.
+AS_LIST = Extras(NAME, spelling={"content": "list"})
+JOINED = Extras(NAME, spelling={"joined": True})
+NOBODY: frozenset[str] = frozenset()
+
+ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+TEXT_KEYS = frozenset({"type", "text", "citations", "cache_control"})
+CALL_KEYS = frozenset({"type", "id", "name", "input", "cache_control"})
+RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
+THINKING_KEYS = frozenset({"type", "thinking", "signature"})
+REDACTED_KEYS = frozenset({"type", "data"})
+IMAGE_KEYS = frozenset({"type", "source", "cache_control"})
+DOCUMENT_KEYS = frozenset({"type", "source", "title", "context", "citations", "cache_control"})
+PASSAGE_KEYS = frozenset({"type", "source", "title", "content", "citations", "cache_control"})
+
+# https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview#server-tools
+HOSTED_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+HOSTED_RESULTS = {
+    "web_search_tool_result": "web_search",
+    "web_fetch_tool_result": "web_fetch",
+    "code_execution_tool_result": "code_execution",
+    "bash_code_execution_tool_result": "code_execution",
+    "text_editor_code_execution_tool_result": "code_execution",
+    "tool_search_tool_result": "tool_search",
+    "advisor_tool_result": "advisor",
+    "mcp_tool_result": "mcp",
+    "mcp_tool_listing": "mcp",
+}
+SERVICES = {
+    "web_search": "web_search",
+    "web_fetch": "web_fetch",
+    "code_execution": "code_execution",
+    "bash_code_execution": "code_execution",
+    "text_editor_code_execution": "code_execution",
+    "tool_search_tool_regex": "tool_search",
+    "tool_search_tool_bm25": "tool_search",
+    "advisor": "advisor",
+}
+LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
+    "char_location": ("char", "start_char_index", "end_char_index"),
+    "page_location": ("page", "start_page_number", "end_page_number"),
+    "content_block_location": ("block", "start_block_index", "end_block_index"),
+    "search_result_location": ("block", "start_block_index", "end_block_index"),
+}
+
+
+class ReadBlocks(Dialect):
+    """What stands inside a message, into the tree."""
+
+    def read_history(self, docs: list[Json], at: str, custom: frozenset[str]) -> list[Message]:
+        """The messages in normal form: each tool result a message of its own."""
+        out: list[Message] = []
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
+            if doc.__class__ is dict and len(doc) == 2:
+                role, content = doc.get("role"), doc.get("content")
+                if role == "user" or role == "assistant":  # the usual shapes
+                    if content.__class__ is list:
+                        blocks = self.read_blocks(content, f"{where}/content", custom)
+                        if role == "assistant" and len(blocks) > 1:
+                            out.append(Message("assistant", tuple(blocks), at=where))
+                        else:
+                            self.add_turn(role, blocks, where, None, out)
+                        continue
+                    if content.__class__ is str:
+                        text = Text(content, at=f"{where}/content")
+                        out.append(Message(role, (text,), at=where))
+                        continue
+            self.read_message(as_dict(doc, where), where, out, custom)
+        if custom:
+            return mark_custom_results(out)
+        return out
+
+    def read_message(
+        self, doc: dict[str, Json], at: str, out: list[Message], custom: frozenset[str]
+    ) -> None:
+        said = doc.get("role")
+        role = ROLES.get(said) if said.__class__ is str else None
+        if role is None:
+            need_str(doc, "role", at)
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        content = doc.get("content")
+        extras = None if len(doc) == 2 else self.keep(doc, ("role", "content"))
+        where = f"{at}/content"
+        if role == "system" and not any(m.role != "system" for m in out):
+            extras = self.respell(extras, place="message")
+        if content.__class__ is str:
+            out.append(Message(role, (Text(content, at=where),), at=at, extras=extras))
+            return
+        blocks = self.read_blocks(need_list(doc, "content", at), where, custom)
+        self.add_turn(role, blocks, at, extras, out)
+
+    def add_turn(
+        self, role: Role, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+    ) -> None:
+        """A turn with a list of blocks; of the user's, each result becomes a message."""
+        results = 0
+        if role == "user":
+            for block in blocks:
+                if block.__class__ is ToolResult:
+                    results += 1
+        if not results:
+            if len(blocks) == 1 and is_plain_text(blocks[0]):
+                extras = AS_LIST if extras is None else self.respell(extras, content="list")
+            out.append(Message(role, tuple(blocks), at=at, extras=extras))
+        elif results == len(blocks) and extras is None:  # the usual turn of results
+            if out and out[-1].role == "tool":
+                extras = self.respell(None, joined=False)
+            for block in blocks:
+                out.append(Message("tool", (block,), at=block.at, extras=extras))
+                extras = None
+        else:
+            self.split_results(blocks, at, extras, out)
+
+    def split_results(
+        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+    ) -> None:
+        """Tool results leave the user turn; how they shared it is a matter of spelling."""
+        first = True
+        after_result = bool(out) and out[-1].role == "tool"
+        run: list[Block] = []
+
+        def flush() -> None:
+            nonlocal first, after_result
+            if run:
+                out.append(Message("user", tuple(run), at=at, extras=extras if first else JOINED))
+                run.clear()
+                first = after_result = False
+
+        for block in blocks:
+            if block.__class__ is not ToolResult:
+                run.append(block)
+                continue
+            flush()
+            note: Extras | None
+            if first:
+                note = extras if not after_result else self.respell(extras, joined=False)
+            else:
+                note = None if after_result else JOINED
+            out.append(Message("tool", (block,), at=block.at, extras=note))
+            first, after_result = False, True
+        flush()
+
+    def respell(self, extras: Extras | None, **spelling: Json) -> Extras:
+        if extras is None:
+            return Extras(NAME, spelling=spelling)
+        return replace(extras, spelling=extras.spelling | spelling)
+
+    def read_blocks(
+        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
+    ) -> list[Block]:
+        out: list[Block] = []
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
+            if doc.__class__ is not dict:
+                expected("an object", doc, where)
+            kind = doc.get("type")
+            # The usual shapes, most blocks by far.
+            if kind == "tool_use":
+                if len(doc) == 4 and not custom:
+                    call_id, name, given = doc.get("id"), doc.get("name"), doc.get("input")
+                    if call_id.__class__ is name.__class__ is str and given.__class__ is dict:
+                        out.append(ToolCall(call_id, name, encode(given).decode(), at=where))
+                        continue
+                out.append(self.read_call(doc, where, custom))
+            elif kind == "tool_result":
+                call_id, content = doc.get("tool_use_id"), doc.get("content")
+                if call_id.__class__ is str and len(doc) == 3:
+                    if content.__class__ is str:
+                        text = Text(content, at=f"{where}/content")
+                        out.append(ToolResult(call_id, (text,), at=where))
+                        continue
+                    if (words := only_text(content)) is not None:
+                        text = Text(words, at=f"{where}/content/0")
+                        out.append(ToolResult(call_id, (text,), at=where, extras=AS_LIST))
+                        continue
+                out.append(self.read_result(doc, where))
+            elif kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+                out.append(Text(doc["text"], at=where))
+            elif kind.__class__ is not str:
+                need_str(doc, "type", where)
+            elif (read := self.READERS.get(kind)) is not None:
+                out.append(read(self, doc, where))
+            else:
+                out.append(self.read_hosted(doc, kind, where))
+        return out
+
+    def read_hosted(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        if kind in HOSTED_CALLS:
+            name = need_str(doc, "name", at)
+            service = "mcp" if kind == "mcp_tool_use" else SERVICES.get(name, name)
+            return Hosted(NAME, service, doc, "call", id=maybe_str(doc, "id", at), at=at)
+        if kind in HOSTED_RESULTS:
+            call_id = maybe_str(doc, "tool_use_id", at)
+            return Hosted(NAME, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
+        return Raw(NAME, doc, at=at)  # new block types arrive every month
+
+    def read_text(self, doc: dict[str, Json], at: str) -> Block:
+        citations = doc.get("citations")
+        cited: tuple[Citation, ...] = ()
+        spelling: dict[str, Json] | None = None
+        if citations:
+            if citations.__class__ is not list:
+                expected("a list", citations, f"{at}/citations")
+            cited = tuple(
+                self.read_citation(as_dict(item, where), where)
+                for index, item in enumerate(citations)
+                if (where := f"{at}/citations/{index}")
+            )
+        elif citations is not None:
+            spelling = {"citations": citations}
+        return Text(
+            need_str(doc, "text", at),
+            cited,
+            self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, TEXT_KEYS, spelling),
+        )
+
+    def read_citation(self, doc: dict[str, Json], at: str) -> Citation:
+        kind = need_str(doc, "type", at)
+        quote = maybe_str(doc, "cited_text", at)
+        if kind == "web_search_result_location":
+            index = maybe_str(doc, "encrypted_index", at)
+            return Citation(
+                "url",
+                url=maybe_str(doc, "url", at),
+                title=maybe_str(doc, "title", at),
+                quote=quote,
+                seal=None if index is None else Seal(index, self.issuer, "encrypted"),
+                at=at,
+                extras=self.keep(doc, ("type", "cited_text", "url", "title", "encrypted_index")),
+            )
+        if kind not in LOCATIONS:
+            return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+        unit, start, end = LOCATIONS[kind]
+        passage = kind == "search_result_location"
+        index_key = "search_result_index" if passage else "document_index"
+        title_key = "title" if passage else "document_title"
+        first, last, number = doc.get(start), doc.get(end), doc.get(index_key)
+        if first.__class__ is not int or last.__class__ is not int or number.__class__ is not int:
+            raise Malformed(f"a {kind} needs {index_key}, {start} and {end} as integers", at)
+        taken = ("type", "cited_text", start, end, index_key, title_key)
+        return Citation(
+            "passage" if passage else "document",
+            url=maybe_str(doc, "source", at) if passage else None,
+            title=maybe_str(doc, title_key, at),
+            quote=quote,
+            document=number,
+            location=(unit, first, last),  # type: ignore[arg-type]
+            at=at,
+            extras=self.keep(doc, (*taken, "source") if passage else taken),
+        )
+
+    def read_cache(self, doc: dict[str, Json], at: str) -> Cache | None:
+        mark = doc.get("cache_control")
+        if mark is None:
+            return None
+        where = f"{at}/cache_control"
+        mark = as_dict(mark, where)
+        spelling = None if mark.get("type") == "ephemeral" else {"type": mark.get("type")}
+        extras = self.keep(mark, ("type", "ttl"), spelling)
+        return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
+
+    def read_thinking(self, doc: dict[str, Json], at: str) -> Block:
+        signature = maybe_str(doc, "signature", at)
+        spelling = {"signature": ""} if signature == "" else None
+        return Reasoning(
+            (need_str(doc, "thinking", at),),
+            seal=Seal(signature, self.issuer) if signature else None,
+            at=at,
+            extras=self.keep(doc, THINKING_KEYS, spelling),
+        )
+
+    def read_redacted(self, doc: dict[str, Json], at: str) -> Block:
+        seal = Seal(need_str(doc, "data", at), self.issuer, "encrypted")
+        return Reasoning(seal=seal, at=at, extras=self.keep(doc, REDACTED_KEYS))
+
+    def read_call(self, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
+        name = need_str(doc, "name", at)
+        arguments = need_dict(doc, "input", at)
+        extras = None
+        cache = None
+        if len(doc) != 4:
+            cache = self.read_cache(doc, at)
+            extras = self.keep(doc, CALL_KEYS)
+            if extras is not None and extras.fields.get("caller") == {"type": "direct"}:
+                fields = dict(extras.fields)
+                blanks = extras.blanks | {"caller": fields.pop("caller")}  # the default
+                extras = Extras(NAME, fields, blanks)
+        call_id = need_str(doc, "id", at)
+        if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
+            return ToolCall(
+                call_id, name, arguments["input"], "custom", cache=cache, at=at, extras=extras
+            )
+        return ToolCall(call_id, name, compact(arguments), cache=cache, at=at, extras=extras)
+
+    def read_result(self, doc: dict[str, Json], at: str) -> Block:
+        content = doc.get("content")
+        parts: tuple[Block, ...] = ()
+        listed = False  # a list where a string or nothing would have done
+        if content.__class__ is str:
+            parts = (Text(content, at=f"{at}/content"),)
+        elif content.__class__ is list:
+            parts = tuple(self.read_blocks(content, f"{at}/content"))
+            listed = not parts or (len(parts) == 1 and is_plain_text(parts[0]))
+        elif content is not None:
+            expected("a string or a list", content, f"{at}/content")
+        call_id = need_str(doc, "tool_use_id", at)
+        if content is not None and len(doc) == 3:
+            return ToolResult(call_id, parts, at=at, extras=AS_LIST if listed else None)
+        return ToolResult(
+            call_id,
+            parts,
+            maybe_bool(doc, "is_error", at),
+            cache=self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, RESULT_KEYS, {"content": "list"} if listed else None),
+        )
+
+    def read_image(self, doc: dict[str, Json], at: str) -> Block:
+        source, spelling = self.read_source(doc, at)
+        if source is None:
+            return Raw(NAME, doc, at=at)
+        return Media(
+            "image",
+            source,
+            cache=self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, IMAGE_KEYS, spelling),
+        )
+
+    def read_document(self, doc: dict[str, Json], at: str) -> Block:
+        source, spelling = self.read_source(doc, at)
+        if source is None:
+            return Raw(NAME, doc, at=at)
+        citable, citations = self.read_citable(doc, at)
+        if citations:
+            spelling = (spelling or {}) | citations
+        return Media(
+            "document",
+            source,
+            title=maybe_str(doc, "title", at),
+            context=maybe_str(doc, "context", at),
+            citable=citable,
+            cache=self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, DOCUMENT_KEYS, spelling),
+        )
+
+    def read_citable(self, doc: dict[str, Json], at: str) -> tuple[bool | None, dict[str, Json]]:
+        """``citations: {"enabled": true}`` of a document; any other form is kept as it is."""
+        citations = maybe_dict(doc, "citations", at)
+        if citations is None:
+            return None, {}
+        enabled = maybe_bool(citations, "enabled", f"{at}/citations")
+        return enabled, {} if citations == {"enabled": enabled} else {"citations": citations}
+
+    def read_source(
+        self, doc: dict[str, Json], at: str
+    ) -> tuple[Source | None, dict[str, Json] | None]:
+        """Where a medium is. None for a kind of source that is not known; it is kept raw."""
+        source = need_dict(doc, "source", at)
+        where = f"{at}/source"
+        kind = source.get("type")
+        media_type = maybe_str(source, "media_type", where)
+        match kind:
+            case "base64":
+                found = Source("base64", need_str(source, "data", where), media_type)
+                known = {"type", "data", "media_type"}
+            case "url":
+                found = Source("url", need_str(source, "url", where))
+                known = {"type", "url"}
+            case "file":
+                found = Source("file", need_str(source, "file_id", where), issuer=self.issuer)
+                known = {"type", "file_id"}
+            case "text":
+                found = Source("text", need_str(source, "data", where), media_type)
+                known = {"type", "data", "media_type"}
+            case "content":
+                content = source.get("content")
+                if content.__class__ is str:
+                    text = Text(content, at=f"{where}/content")
+                    return Source("blocks", blocks=(text,)), {"source": "string"}
+                blocks = self.read_blocks(need_list(source, "content", where), f"{where}/content")
+                found = Source("blocks", blocks=tuple(blocks))
+                known = {"type", "content"}
+            case _:
+                return None, None
+        if source.keys() <= known:
+            return found, None
+        return found, {"source": {k: v for k, v in source.items() if k not in known}}
+
+    def read_passage(self, doc: dict[str, Json], at: str) -> Block:
+        citable, spelling = self.read_citable(doc, at)
+        content = self.read_blocks(need_list(doc, "content", at), f"{at}/content")
+        return Passage(
+            need_str(doc, "source", at),
+            need_str(doc, "title", at),
+            tuple(content),
+            citable,
+            self.read_cache(doc, at),
+            at=at,
+            extras=self.keep(doc, PASSAGE_KEYS, spelling),
+        )
+
+    READERS: ClassVar[dict[str, Callable[[Any, dict[str, Json], str], Block]]] = {
+        "text": read_text,
+        "thinking": read_thinking,
+        "redacted_thinking": read_redacted,
+        "image": read_image,
+        "document": read_document,
+        "search_result": read_passage,
+    }
+
+
+def only_text(content: Json) -> str | None:
+    """The words of a list that holds one text and nothing else."""
+    if content.__class__ is not list or len(content) != 1:
+        return None
+    part = content[0]
+    if part.__class__ is dict and len(part) == 2 and part.get("type") == "text":
+        words = part.get("text")
+        return words if words.__class__ is str else None
+    return None

@@ -1,0 +1,413 @@
+"""Writing the content blocks of the Anthropic Messages API."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import assert_never
+
+from ...dialect import Dialect
+from ...model import (
+    Block,
+    Cache,
+    Citation,
+    Hosted,
+    Json,
+    Media,
+    Node,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...writing import Writing, home_only, is_plain_text, object_of
+from .read_blocks import LOCATIONS
+
+# https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
+DATA_TYPES = {
+    "image": frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+    "document": frozenset({"application/pdf"}),
+}
+
+
+class WriteBlocks(Dialect):
+    """What stands inside a message, out of the tree."""
+
+    def write_blocks(self, blocks: Sequence[Block], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            # Not isinstance: it is ten times slower on these, and these are nearly all there is.
+            extras = block.extras
+            if block.__class__ is ToolCall:
+                if (
+                    extras is None
+                    and block.cache is None
+                    and block.item_id is None
+                    and block.id is not None
+                    and block.kind == "function"
+                ):  # the usual shape
+                    given, name, call_id = object_of(block, w.log), block.name, block.id
+                    if call_id in w.called or not w.ids.stays(call_id):
+                        call_id = w.call_once(block)
+                    else:
+                        w.called.add(call_id)
+                    if name not in w.names.staying:
+                        name = w.tool_name(name, block.at)
+                    out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
+                    continue
+                doc = self.write_call(block, w)
+            elif block.__class__ is Text:
+                text = block.text
+                if (
+                    (extras is None or self.is_mute(extras))
+                    and block.cache is None
+                    and not block.citations
+                    and text
+                    and not text.isspace()
+                ):  # the usual shape
+                    out.append({"type": "text", "text": text})
+                    continue
+                doc = self.write_text(block, w)
+            elif block.__class__ is ToolResult:
+                doc = self.write_result(block, w)
+            else:
+                doc = self.write_block(block, w)
+            if doc is not None:
+                out.append(doc)
+        return out
+
+    def write_block(self, block: Block, w: Writing) -> Json | None:
+        log = w.log
+        match block:
+            case Text():
+                return self.write_text(block, w)
+            case ToolCall():
+                return self.write_call(block, w)
+            case ToolResult():
+                return self.write_result(block, w)
+            case Reasoning():
+                return self.write_reasoning(block, w)
+            case Media():
+                return self.write_media(block, w)
+            case Passage():
+                out: dict[str, Json] = {
+                    "type": "search_result",
+                    "source": block.source,
+                    "title": block.title,
+                }
+                out["content"] = self.write_blocks(block.content, w)
+                self.write_citable(out, block, block.citable)
+                return self.finish(out, block, block.cache, w)
+            case Refusal():
+                log.approximated("refusal", block.at, "a refusal is plain text here")
+                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
+            case Hosted():
+                if self.is_home(block.dialect):
+                    return block.payload
+                why = f"{block.service} is work of another provider's tool"
+                log.dropped("hosted", block.at, why)
+                return None
+            case Raw():
+                if self.is_home(block.dialect):
+                    return block.payload
+                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+                return None
+            case _:
+                assert_never(block)
+
+    def write_text(self, block: Text, w: Writing) -> Json | None:
+        text = block.text
+        if not w.home and (not text or text.isspace()):
+            # "text content blocks must be non-empty", "must contain non-whitespace text"
+            w.log.dropped("text.empty", block.at, "empty text blocks are rejected")
+            return None
+        out: dict[str, Json] = {"type": "text", "text": text}
+        if block.citations:
+            cited = [doc for c in block.citations if (doc := self.write_citation(c, w)) is not None]
+            if cited:
+                out["citations"] = cited
+        if block.extras is None and block.cache is None:
+            return out
+        if not block.citations and "citations" in (spelling := self.spelling(block)):
+            out["citations"] = spelling["citations"]
+        return self.finish(out, block, block.cache, w)
+
+    def write_citation(self, cite: Citation, w: Writing) -> Json | None:
+        kind: str | None
+        out: dict[str, Json]
+        if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
+            return cite.extras.fields
+        if cite.kind == "url" and cite.seal is not None and home_only(self, cite.seal.issuer):
+            out = {"type": "web_search_result_location", "cited_text": cite.quote, "url": cite.url}
+            out |= {"title": cite.title, "encrypted_index": cite.seal.data}
+            return self.emit(out, cite, w.log)
+        if cite.location is not None and cite.document is not None:
+            unit, first, last = cite.location
+            if cite.kind == "passage":
+                kind = "search_result_location"
+            else:
+                units = {"char": "char_location", "page": "page_location"}
+                kind = units.get(unit, "content_block_location")
+            _, start, end = LOCATIONS[kind]
+            out = {"type": kind, "cited_text": cite.quote or "", start: first, end: last}
+            if cite.kind == "passage":
+                out |= {"source": cite.url, "title": cite.title}
+                out["search_result_index"] = cite.document
+            else:
+                out |= {"document_index": cite.document, "document_title": cite.title}
+            return self.emit(out, cite, w.log)
+        why = "a citation here points into a document of the request, or is sealed by the provider"
+        w.log.dropped("text.citations", cite.at, why)
+        return None
+
+    def write_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.kind == "custom":
+            arguments: dict[str, Json] = {"input": call.arguments}
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            elif not w.home:
+                w.log.approximated("tool_call.kind", call.at, why)
+        else:
+            arguments = object_of(call, w.log)
+        name = call.name
+        out: dict[str, Json] = {
+            "type": "tool_use",
+            "id": w.call_once(call),
+            "name": name if name in w.names.staying else w.tool_name(name, call.at),
+            "input": arguments,
+        }
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        if call.extras is None and call.cache is None:
+            return out
+        return self.finish(out, call, call.cache, w)
+
+    def write_result(self, result: ToolResult, w: Writing) -> Json:
+        content, extras, call_id = result.content, result.extras, result.call_id
+        if call_id is None or call_id not in w.ids.staying:
+            call_id = w.result_id(result)
+        if w.again:
+            call_id = w.again.get(call_id, call_id)
+        if (
+            len(content) == 1
+            and (extras is None or self.is_mute(extras))
+            and result.is_error is None
+            and result.name is None
+            and result.cache is None
+        ):
+            only = content[0]
+            if (
+                only.__class__ is Text
+                and only.extras is None
+                and only.cache is None
+                and not only.citations
+                and only.text
+            ):  # the usual shape
+                return {"type": "tool_result", "tool_use_id": call_id, "content": only.text}
+        out: dict[str, Json] = {"type": "tool_result", "tool_use_id": call_id}
+        listed = extras is not None and self.spelling(result).get("content") == "list"
+        if len(content) == 1 and not listed and is_plain_text(first := content[0], w.home):
+            if first.text or w.home:
+                out["content"] = first.text
+            else:
+                w.log.dropped("text.empty", result.at, "an empty result has no content here")
+        elif content or listed:
+            parts = self.write_blocks(self.fit_result(content, w), w)
+            if parts or listed:
+                out["content"] = parts
+        if result.is_error is not None:
+            out["is_error"] = result.is_error
+        if result.name is not None:
+            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
+        if extras is None and result.cache is None:
+            return out
+        return self.finish(out, result, result.cache, w)
+
+    def fit_result(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+        """What a tool result may hold: text, images, documents, passages."""
+        if all(block.__class__ is Text for block in content):
+            return content
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Text | Passage | Media) or (
+                isinstance(block, Raw | Hosted) and self.is_home(block.dialect)
+            ):
+                kept.append(block)
+            else:
+                w.log.dropped("tool_result.content", block.at, "a tool result cannot hold this")
+        return kept
+
+    def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
+        seal = block.seal
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+        if seal is not None and home_only(self, seal.issuer):
+            if seal.kind == "encrypted":
+                out = {"type": "redacted_thinking", "data": seal.data}
+                return self.emit(out, block, w.log)
+            text = "".join(block.content or block.summary)
+            out = {"type": "thinking", "thinking": text, "signature": seal.data}
+            return self.emit(out, block, w.log)
+        if seal is not None:
+            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
+            w.log.dropped("reasoning.seal", block.at, why)
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if block.extras is not None and self.is_home(block.extras.dialect):
+            out = {"type": "thinking", "thinking": "".join(block.content)}
+            return self.emit(out | block.extras.spelling, block, w.log)
+        self.lose(block.extras, block.at, w.log)
+        text = "\n\n".join(block.content or block.summary)
+        if not text:
+            if seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
+            return None
+        if w.answer:
+            if not block.content:
+                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+            why = "the signature is empty: nobody sealed this thought"
+            w.log.invented("reasoning.seal", block.at, why)
+            return {"type": "thinking", "thinking": text, "signature": ""}
+        # "messages.1.content.0.thinking.signature: Field required"
+        w.log.dropped("reasoning", block.at, "a thought without Anthropic's signature is rejected")
+        return None
+
+    def write_media(self, block: Media, w: Writing) -> Json | None:
+        log = w.log
+        source = self.write_source(block, w)
+        if source is None:
+            return None
+        out: dict[str, Json] = {"type": block.kind, "source": source}
+        if block.kind == "document":
+            title = block.title
+            if title is None and block.filename is not None:
+                title = block.filename
+                log.approximated("media.filename", block.at, "the file name becomes the title")
+            elif block.filename is not None:
+                log.dropped("media.filename", block.at, "a document has a title, not a file name")
+            if title is not None:
+                out["title"] = title
+            if block.context is not None:
+                out["context"] = block.context
+            self.write_citable(out, block, block.citable)
+        elif block.filename is not None:
+            log.dropped("media.filename", block.at, "an image has no file name here")
+        if block.detail not in (None, "auto"):
+            log.dropped("media.detail", block.at, "images have no detail level here")
+        return self.finish(out, block, block.cache, w)
+
+    def write_citable(
+        self, out: dict[str, Json], block: Media | Passage, citable: bool | None
+    ) -> None:
+        spelling = self.spelling(block)
+        if "citations" in spelling:
+            out["citations"] = spelling["citations"]
+        elif citable is not None:
+            out["citations"] = {"enabled": citable}
+
+    def write_source(self, block: Media, w: Writing) -> Json | None:
+        source = block.source
+        if block.kind not in ("image", "document"):
+            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
+            return None
+        out: dict[str, Json]
+        spelled = self.spelling(block).get("source")
+        match source.kind:
+            case "base64":
+                if not w.home:
+                    return self.write_data(block, w)
+                out = {"type": "base64", "data": source.value}
+                if source.media_type is not None:
+                    out["media_type"] = source.media_type
+            case "url":
+                if source.value[:5].lower() == "data:" and not w.home:
+                    w.log.dropped("media", block.at, "data must be base64 here")
+                    return None
+                out = {"type": "url", "url": source.value}
+            case "file":
+                if not home_only(self, source.issuer):
+                    w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
+                    return None
+                out = {"type": "file", "file_id": source.value}
+            case "text":
+                out = {
+                    "type": "text",
+                    "media_type": source.media_type or "text/plain",
+                    "data": source.value,
+                }
+                if source.media_type is None and w.home:
+                    del out["media_type"]
+            case "blocks":
+                if spelled == "string":
+                    text = source.blocks[0]
+                    assert isinstance(text, Text)
+                    return {"type": "content", "content": text.text}
+                out = {"type": "content", "content": self.write_blocks(source.blocks, w)}
+            case _:
+                assert_never(source.kind)
+        if spelled.__class__ is dict:
+            out |= spelled
+        return out
+
+    def write_data(self, block: Media, w: Writing) -> Json | None:
+        """Data from elsewhere, of the few types that this API takes."""
+        media_type, data = block.source.media_type, block.source.value
+        if media_type is None:
+            media_type = "image/png" if block.kind == "image" else "application/pdf"
+            w.log.invented("media.type", block.at, f"taken for {media_type}")
+        media_type = media_type.partition(";")[0].strip().lower()
+        if media_type == "image/jpg":  # a frequent misspelling that the API rejects
+            media_type = "image/jpeg"
+            w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
+        if media_type in DATA_TYPES[block.kind]:
+            return {"type": "base64", "media_type": media_type, "data": data}
+        text = text_of(data) if block.kind == "document" else None
+        if text is None:
+            kinds = ", ".join(sorted(DATA_TYPES[block.kind]))
+            w.log.dropped("media", block.at, f"{media_type} is not among {kinds}")
+            return None
+        if media_type == "text/plain":
+            w.log.approximated("media", block.at, "plain text travels as text, not as data")
+        else:
+            w.log.approximated("media.type", block.at, f"{media_type} travels as plain text")
+        return {"type": "text", "media_type": "text/plain", "data": text}
+
+    def finish(
+        self, out: dict[str, Json], node: Node, cache: Cache | None, w: Writing
+    ) -> dict[str, Json]:
+        """Cache mark and extras, which nearly every block can bear."""
+        if cache is not None:
+            if w.answer and not w.home:
+                w.log.dropped("cache", cache.at, "an answer bears no cache marks")
+            else:
+                out["cache_control"] = self.write_cache(cache, w)
+                w.marks.append((out, cache))
+        return self.emit(out, node, w.log)
+
+    def write_cache(self, cache: Cache, w: Writing) -> Json:
+        out: dict[str, Json] = {"type": "ephemeral"}
+        if cache.ttl is not None:
+            if cache.ttl in ("5m", "1h") or w.home:
+                out["ttl"] = cache.ttl
+            else:
+                out["ttl"] = "1h"
+                w.log.approximated("cache.ttl", cache.at, f"{cache.ttl} becomes 1h, the longest")
+        if (spelled := self.spelling(cache)) and "type" in spelled:
+            if spelled["type"] is None:
+                del out["type"]
+            else:
+                out["type"] = spelled["type"]
+        return self.emit(out, cache, w.log)
+
+
+def text_of(data: str) -> str | None:
+    """The text that base64 data hold; None where they hold none."""
+    try:
+        text = base64.b64decode(data, validate=True).decode()
+    except ValueError:  # not base64, or not UTF-8
+        return None
+    return text if text and "\0" not in text else None

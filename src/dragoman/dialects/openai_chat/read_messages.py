@@ -1,0 +1,385 @@
+"""Reading the messages of Chat Completions."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...marks import MARK, unmark_error
+from ...model import (
+    Block,
+    Extras,
+    Json,
+    Media,
+    Message,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_custom_results
+from ...reading import (
+    as_dict,
+    compact,
+    expected,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_str,
+    tokens,
+)
+from ...writing import is_plain_text
+from .parts import NAME, Parts
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",  # before there were tools
+}
+PLAIN_KEYS = frozenset({"role", "content", "name"})
+AS_LIST = Extras(NAME, spelling={"content": "list"})
+SIMPLE_CALL = frozenset({"id", "type", "function"})
+SIMPLE_FUNCTION = frozenset({"name", "arguments"})
+# How compatible servers say what the model thought; the official API never does.
+THINKING_KEYS = ("reasoning_content", "reasoning")
+
+HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)
+
+
+class ReadMessages(Parts):
+    """The turns of a conversation, into the tree."""
+
+    def read_history(self, docs: list[Json], at: str) -> list[Message]:
+        out: list[Message] = []
+        append = out.append
+        custom = after_tool = False
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
+            if doc.__class__ is not dict:
+                expected("an object", doc, where)
+            role = doc.get("role")
+            content = doc.get("content")
+            size = len(doc)
+            # The usual shapes, most messages by far; but no text that may begin with a mark.
+            if content.__class__ is str:
+                text = Text(content, at=f"{where}/content")
+                if role == "tool":
+                    if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
+                        if not content or content[0] != "[" or not content.startswith(MARK):
+                            result = ToolResult(call_id, (text,), at=where)
+                            append(Message("tool", (result,), at=where))
+                            after_tool = True
+                            continue
+                elif size == 2:
+                    if (
+                        role == "assistant"
+                        or role == "system"
+                        or (role == "user" and not (after_tool and content[:1] == "["))
+                    ):
+                        append(Message(role, (text,), at=where))
+                        after_tool = False
+                        continue
+                elif size == 3 and role == "assistant":
+                    if (calls := doc.get("tool_calls")).__class__ is list:
+                        blocks: list[Block] = [text]
+                        custom = self.read_calls(blocks, calls, where) or custom
+                        append(Message("assistant", tuple(blocks), at=where))
+                        after_tool = False
+                        continue
+            elif size == 3 and role == "assistant" and content is None and "content" in doc:
+                if (calls := doc.get("tool_calls")).__class__ is list and calls:
+                    blocks = []
+                    custom = self.read_calls(blocks, calls, where) or custom
+                    append(Message("assistant", tuple(blocks), at=where))
+                    after_tool = False
+                    continue
+            message = self.read_message(doc, where)
+            if message.role == "user" and out and out[-1].role == "tool":
+                if len(doc) == 2 and self.unhoist(message, out):
+                    continue
+            elif message.role == "assistant":
+                custom = custom or any(is_custom(block) for block in message.content)
+            after_tool = message.role == "tool"
+            append(message)
+        return mark_custom_results(out) if custom else out
+
+    def read_calls(self, blocks: list[Block], calls: list[Json], at: str) -> bool:
+        """Appends the calls to what was said before them; whether a freeform one is among them."""
+        custom = False
+        at += "/tool_calls"
+        for token, call in zip(tokens(calls), calls, strict=False):
+            where = at + token
+            if call.__class__ is dict and len(call) == 3 and call.get("type") == "function":
+                function = call.get("function")
+                if function.__class__ is dict and len(function) == 2:
+                    call_id = call.get("id")
+                    name = function.get("name")
+                    text = function.get("arguments")
+                    if text.__class__ is name.__class__ is call_id.__class__ is str and text:
+                        blocks.append(ToolCall(call_id, name, text, at=where))  # the usual shape
+                        continue
+            block = self.read_call(as_dict(call, where), where)
+            custom = custom or is_custom(block)
+            blocks.append(block)
+        return custom
+
+    def read_message(self, doc: dict[str, Json], at: str) -> Message:
+        said = doc.get("role")
+        role = ROLES.get(said) if said.__class__ is str else None
+        if role is None:
+            need_str(doc, "role", at)
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        if role == "assistant":
+            return self.read_assistant(doc, at)
+        if role == "tool":
+            return self.read_result(doc, str(said), at)
+        content = doc.get("content")
+        if content.__class__ is str and len(doc) == 2:
+            return Message(role, (Text(content, at=f"{at}/content"),), at=at)
+        blocks, spelling = self.read_content(doc, at)
+        extras = None if len(doc) == 2 else self.keep(doc, PLAIN_KEYS)
+        if spelling:
+            extras = self.respell(extras, spelling)
+        return Message(role, blocks, maybe_str(doc, "name", at), at=at, extras=extras)
+
+    def read_content(
+        self, doc: dict[str, Json], at: str
+    ) -> tuple[tuple[Block, ...], dict[str, Json] | None]:
+        """Content in any of its forms, and the form where it is not the usual one."""
+        content = doc.get("content")
+        where = f"{at}/content"
+        if content.__class__ is str:
+            return (Text(content, at=where),), None
+        if content.__class__ is list:
+            blocks = tuple(self.read_parts(content, where))
+            if not blocks or (len(blocks) == 1 and is_plain_text(blocks[0])):
+                return blocks, {"content": "list"}
+            return blocks, None
+        if content is None:
+            return (), {"content": "null" if "content" in doc else "absent"}
+        if content.__class__ is not dict:
+            expected("a string or a list", content, where)
+        # Some servers parse a JSON answer on the client's behalf.
+        return (Text(compact(content), at=where),), {"content": "object"}
+
+    def respell(self, extras: Extras | None, spelling: dict[str, Json]) -> Extras:
+        if extras is None:
+            return AS_LIST if spelling == AS_LIST.spelling else Extras(NAME, spelling=spelling)
+        return replace(extras, spelling=extras.spelling | spelling)
+
+    def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
+        content = doc.get("content")
+        calls = doc.get("tool_calls")
+        blocks: list[Block] = []
+        if content.__class__ is str and len(doc) == 2:
+            return Message("assistant", (Text(content, at=f"{at}/content"),), at=at)
+        if (
+            len(doc) == 3
+            and calls.__class__ is list
+            and content is None
+            and "content" in doc
+            and calls
+        ):
+            self.read_calls(blocks, calls, at)
+            return Message("assistant", tuple(blocks), at=at)
+        taken = ["role", "content", "name"]
+        for key in THINKING_KEYS:
+            thought = doc.get(key)
+            if thought.__class__ is str and thought:
+                note = Extras(NAME, spelling={"key": key})
+                blocks.append(Reasoning((thought,), at=f"{at}/{key}", extras=note))
+                taken.append(key)
+                break
+        said, spelling = self.read_content(doc, at)
+        if spelling == {"content": "null"}:
+            spelling = None  # the usual form of an assistant that says nothing
+        cited = maybe_list(doc, "annotations", at)
+        if cited and len(said) == 1 and isinstance(said[0], Text):
+            taken.append("annotations")
+            citations = self.read_annotations(cited, f"{at}/annotations")
+            said = (replace(said[0], citations=citations),)
+        blocks += said
+        if (refusal := maybe_str(doc, "refusal", at)) is not None:
+            blocks.append(Refusal(refusal, at=f"{at}/refusal"))
+            taken.append("refusal")
+        if calls:
+            taken.append("tool_calls")
+            if calls.__class__ is not list:
+                expected("a list", calls, f"{at}/tool_calls")
+            for index, call in enumerate(calls):
+                where = f"{at}/tool_calls/{index}"
+                blocks.append(self.read_call(as_dict(call, where), where))
+        if doc.get("function_call").__class__ is dict:
+            taken.append("function_call")
+            blocks.append(self.read_legacy_call(doc["function_call"], f"{at}/function_call"))
+        if doc.get("audio").__class__ is dict:
+            taken.append("audio")
+            blocks.append(self.read_spoken(doc["audio"], f"{at}/audio"))
+        extras = None
+        if len(doc) != 3 or not calls or spelling:  # role, content and calls: the usual shape
+            extras = self.keep(doc, taken)
+            if spelling:
+                extras = self.respell(extras, spelling)
+        name = maybe_str(doc, "name", at)
+        return Message("assistant", tuple(blocks), name, at=at, extras=extras)
+
+    def read_call(self, doc: dict[str, Json], at: str) -> Block:
+        function = doc.get("function")
+        if function.__class__ is dict and len(doc) == 3 and len(function) == 2:
+            call_id, name, text = doc.get("id"), function.get("name"), function.get("arguments")
+            if (
+                call_id.__class__ is str
+                and name.__class__ is str
+                and text.__class__ is str
+                and text
+            ):
+                if doc.get("type") == "function":
+                    return ToolCall(call_id, name, text, at=at)
+        kind = doc.get("type")
+        if kind == "custom":
+            custom = need_dict(doc, "custom", at)
+            return ToolCall(
+                maybe_str(doc, "id", at),
+                need_str(custom, "name", f"{at}/custom"),
+                maybe_str(custom, "input", f"{at}/custom") or "",
+                "custom",
+                at=at,
+                extras=self.keep(doc, ("id", "type"), partly={"custom": ("name", "input")}),
+            )
+        if function.__class__ is not dict and isinstance(kind, str) and kind != "function":
+            return Raw(NAME, doc, at=at)
+        function = need_dict(doc, "function", at)
+        text, spelling = self.read_arguments(function, f"{at}/function")
+        taken = ["name", "arguments"]
+        if kind is None and "type" not in doc:
+            spelling["type"] = None
+        elif kind is not None and kind != "function":
+            spelling["type"] = kind
+        return ToolCall(
+            maybe_str(doc, "id", at),
+            need_str(function, "name", f"{at}/function"),
+            text,
+            at=at,
+            extras=self.keep(doc, ("id", "type"), spelling, partly={"function": taken}),
+        )
+
+    def read_arguments(self, doc: dict[str, Json], at: str) -> tuple[str, dict[str, Json]]:
+        """The argument text; some servers send an object, and blank means no arguments."""
+        value = doc.get("arguments")
+        if value.__class__ is str:
+            return (value, {}) if value else ("{}", {"arguments": ""})
+        if value is None:
+            return "{}", {"arguments": None}
+        if value.__class__ is not dict:
+            expected("a string", value, f"{at}/arguments")
+        return compact(value), {"arguments": "object"}
+
+    def read_legacy_call(self, doc: dict[str, Json], at: str) -> Block:
+        text, spelling = self.read_arguments(doc, at)
+        extras = self.keep(doc, SIMPLE_FUNCTION, spelling | {"legacy": True})
+        return ToolCall(None, need_str(doc, "name", at), text, at=at, extras=extras)
+
+    def read_spoken(self, doc: dict[str, Json], at: str) -> Block:
+        """Audio that the model spoke: whole in an answer, by its id in a history."""
+        data, spoken = maybe_str(doc, "data", at), maybe_str(doc, "id", at)
+        transcript = maybe_str(doc, "transcript", at)
+        if data is None and spoken is not None:
+            source, taken = Source("file", spoken, issuer=self.issuer), ("id", "transcript")
+        elif data is not None:
+            source, taken = Source("base64", data), ("data", "transcript")
+        else:
+            return Raw(NAME, doc, at=at, extras=Extras(NAME, spelling={"place": "audio"}))
+        extras = self.keep(doc, taken, {"place": "audio"})
+        return Media("audio", source, transcript=transcript, at=at, extras=extras)
+
+    def read_result(self, doc: dict[str, Json], role: str, at: str) -> Message:
+        content = doc.get("content")
+        if role == "tool" and content.__class__ is str and len(doc) == 3:
+            call_id = doc.get("tool_call_id")
+            if call_id.__class__ is str and not content.startswith(MARK):
+                result = ToolResult(call_id, (Text(content, at=f"{at}/content"),), at=at)
+                return Message("tool", (result,), at=at)
+        blocks, spelling = self.read_content(doc, at)
+        spelling = spelling or {}
+        if any(not isinstance(b, Text) for b in blocks):
+            spelling["content"] = "list"  # against the official rules, and kept so at home
+        failed, blocks = self.read_failed(blocks, spelling)
+        if role == "function":
+            spelling["legacy"] = True
+        elif doc.get("tool_call_id") is None and "tool_call_id" not in doc:
+            spelling["no_id"] = True
+        extras = self.keep(doc, ("role", "content", "tool_call_id", "name"), spelling)
+        result = ToolResult(
+            maybe_str(doc, "tool_call_id", at),
+            blocks,
+            True if failed else None,
+            maybe_str(doc, "name", at),
+            at=at,
+            extras=extras,
+        )
+        return Message("tool", (result,), at=at)
+
+    def read_failed(
+        self, blocks: tuple[Block, ...], spelling: dict[str, Json]
+    ) -> tuple[bool, tuple[Block, ...]]:
+        """A result that begins with the mark of an error is one; the mark goes."""
+        if not blocks or not isinstance(first := blocks[0], Text):
+            return False, blocks
+        failed, text = unmark_error(first.text)
+        if text is None and is_plain_text(first):
+            if len(blocks) > 1:
+                spelling["mark"] = "alone"
+            return True, blocks[1:]
+        if text is None or text == first.text:
+            return False, blocks
+        return bool(failed), (replace(first, text=text), *blocks[1:])
+
+    def unhoist(self, message: Message, out: list[Message]) -> bool:
+        """Images that were hoisted out of tool results go back into them."""
+        groups: dict[str, list[Block]] = {}
+        current: list[Block] | None = None
+        for block in message.content:
+            found = HOIST.fullmatch(block.text) if is_plain_text(block) else None
+            if found:
+                if found[1] in groups:
+                    return False
+                current = groups.setdefault(found[1], [])
+            elif current is None or not isinstance(block, Media):
+                return False
+            else:
+                current.append(block)
+        places: dict[str, int] = {}
+        for index in range(len(out) - 1, -1, -1):
+            result = out[index].content[0] if out[index].content else None
+            if out[index].role != "tool" or not isinstance(result, ToolResult):
+                break
+            if result.call_id is not None and not self.spelling(result).get("content"):
+                places.setdefault(result.call_id, index)
+        order = [places.get(call_id, -1) for call_id in groups]
+        if not groups or -1 in order or order != sorted(order) or not all(groups.values()):
+            return False
+        for call_id, blocks in groups.items():
+            index = places[call_id]
+            result = out[index].content[0]
+            assert isinstance(result, ToolResult)
+            content = result.content
+            only = content[0] if len(content) == 1 and not result.is_error else None
+            if only is not None and is_plain_text(only) and only.text == "":
+                content = ()  # it had nothing but these; an empty text was written for it
+            result = replace(result, content=(*content, *blocks))
+            out[index] = replace(out[index], content=(result,))
+        return True
+
+
+def is_custom(block: Block) -> bool:
+    """Whether a block is a freeform call."""
+    return block.__class__ is ToolCall and block.kind == "custom"

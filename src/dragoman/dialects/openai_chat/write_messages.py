@@ -1,0 +1,479 @@
+"""Writing the messages of Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...marks import MARK, is_marked, mark_error, mark_plain
+from ...model import (
+    Block,
+    Citation,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_last_text, results_in_place
+from ...reading import (
+    parse,
+)
+from ...writing import Writing, is_plain_text
+from .parts import Parts
+
+HOISTED = "[content of tool result {id}]"
+"""What introduces the images of a tool result, in the user turn behind the results."""
+
+
+class WriteMessages(Parts):
+    """The turns of a conversation, out of the tree."""
+
+    thinking_key: str | None = None
+    """Where a variant of this dialect wants the model's thoughts sent back."""
+
+    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        hoisted: list[Json] = []
+        if not w.home:
+            messages = results_in_place(messages, w.log)
+        for message in messages:
+            role = message.role
+            if role == "tool":
+                for block in message.content:
+                    out.append(self.write_result(block, message, hoisted, w))
+                continue
+            if hoisted:
+                out.append({"role": "user", "content": list(hoisted)})
+                hoisted.clear()
+            if role == "assistant":
+                doc = self.write_assistant(message, w)
+            else:
+                doc = self.write_plain(message, w)
+            if doc is not None:
+                out.append(doc)
+        if hoisted:
+            out.append({"role": "user", "content": list(hoisted)})
+        return out
+
+    def write_plain(self, message: Message, w: Writing) -> Json | None:
+        """A turn of system, developer or user."""
+        content, extras = message.content, message.extras
+        doc: dict[str, Json]
+        if len(content) == 1 and (extras is None or self.is_mute(extras)):
+            if is_plain_text(content[0]):  # the usual shape
+                doc = {"role": message.role, "content": content[0].text}
+                if message.name is not None:
+                    doc["name"] = message.name
+                return doc
+        spelled = self.spelling(message).get("content")
+        doc = {"role": message.role}
+        if spelled == "null":
+            doc["content"] = None
+        elif spelled != "absent":
+            blocks = content if message.role == "user" else self.only_text(content, w)
+            said = self.write_content(blocks, spelled, w)
+            if said is None:
+                if not w.home:
+                    w.log.dropped("message.empty", message.at, "a message must say something here")
+                    return None
+                said = []
+            doc["content"] = said
+        if message.name is not None:
+            doc["name"] = message.name
+        return self.emit(doc, message, w.log)
+
+    def only_text(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
+        """All but the user say only text; at home, whatever was said."""
+        if w.home:
+            return content
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Text | Passage | Refusal):
+                kept.append(block)
+            else:
+                w.log.dropped("content.role", block.at, "only a user can send this here")
+        return kept
+
+    def write_content(self, blocks: Sequence[Block], spelled: Json, w: Writing) -> Json:
+        """A string for one plain text, else a list; None where nothing is left."""
+        if spelled == "object" and len(blocks) == 1 and isinstance(blocks[0], Text):
+            return parse(blocks[0].text)
+        if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0], w.home):
+            return blocks[0].text
+        parts = self.write_parts(blocks, w)
+        return parts or ([] if spelled == "list" else None)
+
+    def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        content, extras = message.content, message.extras
+        if message.name is None and (extras is None or self.is_mute(extras)):
+            if (usual := self.write_usual(content, w)) is not None:
+                return usual
+        if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
+            doc: dict[str, Json] = {"role": "assistant", "content": content[0].text}
+        else:
+            said = self.sort_blocks(content, w)
+            doc = {"role": "assistant"}
+            spelled = None if message.extras is None else self.spelling(message).get("content")
+            if spelled != "absent":
+                doc["content"] = self.write_said(said, spelled, doc, w)
+            for block in said.others:
+                self.write_beside(doc, block, w)
+            if said.calls:
+                self.write_calls(doc, said.calls, w)
+            if not w.home and doc["content"] is None and len(doc) == 2:
+                self.lose(message.extras, message.at, w.log)
+                w.log.dropped("message.empty", message.at, "a message must say something here")
+                return None
+        if message.name is not None:
+            doc["name"] = message.name
+        return doc if message.extras is None else self.emit(doc, message, w.log)
+
+    def write_usual(self, content: Sequence[Block], w: Writing) -> Json | None:
+        """A plain text, plain calls or both, which is what nearly every turn holds."""
+        text = None
+        calls: list[Json] = []
+        said = len(w.log.losses)
+        for block in content:
+            extras = block.extras
+            if block.__class__ is ToolCall:
+                if (
+                    extras is not None
+                    or block.cache is not None
+                    or block.kind != "function"
+                    or block.item_id is not None
+                    or block.id is None
+                ):
+                    break
+                name = block.name
+                function = {
+                    "name": name if name in w.names.staying else w.tool_name(name, block.at),
+                    "arguments": block.arguments or "{}",
+                }
+                calls.append({"id": w.call_id(block), "type": "function", "function": function})
+            elif (
+                block.__class__ is Text
+                and text is None
+                and not calls
+                and (extras is None or (not w.home and self.is_mute(extras)))
+                and block.cache is None
+                and not block.citations
+            ):
+                text = block.text
+            else:
+                break
+        else:
+            if calls:
+                return {"role": "assistant", "content": text, "tool_calls": calls}
+            return None if text is None else {"role": "assistant", "content": text}
+        del w.log.losses[said:]  # the general way will say them again
+        return None
+
+    def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
+        """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
+        said = Said()
+        highest = 0
+        for block in content:
+            if isinstance(block, ToolCall) or self.is_raw_call(block):
+                said.calls.append(block)
+                rank = 3
+            elif isinstance(block, Text | Refusal) and not self.is_beside(block):
+                said.texts.append(block)
+                rank = 1
+            else:
+                said.others.append(block)
+                rank = 2 if isinstance(block, Refusal) else highest
+            if rank < highest:
+                why = "text comes before refusals, and both before calls here"
+                w.log.approximated("content.order", block.at, why)
+            highest = max(highest, rank)
+        return said
+
+    def is_raw_call(self, block: Block) -> bool:
+        """A kind of call that only some compatible server knows, at home."""
+        return isinstance(block, Raw) and self.is_home(block.dialect) and "/tool_calls/" in block.at
+
+    def is_beside(self, block: Block) -> bool:
+        """Whether a refusal stands beside the content (the usual place), not in it."""
+        return isinstance(block, Refusal) and not self.spelling(block).get("part")
+
+    def write_said(self, said: Said, spelled: Json, doc: dict[str, Json], w: Writing) -> Json:
+        texts = said.texts
+        if not texts:
+            return [] if spelled == "list" else None
+        joined = w.answer and not w.home  # an answer is one string
+        if any(isinstance(b, Text) and b.citations for b in texts):
+            offset, lifted = 0, []
+            for block in texts:
+                lifted.append(self.lift_citations(block, doc, offset, w))
+                offset += len(block.text) if joined and isinstance(block, Text) else 0
+            texts = lifted
+        return self.write_one_string(texts, w) if joined else self.write_content(texts, spelled, w)
+
+    def write_one_string(self, texts: list[Block], w: Writing) -> str:
+        """An answer is one string here."""
+        for block in texts[1:]:
+            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+        for block in texts:
+            if isinstance(block, Text):
+                self.lose_cache(block.cache, w)
+            self.lose(block.extras, block.at, w.log)
+        return "".join(b.text for b in texts if isinstance(b, Text))
+
+    def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
+        """Citations stand beside the content here, with their place in the whole of it."""
+        if not isinstance(block, Text) or not block.citations:
+            return block
+        if not w.answer and not w.home:
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
+        else:
+            written = (self.write_annotation(cite, block, offset, w) for cite in block.citations)
+            if found := [doc for doc in written if doc is not None]:
+                doc["annotations"] = doc.get("annotations", []) + found
+        return replace(block, citations=())
+
+    def write_annotation(self, cite: Citation, block: Text, offset: int, w: Writing) -> Json | None:
+        if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
+            return cite.extras.fields
+        if cite.kind != "url" or cite.url is None:
+            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
+            return None
+        inner: dict[str, Json] = {"url": cite.url}
+        if cite.title is not None or not w.home:
+            inner["title"] = cite.title or ""
+        span = cite.span
+        if span is None and not w.home:
+            span = (0, len(block.text))
+            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
+        if span is not None:
+            inner |= {"start_index": span[0] + offset, "end_index": span[1] + offset}
+        return self.emit({"type": "url_citation", "url_citation": inner}, cite, w.log)
+
+    def write_beside(self, doc: dict[str, Json], block: Block, w: Writing) -> None:
+        """What is not content: refusals, thoughts, speech, and what has no place at all."""
+        match block:
+            case Refusal():
+                if doc.get("refusal") is not None:
+                    w.log.approximated("text.boundary", block.at, "there is one refusal here")
+                doc["refusal"] = (doc.get("refusal") or "") + block.text
+                self.lose(block.extras, block.at, w.log)
+            case Reasoning():
+                self.write_reasoning(doc, block, w)
+            case Media() | Raw() if self.spelling(block).get("place") == "audio":
+                doc["audio"] = self.write_spoken(block, w)
+            case Hosted():
+                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case _:
+                if w.home and self.spelling_of_part(block):
+                    doc.setdefault("content", [])
+                    doc["content"] = [*(doc["content"] or []), *self.write_part(block, w)]
+                else:
+                    w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+
+    def spelling_of_part(self, block: Block) -> bool:
+        """Media that some servers let the assistant say, as parts of its content."""
+        return isinstance(block, Media | Passage)
+
+    def write_spoken(self, block: Media | Raw, w: Writing) -> Json:
+        if isinstance(block, Raw):
+            return block.payload
+        out: dict[str, Json] = {"id" if block.source.kind == "file" else "data": block.source.value}
+        if block.transcript is not None:
+            out["transcript"] = block.transcript
+        return self.emit(out, block, w.log)
+
+    def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
+        key = self.spelling(block).get("key") or self.thinking_key
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        self.lose(block.extras, block.at, w.log)
+        thoughts = block.content or block.summary
+        if not thoughts and (block.seal is not None or block.id is not None):
+            return
+        if key is None or not thoughts:
+            w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
+            return
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
+
+    def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
+        out: list[Json] = []
+        for call in calls:
+            if not isinstance(call, ToolCall):
+                out += self.write_part(call, w)
+            elif call.extras is not None and self.spelling(call).get("legacy"):
+                function: dict[str, Json] = {"name": call.name}
+                self.write_arguments(function, call)
+                doc["function_call"] = self.emit(function, call, w.log)
+            else:
+                out.append(self.write_call(call, w))
+        if out:
+            doc["tool_calls"] = out
+
+    def write_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose_cache(call.cache, w)
+        out: dict[str, Json] = {}
+        if not w.home or call.id is not None:
+            out["id"] = w.call_id(call)
+        out["type"] = call.kind
+        name = w.tool_name(call.name, call.at)
+        if call.kind == "custom":
+            out["custom"] = {"name": name, "input": call.arguments}
+            return self.emit(out, call, w.log)
+        out["function"] = {"name": name, "arguments": call.arguments or "{}"}
+        if call.extras is None:
+            return out
+        self.write_arguments(out["function"], call)
+        if "type" in (spelling := self.spelling(call)):
+            out["type"] = spelling["type"]
+            if out["type"] is None:
+                del out["type"]
+        return self.emit(out, call, w.log)
+
+    def write_arguments(self, function: dict[str, Json], call: ToolCall) -> None:
+        spelled = self.spelling(call).get("arguments", "text")
+        function["arguments"] = call.arguments
+        if spelled == "object":
+            function["arguments"] = parse(call.arguments)
+        elif spelled is None:
+            del function["arguments"]
+        elif spelled == "" and call.arguments == "{}":
+            function["arguments"] = ""
+
+    def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
+        if block.__class__ is not ToolResult:
+            raise Malformed("a tool message holds tool results", block.at)
+        content, extras, call_id = block.content, block.extras, block.call_id
+        if (
+            (extras is None or (not w.home and self.is_mute(extras)))
+            and not block.is_error
+            and block.name is None
+            and block.cache is None
+            and (message.extras is None or self.is_mute(message.extras))
+            and len(content) == 1
+        ):  # the usual shape
+            first = content[0]
+            if (
+                first.__class__ is Text
+                and first.extras is None
+                and first.cache is None
+                and not first.citations
+                and not first.text.startswith(MARK)
+            ):
+                if call_id is None or call_id not in w.ids.staying:
+                    call_id = w.result_id(block)
+                return {"role": "tool", "tool_call_id": call_id, "content": first.text}
+        doc: dict[str, Json] = {"role": "tool"}
+        spelling = self.spelling(block)
+        self.write_result_id(doc, block, spelling, w)
+        self.write_result_content(doc, block, spelling, hoisted, w)
+        if block.name is not None:
+            if w.home:
+                doc["name"] = block.name
+            else:
+                why = "a result names its call, not its tool"
+                w.log.dropped("tool_result.name", block.at, why)
+        self.lose(message.extras, message.at, w.log)
+        return doc if block.extras is None else self.emit(doc, block, w.log)
+
+    def write_result_id(
+        self, doc: dict[str, Json], block: ToolResult, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        if spelling.get("legacy"):
+            doc["role"] = "function"
+        if w.home and block.call_id is None:
+            return
+        doc["tool_call_id"] = w.result_id(block)
+
+    def write_result_content(
+        self,
+        doc: dict[str, Json],
+        block: ToolResult,
+        spelling: dict[str, Json],
+        hoisted: list[Json],
+        w: Writing,
+    ) -> None:
+        spelled = spelling.get("content")
+        if spelled in ("null", "absent") and not block.is_error:
+            if spelled == "null":
+                doc["content"] = None
+            return
+        texts: list[Block] = []
+        media: list[Block] = []
+        for part in mark_last_text(block, w):
+            inline = isinstance(part, Text | Passage) or spelled == "list"
+            (texts if inline else media).append(part)
+            if media and inline:
+                w.log.approximated("content.order", part.at, "images follow the text here")
+        if media:
+            self.hoist(media, block, doc, hoisted, w)
+        doc["content"] = self.write_content(self.mark_texts(texts, block, w), spelled, w)
+        if doc["content"] is None:
+            doc["content"] = ""
+            if not block.content and not w.home:
+                w.log.invented(
+                    "text.empty", block.at, "a result has a text here, if only an empty one"
+                )
+
+    def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
+        """There is no flag for a failed tool: its text says so, and another's must not."""
+        if texts and isinstance(passage := texts[0], Passage):
+            w.log.approximated("passage", passage.at, "a retrieved passage is plain text here")
+            self.lose_cache(passage.cache, w)
+            self.lose(passage.extras, passage.at, w.log)
+            texts = [*passage.content, *texts[1:]]
+        first = texts[0] if texts else None
+        if not block.is_error:
+            if isinstance(first, Text) and is_marked(first.text):
+                w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")
+                return [replace(first, text=mark_plain(first.text)), *texts[1:]]
+            return texts
+        w.moved("tool_result.error", block.at, "the text begins with '[tool error]'")
+        if isinstance(first, Text) and self.spelling(block).get("mark") != "alone":
+            return [replace(first, text=mark_error(first.text)), *texts[1:]]
+        return [Text(mark_error(None), at=block.at), *texts]
+
+    def hoist(
+        self,
+        media: list[Block],
+        block: ToolResult,
+        doc: dict[str, Json],
+        hoisted: list[Json],
+        w: Writing,
+    ) -> None:
+        """A result holds only text here: what else it holds goes to a user turn behind the run."""
+        parts: list[Json] = []
+        for part in media:
+            if written := self.write_part(part, w):
+                parts += written
+                why = "a result holds only text; this follows in a user turn"
+                w.moved("tool_result.content", part.at, why)
+        if not parts:
+            return
+        mark = HOISTED.format(id=doc.get("tool_call_id"))
+        hoisted += [{"type": "text", "text": mark}, *parts]
+
+
+class Said:
+    """What an assistant said, sorted."""
+
+    __slots__ = ("calls", "others", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[Block] = []
+        self.calls: list[Block] = []
+        self.others: list[Block] = []
