@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from ...ledger import Ledger
 from ...model import (
-    Block,
     Extras,
     History,
     Json,
-    Media,
     Message,
     OutputFormat,
     Params,
-    Passage,
-    Reasoning,
     Request,
     Text,
     Thinking,
     Tool,
     ToolCall,
     ToolChoice,
-    ToolResult,
 )
-from ...normal import results_in_place
 from ...reading import (
     as_dict,
     as_str,
@@ -42,7 +35,7 @@ from ...reading import (
 )
 from ...writing import Writing, is_plain_text, write_usual
 from .blocks import NAME
-from .tools import Tools
+from .turns import Turns
 
 DEFAULT_MAX_TOKENS = 8192
 """What is sent when the source names no limit; every current model accepts it."""
@@ -92,8 +85,6 @@ UNSAID = {
 unsaid = attrgetter(*UNSAID)
 NEVER = (None,) * len(UNSAID)
 sampling = attrgetter("temperature", "top_p", "top_k", "stream")
-NOT_ASSISTANT = frozenset({Media, Passage, ToolResult})
-NOT_USER = frozenset({Reasoning, ToolCall})
 
 
 def begins_answer(message: Message) -> bool:
@@ -103,7 +94,7 @@ def begins_answer(message: Message) -> bool:
     )
 
 
-class Requests(Tools):
+class Requests(Turns):
     """Reading and writing requests and histories."""
 
     # -- reading ----------------------------------------------------------------------------
@@ -425,256 +416,6 @@ class Requests(Tools):
         else:
             self.emit(doc, form, w.log)
             out["output_config"] = out.get("output_config", {}) | {"format": doc}
-
-    def write_conversation(
-        self, out: dict[str, Json], messages: Sequence[Message], w: Writing
-    ) -> None:
-        if not w.home:
-            messages = results_in_place(messages, w.log)
-        leading = 0
-        for message in messages:
-            role = message.role
-            if (role != "system" and role != "developer") or self.is_inline(message):
-                break
-            leading += 1
-        if leading:
-            self.write_system(out, messages[:leading], w)
-        out["messages"] = self.write_turns(messages[leading:], w)
-
-    def is_inline(self, message: Message) -> bool:
-        """Whether a leading system turn was said inside the messages, at home."""
-        return message.extras is not None and self.spelling(message).get("place") == "message"
-
-    def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Writing) -> None:
-        first = messages[0]
-        if len(messages) == len(first.content) == 1 and first.extras is None:
-            block = first.content[0]
-            if (
-                block.__class__ is Text
-                and block.extras is None
-                and block.cache is None
-                and not block.citations
-                and first.role == "system"
-                and first.name is None
-                and block.text
-                and not block.text.isspace()
-            ):
-                out["system"] = block.text  # the usual shape
-                return
-        spelled = None if first.extras is None else self.spelling(first).get("content")
-        only = first.content[0] if len(messages) == len(first.content) == 1 else None
-        if only is not None and is_plain_text(only, w.home) and spelled != "list":
-            text = only.text
-            self.note_system(first, w)
-            if text.strip() or w.home:
-                out["system"] = text
-            else:
-                w.log.dropped("text.empty", first.at, "an empty system prompt is no prompt")
-            return
-        blocks: list[Json] = []
-        for index, message in enumerate(messages):
-            self.note_system(message, w)
-            if index:
-                why = "the system prompt is one here, in several blocks"
-                w.log.approximated("message.boundary", message.at, why)
-            blocks += self.write_blocks(self.only_text(message, w), w)
-        if blocks or w.home:
-            out["system"] = blocks
-
-    def note_system(self, message: Message, w: Writing) -> None:
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "the developer speaks as system here")
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
-        if message.extras is not None and not self.is_home(message.extras.dialect):
-            self.lose(message.extras, message.at, w.log)
-
-    def only_text(self, message: Message, w: Writing) -> list[Block]:
-        """A system turn holds text alone; at home, whatever it held."""
-        kept: list[Block] = []
-        for block in message.content:
-            if isinstance(block, Text) or w.home:
-                kept.append(block)
-            else:
-                w.log.dropped("content.role", block.at, "a system turn can hold only text here")
-        return kept
-
-    def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
-        """The messages; tool results that follow each other share one user turn."""
-        out: list[dict[str, Json]] = []
-        results = False  # the last turn written ends in a tool result
-        turn: list[Json] | None = None  # that turn, if it holds nothing else
-        waiting: list[Message] = []
-        for index, message in enumerate(messages):
-            role, content, extras = message.role, message.content, message.extras
-            # The usual turns: one result, one plain text, or what the model said and called.
-            if (extras is None or (not w.home and self.is_mute(extras))) and not waiting:
-                block = content[0] if len(content) == 1 else None
-                if role == "tool":
-                    if block.__class__ is ToolResult and (turn is not None or not results):
-                        if turn is None:
-                            turn = []
-                            out.append({"role": "user", "content": turn})
-                            results = True
-                        turn.append(self.write_result(block, w))
-                        continue
-                elif message.name is not None:
-                    pass
-                elif block.__class__ is Text:
-                    if (
-                        (role == "assistant" or role == "user")
-                        and (block.extras is None or (not w.home and self.is_mute(block.extras)))
-                        and block.cache is None
-                        and not block.citations
-                        and block.text
-                        and not block.text.isspace()
-                    ):
-                        out.append({"role": role, "content": block.text})
-                        results, turn = False, None
-                        continue
-                elif role == "assistant":
-                    said = content if w.home else self.fit_assistant(content, w)
-                    blocks = self.write_blocks(said, w)
-                    if blocks or w.home:
-                        out.append({"role": "assistant", "content": blocks})
-                    else:
-                        self.note_empty(message, w)
-                    results, turn = False, None
-                    continue
-            turn = None
-            joined = results and role == "tool"
-            if message.extras is not None:
-                joined = self.spelling(message).get("joined", joined)
-            if role == "tool":
-                doc = {"role": "user", "content": self.write_blocks(content, w)}
-                if message.extras is not None:
-                    self.emit(doc, message, w.log)
-            elif role == "assistant" or role == "user":
-                if waiting and role == "assistant":
-                    self.flush_system(waiting, out, w)
-                doc = self.write_turn(message, role, w)
-            elif w.home:
-                doc = self.write_turn(message, "system", w)
-            else:
-                waiting.append(message)
-                self.note_place(messages, index, w)
-                continue
-            if joined and out:
-                self.join_turn(out[-1], doc["content"])
-            elif doc["content"] or w.home:
-                out.append(doc)
-            else:
-                self.note_empty(message, w)
-            results = role == "tool"
-        if waiting:
-            self.flush_system(waiting, out, w)
-        return out
-
-    def note_empty(self, message: Message, w: Writing) -> None:
-        w.log.dropped("message.empty", message.at, "a message must say something here")
-
-    def join_turn(self, turn: dict[str, Json], content: Json) -> None:
-        if turn["content"].__class__ is list and content.__class__ is list:
-            turn["content"].extend(content)
-            return
-        if turn["content"].__class__ is str:
-            turn["content"] = [{"type": "text", "text": turn["content"]}]
-        if content.__class__ is str:
-            content = [{"type": "text", "text": content}]
-        turn["content"] += content
-
-    def note_place(self, messages: Sequence[Message], index: int, w: Writing) -> None:
-        """A system turn must follow a user turn and precede the assistant's, or end the list."""
-        message = messages[index]
-        before = messages[index - 1].role if index else None
-        after = messages[index + 1].role if index + 1 < len(messages) else None
-        calm = before in ("user", "tool", "system", "developer")
-        if not calm or after not in (None, "assistant", "system", "developer"):
-            why = "a system turn stands right before the assistant's turn here"
-            w.moved("message.position", message.at, why)
-
-    def flush_system(self, waiting: list[Message], out: list[dict[str, Json]], w: Writing) -> None:
-        for message in waiting:
-            self.note_system(message, w)
-            doc = self.write_turn(message, "system", w)
-            if not doc["content"]:
-                self.note_empty(message, w)
-            elif not out or out[-1]["role"] == "assistant":
-                # Nothing of the user's to stand behind: the words go on as the user's.
-                w.log.approximated("message.role", message.at, "said by the user here")
-                out.append(doc | {"role": "user"})
-            elif out[-1]["role"] == "system":
-                # "role 'system' must precede an 'assistant' message", so there can be only one
-                w.log.approximated("message.boundary", message.at, "one system turn at a time")
-                self.join_turn(out[-1], doc["content"])
-            else:
-                out.append(doc)
-        waiting.clear()
-
-    def write_turn(self, message: Message, role: str, w: Writing) -> dict[str, Json]:
-        content = message.content
-        spelled = None if message.extras is None else self.spelling(message).get("content")
-        doc: dict[str, Json]
-        if len(content) == 1 and spelled != "list" and is_plain_text(content[0], w.home):
-            text = content[0].text
-            if not w.home and (not text or text.isspace()):
-                w.log.dropped("text.empty", content[0].at, "empty text blocks are rejected")
-                text = ""
-            doc = {"role": role, "content": text}
-        else:
-            blocks: Sequence[Block] = content
-            if role == "system":
-                blocks = self.only_text(message, w)
-            if role == "assistant" and not w.home:
-                blocks = self.fit_assistant(content, w)
-            elif role == "user" and not w.home:
-                blocks = self.fit_user(content, w)
-            doc = {"role": role, "content": self.write_blocks(blocks, w)}
-        if message.name is not None and role != "system":
-            w.log.dropped("message.name", message.at, "speakers have no names here")
-        return doc if message.extras is None else self.emit(doc, message, w.log)
-
-    def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        """The assistant's turn: no media, which this API takes from the user only; calls last."""
-        called = False
-        for block in content:
-            if block.__class__ is ToolCall:
-                called = True
-            elif called or block.__class__ is not Text:
-                break
-        else:
-            return content  # texts, then calls: the usual turn
-        said: list[Block] = []
-        calls: list[Block] = []
-        for block in content:
-            kind = block.__class__
-            if kind is ToolCall:
-                calls.append(block)
-            elif isinstance(block, Media) and block.transcript:
-                w.log.approximated("media", block.at, "what was spoken is written here")
-                self.lose(block.extras, block.at, w.log)
-                (calls if calls else said).append(Text(block.transcript, at=block.at))
-            elif kind in NOT_ASSISTANT:
-                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
-            elif calls and not w.answer:
-                # Text behind a call makes it unanswered: "`tool_use` ids were found without
-                # `tool_result` blocks immediately after"
-                w.log.approximated("content.order", block.at, "calls come last in a turn here")
-                said.append(block)
-            else:
-                (calls if calls else said).append(block)
-        return said + calls
-
-    def fit_user(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        if NOT_USER.isdisjoint(map(type, content)):
-            return content
-        kept: list[Block] = []
-        for block in content:
-            if block.__class__ in NOT_USER:
-                w.log.dropped("content.role", block.at, "the user cannot say this here")
-            else:
-                kept.append(block)
-        return kept
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
