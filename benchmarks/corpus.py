@@ -114,10 +114,10 @@ OUTPUTS: tuple[Callable[[Random, int], str], ...] = (
 )  # fmt: skip
 
 
-def tool_output(rng: Random) -> str:
-    """One tool result. Most are short and some are long: 0.1 to 8 KB, even on a log scale."""
-    size = int(100 * 80 ** rng.random())
-    text = rng.choice(OUTPUTS)(rng, size)[:8192]
+def tool_output(rng: Random, most: int = 8192) -> str:
+    """One tool result. Most are short and some are long: even on a log scale from 0.1 KB."""
+    size = int(100 * (80 if most == 8192 else most / 100) ** rng.random())
+    text = rng.choice(OUTPUTS)(rng, size)[:most]
     if rng.random() < 0.15:
         text = f"{text}\n{rng.choice(FOREIGN)}\n"
     return text

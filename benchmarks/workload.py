@@ -91,12 +91,12 @@ def small(seed: int = SEED) -> Script:
     return Script("You are a helpful assistant. Be brief.", turns, (), 1024, 0.7)
 
 
-def agentic(seed: int = SEED) -> Script:
+def agentic(seed: int = SEED, most: int = 8192) -> Script:
     """A coding agent after 200 messages, as OpenAI Chat counts them."""
     rng = Random(seed)
     turns: list[Turn] = []
     count = 1  # the system prompt is the first
-    for turn in history(rng):
+    for turn in history(rng, most):
         if count + turn.messages > 199:
             break
         turns.append(turn)
@@ -105,6 +105,11 @@ def agentic(seed: int = SEED) -> Script:
         turns.append(_user(rng) if turns[-1].role == "assistant" else Turn("assistant", "Done."))
         count += 1
     return _agent(rng, tuple(turns))
+
+
+def lengthy() -> Script:
+    """The same, with results as long as coding agents let them be: up to 30,000 characters."""
+    return agentic(most=30_000)
 
 
 def large(seed: int = SEED, size: int = 2_000_000) -> Script:
@@ -140,13 +145,13 @@ def _repeat(turns: list[Turn], times: int) -> tuple[Turn, ...]:
     )
 
 
-def history(rng: Random) -> Iterator[Turn]:
+def history(rng: Random, most: int = 8192) -> Iterator[Turn]:
     """An agent at work, for ever: a task, some rounds of calls, an answer, the next task."""
     while True:
         yield _user(rng)
         for _ in range(rng.randint(4, 14)):
             text = corpus.prose(rng) if rng.random() < 0.7 else ""
-            calls = tuple(_call(rng) for _ in range(rng.choice((1, 1, 1, 2, 2, 3))))
+            calls = tuple(_call(rng, most) for _ in range(rng.choice((1, 1, 1, 2, 2, 3))))
             yield Turn("assistant", text, calls)
         yield Turn("assistant", corpus.prose(rng, 40, 160))
 
@@ -155,14 +160,14 @@ def _user(rng: Random) -> Turn:
     return Turn("user", f"Please fix this:\n\n{corpus.prose(rng, 20, 80)}")
 
 
-def _call(rng: Random) -> Call:
+def _call(rng: Random, most: int) -> Call:
     name = rng.choices(CALLED, WEIGHTS)[0]
     letters = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789"
     return Call(
         "call_" + "".join(rng.choices(letters, k=24)),
         name,
         corpus.arguments(rng, name),
-        corpus.tool_output(rng),
+        corpus.tool_output(rng, most),
         spaced=rng.random() < 0.25,  # OpenAI's models write compact JSON, many others do not
         listed=rng.random() < 0.25,
     )
@@ -293,7 +298,12 @@ SPEAKERS: dict[str, Callable[[Script], Json]] = {
     "anthropic-messages": anthropic_messages,
     "openai-responses": openai_responses,
 }
-WORKLOADS: dict[str, Callable[[], Script]] = {"small": small, "agentic": agentic, "large": large}
+WORKLOADS: dict[str, Callable[[], Script]] = {
+    "small": small,
+    "agentic": agentic,
+    "lengthy": lengthy,
+    "large": large,
+}
 
 
 def wire(script: Script, dialect: str) -> bytes:
