@@ -112,17 +112,22 @@ def lengthy() -> Script:
     return agentic(most=30_000)
 
 
-def large(seed: int = SEED, size: int = 2_000_000) -> Script:
+def large(seed: int = SEED, size: int = 2_000_000, most: int = 8192) -> Script:
     """The same agent when its history has grown to 2 MB."""
     rng = Random(seed)
     turns: list[Turn] = []
     total = 0
-    for turn in history(rng):
+    for turn in history(rng, most):
         turns.append(turn)
         total += len(turn.text) + sum(len(c.result) + len(c.text()) + 200 for c in turn.calls)
         if total > size and not turn.calls and turn.role == "user":
             return _agent(rng, tuple(turns))
     raise AssertionError("a history never ends")
+
+
+def lengthy_large() -> Script:
+    """2 MB of an agent whose results are long."""
+    return large(most=30_000)
 
 
 def scale(seed: int = SEED) -> list[Script]:
@@ -303,6 +308,7 @@ WORKLOADS: dict[str, Callable[[], Script]] = {
     "agentic": agentic,
     "lengthy": lengthy,
     "large": large,
+    "lengthy-large": lengthy_large,
 }
 
 
