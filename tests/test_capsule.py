@@ -142,6 +142,48 @@ def test_the_capsule_is_small() -> None:
     assert len(json.dumps(result.capsule)) < 2_000
 
 
+def test_what_has_merely_moved_is_not_copied() -> None:
+    story = "once upon a time " * 500
+    doc = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"},
+                {"type": "text", "text": story}]},
+        ],
+    }  # fmt: skip
+    result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
+    assert len(json.dumps(result.capsule)) < 1_000
+    home = dragoman.convert(
+        result.document, source="chat", target="anthropic", capsule=result.capsule
+    )
+    assert home.document == doc
+    result.document["messages"][-1]["content"] = "another"
+    changed = dragoman.convert(
+        result.document, source="chat", target="anthropic", capsule=result.capsule
+    )
+    assert changed.document["messages"][-1] == {"role": "user", "content": "another"}
+    assert any(loss.what == "capsule" for loss in changed.losses)
+
+
+def test_a_document_that_has_the_key_of_references() -> None:
+    doc = {
+        "model": "m",
+        "max_tokens": 9,
+        "odd": {"\0ref": "/messages/0/content", "was": "x"},
+        "messages": [{"role": "user", "content": "long " * 100}],
+    }
+    result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
+    home = dragoman.convert(
+        result.document, source="chat", target="anthropic", capsule=result.capsule
+    )
+    assert home.document == doc
+
+
 @pytest.mark.parametrize(
     "sealed",
     [
@@ -181,5 +223,5 @@ PATCHES: list[tuple[Any, Any]] = [
 def test_a_patch_leads_from_old_to_new(old: Any, new: Any) -> None:
     log = Ledger()
     patch = json.loads(json.dumps(capsule.diff(old, new)))
-    assert json.dumps(capsule.apply(patch, old, "", log)) == json.dumps(new)
+    assert json.dumps(capsule.apply(patch, old, "", log, old)) == json.dumps(new)
     assert not log.losses

@@ -171,6 +171,30 @@ def test_an_error_says_where() -> None:
     assert caught.value.at == "/messages/0/content/0/text"
 
 
+@pytest.mark.parametrize("levels", [100, 300, 600, 900, 980])
+def test_deep_documents_are_carried_or_refused(levels: int) -> None:
+    nested = b"[" * levels + b"]" * levels
+    doc = b'{"model":"m","max_tokens":9,"x":' + nested + b',"messages":[]}'
+
+    def there_and_back() -> bool:
+        result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
+        back = dragoman.convert(
+            result.to_json(), source="chat", target="anthropic", capsule=result.capsule
+        )
+        return "x" in back.document
+
+    if levels <= 100:
+        assert there_and_back()
+        return
+    try:
+        assert there_and_back()
+    except dragoman.Malformed as problem:
+        refused = str(problem)
+    else:
+        refused = "nested too deeply"
+    assert "nested too deeply" in refused
+
+
 def test_gigantic_strings_pass() -> None:
     doc = {**ASK, "messages": [{"role": "user", "content": "x" * 20_000_000}]}
     assert len(dragoman.convert(doc, source="anthropic", target="chat").to_json()) > 20_000_000

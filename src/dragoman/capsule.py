@@ -16,6 +16,9 @@ where an op of a list is ``{"keep": n, "was": digest}`` (so many items stay as t
 ``[digest, patch]`` (the next item changes), ``{"skip": digest}`` (the next item goes) or
 ``{"put": value}`` (an item comes).
 
+A long text that the way back gives, only elsewhere, is not copied: a reference, ``{REF: pointer,
+"was": digest}``, stands for it. So what has merely moved weighs next to nothing.
+
 What follows the old length of a list stays: a conversation that grew at its end keeps its new
 part. From the first item on that is not what it was, a list is left as it is, and the ledger says
 so: nothing is restored into a place that it does not belong to, and no seal behind a prefix that
@@ -33,6 +36,10 @@ from .model import Json
 from .reading import encode, escape
 
 VERSION = 1
+REF = "\0ref"
+"""The key of a reference. A document that has such a key itself gets a capsule without any."""
+LONG = 100
+"""How long a text must be to be referred to rather than copied."""
 
 
 def seal(original: Json, document: Json, source: Dialect, target: Dialect, facet: str) -> Json:
@@ -42,11 +49,25 @@ def seal(original: Json, document: Json, source: Dialect, target: Dialect, facet
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
     log = Ledger()
     back = source.write(target.read(document, facet), log)
-    capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet}
-    capsule["patch"] = diff(back, original)
+    try:
+        patch, refers = _patch(back, original)
+    except RecursionError:
+        raise Malformed("nested too deeply to be carried") from None
+    capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": patch}
+    if refers:
+        capsule["refs"] = True
     if log.losses:  # the patch makes up for these, so they are no losses on the way home
         capsule["mended"] = [[loss.kind, loss.what, loss.path] for loss in log.losses]
     return capsule
+
+
+def _patch(back: Json, original: Json) -> tuple[Json, bool]:
+    """The patch to the original, and whether it refers to texts of the way back."""
+    patch = diff(back, original)
+    if patch is None or b"\\u0000ref" in encode(original):
+        return patch, False
+    small = _shrink(patch, _texts(back, "", {}))
+    return small, bool(small != patch)
 
 
 def open_(capsule: Json, document: Json, dialect: str, facet: str, log: Ledger) -> Json:
@@ -59,11 +80,14 @@ def open_(capsule: Json, document: Json, dialect: str, facet: str, log: Ledger) 
         raise Malformed(f"the capsule belongs to a {capsule.get('facet')!r}, not to a {facet!r}")
     said = len(log.losses)
     try:
-        restored = apply(capsule.get("patch"), document, "", log)
+        root = document if capsule.get("refs") else None
+        restored = apply(capsule.get("patch"), document, "", log, root)
         if len(log.losses) == said:  # all of it fitted, so all of this is made up for
             for mended in capsule.get("mended", ()):
                 _strike(log, *mended)
         return restored
+    except RecursionError:
+        raise Malformed("nested too deeply to be restored") from None
     except (TypeError, KeyError, ValueError, AttributeError, IndexError) as problem:
         raise Malformed(f"the capsule is damaged: {problem!r}") from None
 
@@ -194,8 +218,71 @@ def _shape(item: Json) -> Any:
     return tuple(t if isinstance(t, str) else None for t in texts)
 
 
-def apply(patch: Json, value: Json, at: str, log: Ledger) -> Json:
+def _texts(value: Json, at: str, found: dict[str, str]) -> dict[str, str]:
+    """Where each long text of a document stands."""
+    if isinstance(value, str):
+        if len(value) >= LONG:
+            found.setdefault(value, at)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _texts(item, f"{at}/{escape(key)}", found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _texts(item, f"{at}/{index}", found)
+    return found
+
+
+def _shrink(value: Json, texts: dict[str, str]) -> Json:
+    """A patch with references instead of the texts that the way back gives anyway."""
+    if isinstance(value, str) and value in texts:
+        return {REF: texts[value], "was": digest(value)}
+    if isinstance(value, dict):
+        return {key: _shrink(item, texts) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shrink(item, texts) for item in value]
+    return value
+
+
+class _Gone(Exception):
+    """What a reference speaks of is not there any more."""
+
+
+def _expand(value: Json, root: Json) -> Json:
+    """A value of a patch with the texts that it refers to; None: it refers to nothing."""
+    if root is None:
+        return value
+    if isinstance(value, dict):
+        if REF in value:
+            return _resolve(value, root)
+        return {key: _expand(item, root) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_expand(item, root) for item in value]
+    return value
+
+
+def _resolve(reference: dict[str, Json], root: Json) -> Json:
+    for token in reference[REF].split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(root, dict) and token in root:
+            root = root[token]
+        elif isinstance(root, list) and token.isdigit() and int(token) < len(root):
+            root = root[int(token)]
+        else:
+            raise _Gone
+    if digest(root) != reference["was"]:
+        raise _Gone
+    return root
+
+
+def apply(patch: Json, value: Json, at: str, log: Ledger, root: Json) -> Json:
     """The value with the patch applied, as far as it still fits."""
+    try:
+        return _apply(patch, value, at, log, root)
+    except _Gone:
+        return _stale(value, at, log)
+
+
+def _apply(patch: Json, value: Json, at: str, log: Ledger, root: Json) -> Json:
     if patch is None:
         return value
     if not isinstance(patch, dict):
@@ -203,11 +290,12 @@ def apply(patch: Json, value: Json, at: str, log: Ledger) -> Json:
     if "=" in patch:
         if digest(value) != patch["was"]:
             return _stale(value, at, log)
-        return patch["="]
+        return _expand(patch["="], root)
     if "wrap" in patch:
         if not isinstance(value, str):
             return _stale(value, at, log)
-        return [{k: value if k == patch["key"] else v for k, v in patch["wrap"].items()}]
+        wrap = _expand(patch["wrap"], root)
+        return [{k: value if k == patch["key"] else v for k, v in wrap.items()}]
     if "unwrap" in patch:
         if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
             return _stale(value, at, log)
@@ -217,13 +305,13 @@ def apply(patch: Json, value: Json, at: str, log: Ledger) -> Json:
             raise TypeError("the items of a patch are a list")
         if not isinstance(value, list):
             return _stale(value, at, log)
-        return _apply_list(patch, value, at, log)
+        return _apply_list(patch, value, at, log, root)
     if not isinstance(value, dict):
         return _stale(value, at, log)
-    return _apply_object(patch, value, at, log)
+    return _apply_object(patch, value, at, log, root)
 
 
-def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger) -> Json:
+def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger, root: Json) -> Json:
     out = dict(value)
     for key, was in patch.get("del", {}).items():
         if key in out and digest(out[key]) == was:
@@ -232,10 +320,11 @@ def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger) -> 
             _stale(None, f"{at}/{escape(key)}", log)
     for key, inner in patch.get("in", {}).items():
         if key in out:
-            out[key] = apply(inner, out[key], f"{at}/{escape(key)}", log)
+            out[key] = apply(inner, out[key], f"{at}/{escape(key)}", log, root)
         else:
             _stale(None, f"{at}/{escape(key)}", log)
-    for key, added in patch.get("set", {}).items():
+    for key, kept in patch.get("set", {}).items():
+        added = _expand(kept, root)
         if key in out and not same(out[key], added):
             _stale(None, f"{at}/{escape(key)}", log)
         else:
@@ -246,13 +335,13 @@ def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger) -> 
     return out
 
 
-def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger) -> Json:
+def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger, root: Json) -> Json:
     out: list[Json] = []
     coming: list[Json] = []  # what is put before the next item, if that is what it was
     done = 0
     for op in patch["items"]:
         if isinstance(op, dict) and "put" in op:
-            coming.append(op["put"])
+            coming.append(_expand(op["put"], root))
             continue
         size = _fitting(op, value, done, patch["length"])
         if size is None:
@@ -261,7 +350,7 @@ def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger) -> Json:
         out += coming
         coming = []
         if isinstance(op, list):
-            out.append(apply(op[1], value[done], f"{at}/{done}", log))
+            out.append(apply(op[1], value[done], f"{at}/{done}", log, root))
         elif "keep" in op:
             out += value[done : done + size]
         done += size
