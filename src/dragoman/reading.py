@@ -22,8 +22,6 @@ def load(doc: Json | bytes) -> Json:
     """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
     if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
         return parse(doc)
-    if doc.__class__ is str and doc.lstrip()[:1] in ("{", "["):
-        raise Malformed("a string is taken as a value; give JSON text as bytes")
     plain(doc)
     return doc
 
@@ -126,7 +124,8 @@ def name_of(value: Any) -> str:
 
 
 def expected(what: str, value: Any, at: str) -> NoReturn:
-    raise Malformed(f"expected {what}, got {name_of(value)}", at)
+    hint = "; give JSON text as bytes" if not at and value.__class__ is str else ""
+    raise Malformed(f"expected {what}, got {name_of(value)}{hint}", at)
 
 
 def missing(key: str, at: str) -> NoReturn:
