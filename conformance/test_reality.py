@@ -63,16 +63,39 @@ def test_the_official_types_accept(dialect: str, facet: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_join(dialect: str) -> None:
-    """A recorded request and its answer join to a history that the official types accept."""
+    """A recorded request and its answer join to a history that the official types accept.
+
+    All but the few listed below, each with its reason.
+    """
     failures: list[tuple[str, object]] = []
     for asked, answer in pairs(dialect):
         joined = dragoman.join(asked.body, answer.body, dialect=dialect)
+        if sdk.problems(dialect, "request", asked.body):
+            continue  # what its vendor's own types refuse cannot become acceptable by joining
         problems = sdk.problems(dialect, "request", joined.document)
-        known = sdk.problems(dialect, "request", asked.body)
-        held = not problems or bool(known) or bool(sdk.problems(dialect, "response", answer.body))
-        if not laws.tally("4 joined", dialect, held):
+        if not laws.tally("4 joined (valid request)", dialect, not problems):
             failures.append((answer.name, problems[:3]))
-    assert not failures, describe(failures)
+    short = {name for name, _ in failures}
+    assert short <= SHORT_OF_JOINING.keys(), describe(failures)
+
+
+# Answers that join to what the types refuse: `join` keeps what the server said, and it must go back.
+SHORT_OF_JOINING = {
+    "60455f889b4ca904-60455f88-0-response": "a block that only the beta types know",
+    "c2a0dcdf888810c0-c2a0dcdf-0-response": "a block that only the beta types know",
+    "0716d5e8f7b27db2-0716d5e8-1-response": "reasoning_content of a compatible server",
+    "2290df4d4c878c74-2290df4d-0-response": "reasoning and metadata of a gateway",
+    "51c16d2e990bea98-e628889c-0-response": "reasoning_details of a gateway",
+    "660409bcd8cff0de-660409bc-0-response": "executed_tools of a compatible server",
+    "7050496b46576f4e-7050496b-0-response": "reasoning_details of a gateway",
+    "7a388a285587b3ec-be584a26-0-response": "reasoning_details of a gateway",
+    "c5d6410c76c6ec18-cc784c43-0-response": "reasoning_content of a compatible server",
+    "db0bfd99a23a759e-db0bfd99-0-response": "an index on a tool call",
+    "e768c8f1baca1894-e768c8f1-0-response": "an index on a tool call",
+    "4b0bf83d55502408-461b9656-8-response": "an item that the request types do not know",
+    "5b7e1d5e1ece1c3e-5b7e1d5e-0-response": "an item that the request types do not know",
+    "e90236a6cb993978-e90236a6-0-response": "an item that the request types do not know",
+}
 
 
 def readable(dialect: str, facet: str) -> list[Record]:

@@ -82,8 +82,9 @@ def test_join_appends_the_answer() -> None:
     result = dragoman.join(ASK, ANSWER, dialect="anthropic")
     assert result.document["messages"] == [
         {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": [{"type": "text", "text": "Hello."}]},
-    ] or result.document["messages"][1] == {"role": "assistant", "content": "Hello."}
+        {"role": "assistant", "content": "Hello."},
+    ]
+    assert not result.losses
     assert result.document["max_tokens"] == 9
     failed = {"type": "error", "error": {"type": "api_error", "message": "x"}}
     with pytest.raises(dragoman.Malformed, match="failed answer"):
@@ -171,7 +172,7 @@ def test_an_error_says_where() -> None:
     assert caught.value.at == "/messages/0/content/0/text"
 
 
-@pytest.mark.parametrize("levels", [100, 300, 600, 900, 980])
+@pytest.mark.parametrize("levels", [50, 100, 900, 980])
 def test_deep_documents_are_carried_or_refused(levels: int) -> None:
     nested = b"[" * levels + b"]" * levels
     doc = b'{"model":"m","max_tokens":9,"x":' + nested + b',"messages":[]}'
@@ -185,14 +186,9 @@ def test_deep_documents_are_carried_or_refused(levels: int) -> None:
 
     if levels <= 100:
         assert there_and_back()
-        return
-    try:
-        assert there_and_back()
-    except dragoman.Malformed as problem:
-        refused = str(problem)
-    else:
-        refused = "nested too deeply"
-    assert "nested too deeply" in refused
+    elif levels >= 900:  # deeper than a Python program can walk
+        with pytest.raises(dragoman.Malformed, match="nested too deeply"):
+            there_and_back()
 
 
 def test_gigantic_strings_pass() -> None:
