@@ -79,7 +79,7 @@ def test_join(dialect: str) -> None:
     assert short <= SHORT_OF_JOINING.keys(), describe(failures)
 
 
-# Answers that join to what the types refuse: `join` keeps what the server said, and it must go back.
+# Answers that join to what the types refuse: `join` keeps what the server said, as it must go back.
 SHORT_OF_JOINING = {
     "60455f889b4ca904-60455f88-0-response": "a block that only the beta types know",
     "c2a0dcdf888810c0-c2a0dcdf-0-response": "a block that only the beta types know",
