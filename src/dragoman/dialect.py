@@ -83,6 +83,8 @@ class Dialect:
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 
+    kin: ClassVar[frozenset[str]] = frozenset()
+    """Dialects of nearly the same API: what only they know is said here in the very same way."""
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
@@ -180,13 +182,14 @@ class Dialect:
         """Add what was kept at home; elsewhere, say that it is lost."""
         extras = node.extras
         if extras is not None:
-            if self.is_home(extras.dialect):
+            if self.knows(extras.dialect):
                 for key, value in extras.fields.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
                         value = own | value  # the rest of an object that was taken in part
                     out[key] = value
-                for key, value in extras.blanks.items():
+                blanks = extras.blanks if self.is_home(extras.dialect) else NOTHING
+                for key, value in blanks.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
                         out[key] = value | own
@@ -223,6 +226,10 @@ class Dialect:
         """Whether what that dialect said may be said again here, word for word."""
         return dialect == self.name
 
+    def knows(self, dialect: str | None) -> bool:
+        """Whether what only that dialect knows may be said here: it is this one, or its kin."""
+        return dialect == self.name or dialect in self.kin
+
     def is_mute(self, extras: Extras) -> bool:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""
         return not extras.fields and not self.is_home(extras.dialect)
@@ -233,6 +240,12 @@ class Dialect:
         if extras is None or not self.is_home(extras.dialect):
             return NOTHING
         return extras.spelling
+
+    def respell(self, extras: Extras | None, **spelling: Json) -> Extras:
+        """Extras that also tell how something was spelled."""
+        if extras is None:
+            return Extras(self.name, spelling=spelling)
+        return replace(extras, spelling=extras.spelling | spelling)
 
 
 def is_empty(value: Json) -> bool:

@@ -23,8 +23,6 @@ from ...normal import with_extension
 from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
 from ...writing import Writing, data_uri, home_only, split_data_uri
 
-NAME = "openai-chat"
-
 TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
 MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
 CITATION_KEYS = ("url", "title", "start_index", "end_index")
@@ -38,7 +36,7 @@ TTLS = ("30m", "12h")
 class Parts(Dialect):
     """Reading and writing what stands inside a message."""
 
-    name = NAME
+    name = "openai-chat"
     issuer = "openai"
 
     # -- reading ----------------------------------------------------------------------------
@@ -48,7 +46,7 @@ class Parts(Dialect):
         for index, doc in enumerate(docs):
             where = f"{at}/{index}"
             if doc.__class__ is str:  # some clients mix bare strings into the list
-                out.append(Text(doc, at=where, extras=Extras(NAME, spelling={"bare": True})))
+                out.append(Text(doc, at=where, extras=Extras(self.name, spelling={"bare": True})))
                 continue
             doc = as_dict(doc, where)
             kind = doc.get("type")
@@ -79,7 +77,7 @@ class Parts(Dialect):
                 return self.read_unofficial(doc, kind, at)
             case _:
                 need_str(doc, "type", at)
-                return Raw(NAME, doc, at=at)
+                return Raw(self.name, doc, at=at)
 
     def read_cache(self, doc: dict[str, Json], at: str) -> tuple[Cache | None, dict[str, Json]]:
         """A cache mark: the official one, or the one that compatible servers know."""
@@ -98,7 +96,7 @@ class Parts(Dialect):
             extras = self.keep(mark, ("ttl",))
             cache = Cache(maybe_str(mark, "ttl", where), at=where)
             if extras is not None:
-                cache = Cache(cache.ttl, at=where, extras=Extras(NAME, spelling=extras.fields))
+                cache = Cache(cache.ttl, at=where, extras=Extras(self.name, spelling=extras.fields))
             return cache, {"cache": "cache_control"}
         return None, {}
 
@@ -153,7 +151,7 @@ class Parts(Dialect):
             taken.append("file_id")
             source = Source("file", file_id, issuer=self.issuer)
         else:
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         return Media(
             "document",
             source,
@@ -166,7 +164,7 @@ class Parts(Dialect):
     def read_unofficial(self, doc: dict[str, Json], kind: str, at: str) -> Block:
         url = maybe_str(doc[kind], "url", f"{at}/{kind}")
         if url is None:
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         cache, spelling = self.read_cache(doc, at)
         spelling["type"] = kind
         extras = self.keep(doc, MEDIA_KEYS, spelling, partly={kind: ("url",)})
@@ -182,7 +180,7 @@ class Parts(Dialect):
     def read_annotation(self, doc: dict[str, Json], at: str) -> Citation:
         inner = doc.get("url_citation")
         if doc.get("type") != "url_citation" or inner.__class__ is not dict:
-            return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+            return Citation("other", at=at, extras=Extras(self.name, fields=doc))
         where = f"{at}/url_citation"
         start, end = maybe_int(inner, "start_index", where), maybe_int(inner, "end_index", where)
         span = None if start is None or end is None else (start, end)

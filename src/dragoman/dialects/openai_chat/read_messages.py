@@ -35,7 +35,7 @@ from ...reading import (
     tokens,
 )
 from ...writing import is_plain_text
-from .parts import NAME, Parts
+from .parts import Parts
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -46,7 +46,6 @@ ROLES: dict[str, Role] = {
     "function": "tool",  # before there were tools
 }
 PLAIN_KEYS = frozenset({"role", "content", "name"})
-AS_LIST = Extras(NAME, spelling={"content": "list"})
 SIMPLE_CALL = frozenset({"id", "type", "function"})
 SIMPLE_FUNCTION = frozenset({"name", "arguments"})
 # How compatible servers say what the model thought; the official API never does.
@@ -148,7 +147,7 @@ class ReadMessages(Parts):
         blocks, spelling = self.read_content(doc, at)
         extras = None if len(doc) == 2 else self.keep(doc, PLAIN_KEYS)
         if spelling:
-            extras = self.respell(extras, spelling)
+            extras = self.respell(extras, **spelling)
         return Message(role, blocks, maybe_str(doc, "name", at), at=at, extras=extras)
 
     def read_content(
@@ -171,11 +170,6 @@ class ReadMessages(Parts):
         # Some servers parse a JSON answer on the client's behalf.
         return (Text(compact(content), at=where),), {"content": "object"}
 
-    def respell(self, extras: Extras | None, spelling: dict[str, Json]) -> Extras:
-        if extras is None:
-            return AS_LIST if spelling == AS_LIST.spelling else Extras(NAME, spelling=spelling)
-        return replace(extras, spelling=extras.spelling | spelling)
-
     def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
         content = doc.get("content")
         calls = doc.get("tool_calls")
@@ -195,7 +189,7 @@ class ReadMessages(Parts):
         for key in THINKING_KEYS:
             thought = doc.get(key)
             if thought.__class__ is str and thought:
-                note = Extras(NAME, spelling={"key": key})
+                note = Extras(self.name, spelling={"key": key})
                 blocks.append(Reasoning((thought,), at=f"{at}/{key}", extras=note))
                 taken.append(key)
                 break
@@ -228,7 +222,7 @@ class ReadMessages(Parts):
         if len(doc) != 3 or not calls or spelling:  # role, content and calls: the usual shape
             extras = self.keep(doc, taken)
             if spelling:
-                extras = self.respell(extras, spelling)
+                extras = self.respell(extras, **spelling)
         name = maybe_str(doc, "name", at)
         return Message("assistant", tuple(blocks), name, at=at, extras=extras)
 
@@ -256,7 +250,7 @@ class ReadMessages(Parts):
                 extras=self.keep(doc, ("id", "type"), partly={"custom": ("name", "input")}),
             )
         if function.__class__ is not dict and isinstance(kind, str) and kind != "function":
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         function = need_dict(doc, "function", at)
         text, spelling = self.read_arguments(function, f"{at}/function")
         taken = ["name", "arguments"]
@@ -297,7 +291,7 @@ class ReadMessages(Parts):
         elif data is not None:
             source, taken = Source("base64", data), ("data", "transcript")
         else:
-            return Raw(NAME, doc, at=at, extras=Extras(NAME, spelling={"place": "audio"}))
+            return Raw(self.name, doc, at=at, extras=Extras(self.name, spelling={"place": "audio"}))
         extras = self.keep(doc, taken, {"place": "audio"})
         return Media("audio", source, transcript=transcript, at=at, extras=extras)
 

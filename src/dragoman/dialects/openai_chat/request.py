@@ -32,7 +32,6 @@ from ...reading import (
 )
 from ...writing import Writing, write_usual
 from .._openai import read_user
-from .parts import NAME
 from .tools import Tools
 
 TAKEN = frozenset(
@@ -128,18 +127,18 @@ class Requests(Tools):
             tools,
             choice,
             params,
-            dialect=NAME,
+            dialect=self.name,
             extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling),
         )
 
     def read_messages(self, doc: Json) -> History:
         """A history is a bare list; an object that holds one is tolerated."""
         if doc.__class__ is list:
-            return History(tuple(self.read_history(doc, "")), dialect=NAME)
+            return History(tuple(self.read_history(doc, "")), dialect=self.name)
         doc = as_dict(doc, "")
         messages = self.read_history(need_list(doc, "messages", ""), "/messages")
         extras = self.keep(doc, ("messages",), {"object": True})
-        return History(tuple(messages), dialect=NAME, extras=extras)
+        return History(tuple(messages), dialect=self.name, extras=extras)
 
     def read_request_tools(self, doc: dict[str, Json], taken: set[str]) -> tuple[Tool, ...] | None:
         if doc.get("tools") is not None:
@@ -155,13 +154,18 @@ class Requests(Tools):
         legacy = doc.get("function_call")
         if choice is None and legacy is not None and doc.get("functions") is not None:
             taken.add("function_call")
-            note = Extras(NAME, spelling={"legacy": True})
+            note = Extras(self.name, spelling={"legacy": True})
             if legacy.__class__ is str:
                 said = self.read_choice(legacy, parallel, "/function_call")
                 return replace(said, extras=note)
             name = as_str(as_dict(legacy, "/function_call").get("name"), "/function_call/name")
             return ToolChoice(
-                "named", name, parallel=parallel, dialect=NAME, at="/function_call", extras=note
+                "named",
+                name,
+                parallel=parallel,
+                dialect=self.name,
+                at="/function_call",
+                extras=note,
             )
         if choice is None and parallel is None:
             return None

@@ -26,7 +26,6 @@ from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
 from ...writing import Writing
 from .._openai import ERROR_TYPES, ERRORS
-from .parts import NAME
 from .request import Requests
 
 # https://platform.openai.com/docs/api-reference/chat/object
@@ -63,7 +62,7 @@ class Responses(Requests):
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
         if "choices" not in doc and doc.get("error") is not None:
-            return Response(None, None, (), failure=self.read_error(doc), dialect=NAME)
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
         candidates = tuple(
             self.read_choice_of_answer(as_dict(choice, f"/choices/{index}"), index)
             for index, choice in enumerate(need_list(doc, "choices", ""))
@@ -79,7 +78,7 @@ class Responses(Requests):
             None if usage is None else self.read_usage(usage, "/usage"),
             maybe_number(doc, "created", ""),
             service_tier=maybe_str(doc, "service_tier", ""),
-            dialect=NAME,
+            dialect=self.name,
             extras=self.keep(doc, RESPONSE_KEYS, spelling),
         )
 
@@ -89,13 +88,13 @@ class Responses(Requests):
         if (role := doc["message"].get("role")) != "assistant":
             message = Message(
                 "assistant", message.content, message.name, at=message.at,
-                extras=self.respell(message.extras, {"role": role}),
+                extras=self.respell(message.extras, role=role),
             )  # fmt: skip
         spelling: dict[str, Json] = {}
         if doc.get("index") != index:
             spelling["index"] = doc.get("index")
         word = maybe_str(doc, "finish_reason", at)
-        stop = None if word is None else Stop(stop_reason(word, message), word, NAME)
+        stop = None if word is None else Stop(stop_reason(word, message), word, self.name)
         taken = ("index", "message", "finish_reason", "logprobs")
         extras = self.keep(doc, taken, spelling)
         return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
@@ -271,7 +270,7 @@ class Responses(Requests):
             spoken = block.extras.fields.get("id") if block.extras else None
             if block.source.kind == "base64" and isinstance(spoken, str):
                 log.dropped("media.transcript", block.at, "a history names speech by its id")
-                place = Extras(NAME, spelling={"place": "audio"})
+                place = Extras(self.name, spelling={"place": "audio"})
                 return Media("audio", Source("file", spoken, issuer=self.issuer), extras=place)
         return block
 
@@ -279,12 +278,14 @@ class Responses(Requests):
 
     def read_error(self, doc: Json) -> Failure:
         if doc.__class__ is str:
-            return Failure("other", doc, dialect=NAME, extras=Extras(NAME, spelling={"whole": 1}))
+            return Failure(
+                "other", doc, dialect=self.name, extras=Extras(self.name, spelling={"whole": 1})
+            )
         doc = as_dict(doc, "")
         inner = doc.get("error")
         if inner.__class__ is not dict:
-            extras = Extras(NAME, doc, spelling={"bare": True})
-            return Failure("other", words_of(doc), dialect=NAME, extras=extras)
+            extras = Extras(self.name, doc, spelling={"bare": True})
+            return Failure("other", words_of(doc), dialect=self.name, extras=extras)
         known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
         said = {k: inner[k] for k in known}
         kind = ERRORS.get(said.get("code", "")) or ERRORS.get(said.get("type", ""), "other")
@@ -294,7 +295,7 @@ class Responses(Requests):
             said.get("type"),
             said.get("code"),
             said.get("param"),
-            dialect=NAME,
+            dialect=self.name,
             extras=self.keep(doc, (), {"has": known}, partly={"error": known}),
         )
 

@@ -7,7 +7,6 @@ from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
 from ...writing import Writing
 from .messages import Messages
-from .parts import NAME
 
 FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 CUSTOM_KEYS = ("name", "description", "format")
@@ -20,7 +19,7 @@ class Tools(Messages):
     """Reading and writing what the model may call."""
 
     def read_tools(self, doc: Json) -> Toolbox:
-        return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
+        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
 
     def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
         out: list[Tool] = []
@@ -49,7 +48,7 @@ class Tools(Messages):
         if kind is None or kind == "function":
             need_dict(doc, "function", at)
         # A tool that only some compatible server knows.
-        return Tool(kind or "", kind="hosted", service=kind, dialect=NAME, payload=doc, at=at)
+        return Tool(kind or "", kind="hosted", service=kind, dialect=self.name, payload=doc, at=at)
 
     def read_function(
         self, doc: dict[str, Json], where: str, extras: Extras | None, at: str
@@ -69,7 +68,7 @@ class Tools(Messages):
                     fields["function"] = rest.fields
                 if rest.blanks:
                     blanks["function"] = rest.blanks
-                extras = Extras(NAME, fields, blanks, spelling)
+                extras = Extras(self.name, fields, blanks, spelling)
         return Tool(
             need_str(doc, "name", where),
             maybe_str(doc, "description", where),
@@ -107,7 +106,7 @@ class Tools(Messages):
         )
 
     def read_legacy_tools(self, docs: Json) -> tuple[Tool, ...]:
-        legacy = Extras(NAME, spelling={"legacy": True})
+        legacy = Extras(self.name, spelling={"legacy": True})
         return tuple(
             self.read_function(as_dict(doc, at), at, legacy, at)
             for index, doc in enumerate(as_list(docs, "/functions"))
@@ -169,10 +168,10 @@ class Tools(Messages):
     def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
         if doc.__class__ is str:
             if doc in MODES:
-                return ToolChoice(doc, parallel=parallel, dialect=NAME, at=at)  # type: ignore[arg-type]
-            return ToolChoice(payload=doc, parallel=parallel, dialect=NAME, at=at)
+                return ToolChoice(doc, parallel=parallel, dialect=self.name, at=at)  # type: ignore[arg-type]
+            return ToolChoice(payload=doc, parallel=parallel, dialect=self.name, at=at)
         if doc is None:
-            return ToolChoice(parallel=parallel, dialect=NAME, at="/parallel_tool_calls")
+            return ToolChoice(parallel=parallel, dialect=self.name, at="/parallel_tool_calls")
         if doc.__class__ is not dict:
             expected("a string or an object", doc, at)
         kind = doc.get("type")
@@ -181,14 +180,14 @@ class Tools(Messages):
         key: ToolKind = "custom" if kind == "custom" else "function"
         inner = doc.get(key)
         if inner.__class__ is not dict or kind not in ("function", "custom", None):
-            return ToolChoice(payload=doc, parallel=parallel, dialect=NAME, at=at)
+            return ToolChoice(payload=doc, parallel=parallel, dialect=self.name, at=at)
         spelling: dict[str, Json] | None = None if kind else {"type": None}
         return ToolChoice(
             "named",
             need_str(inner, "name", f"{at}/{key}"),
             key,
             parallel=parallel,
-            dialect=NAME,
+            dialect=self.name,
             at=at,
             extras=self.keep(doc, ("type",), spelling, partly={key: ("name",)}),
         )
@@ -199,7 +198,7 @@ class Tools(Messages):
         mode = inner.get("mode")
         names = [name for tool in tools if (name := self.name_in(tool)) is not None]
         if mode not in ("auto", "required") or len(names) != len(tools):
-            return ToolChoice(payload=doc, parallel=parallel, dialect=NAME, at=at)
+            return ToolChoice(payload=doc, parallel=parallel, dialect=self.name, at=at)
         spelling = None
         if tools != [{"type": "function", "function": {"name": name}} for name in names]:
             spelling = {"tools": tools}
@@ -207,7 +206,7 @@ class Tools(Messages):
             mode,
             allowed=tuple(names),
             parallel=parallel,
-            dialect=NAME,
+            dialect=self.name,
             at=at,
             extras=self.keep(doc, ("type",), spelling, partly={"allowed_tools": ("mode", "tools")}),
         )

@@ -12,7 +12,7 @@ from ...model import Block, Extras, Json, Passage, Raw, Reasoning, Seal, Text, T
 from ...normal import mark_last_text
 from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
 from ...writing import home_only, is_blank, is_plain_text
-from .parts import INPUT, NAME, ItemWriting, Parts, Reader, part_of
+from .parts import INPUT, ItemWriting, Parts, Reader
 
 CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments"})
 CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input"})
@@ -25,9 +25,6 @@ CALL, CUSTOM = "function_call", "custom_tool_call"
 CALL_OUTPUT = f"{CALL}_output"
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 ITEM_PREFIX = {"function": "fc", "custom": "ctc"}
-
-AS_ITEM = Extras(NAME, spelling={"item": "whole"})
-COMPLETED = Extras(NAME, blanks={"status": "completed"})
 
 
 class Calls(Parts):
@@ -46,9 +43,9 @@ class Calls(Parts):
         if extras is None or doc.get("status") != "completed":
             return extras
         if len(extras.fields) == 1 and not extras.blanks and not spelling:
-            return COMPLETED
+            return self.completed
         fields = {k: v for k, v in extras.fields.items() if k != "status"}
-        return replace(extras, fields=fields, blanks=extras.blanks | COMPLETED.blanks)
+        return replace(extras, fields=fields, blanks=extras.blanks | self.completed.blanks)
 
     def read_call(self, doc: dict[str, Json], at: str) -> ToolCall:
         arguments, call_id = doc.get("arguments"), doc.get("call_id")
@@ -60,7 +57,7 @@ class Calls(Parts):
         if call_id is None or spelling:
             extras = self.keep_item(doc, CALL_KEYS, spelling)
         elif len(doc) == 6 and item_id is not None and doc.get("status") == "completed":
-            extras = COMPLETED  # as the API itself writes calls
+            extras = self.completed  # as the API itself writes calls
         elif len(doc) != 4:
             extras = self.keep_item(doc, CALL_KEYS)
         return ToolCall(
@@ -154,7 +151,7 @@ class Calls(Parts):
         summary = texts_of(doc.get("summary"), "summary_text")
         content = texts_of(doc.get("content"), "reasoning_text")
         if summary is None or content is None:
-            return Raw(NAME, doc, at=at, extras=AS_ITEM)
+            return Raw(self.name, doc, at=at, extras=self.as_item)
         sealed = maybe_str(doc, "encrypted_content", at)
         spelling: dict[str, Json] = {}
         if "summary" not in doc or doc["summary"] is None:
@@ -174,11 +171,11 @@ class Calls(Parts):
 
     def read_call_part(self, doc: dict[str, Json], at: str) -> Block:
         call = self.read_call(doc, at)
-        return replace(call, extras=respell(call.extras, part=CALL))
+        return replace(call, extras=self.respell(call.extras, part=CALL))
 
     def read_result_part(self, doc: dict[str, Json], at: str) -> Block:
         result = self.read_result(doc, doc["type"], at)
-        return replace(result, extras=respell(result.extras, part=doc["type"]))
+        return replace(result, extras=self.respell(result.extras, part=doc["type"]))
 
     def read_tool_use(self, doc: dict[str, Json], at: str) -> ToolCall:
         text, spelling = self.read_arguments(doc, "input", at)
@@ -259,7 +256,7 @@ class Calls(Parts):
         self.lose_cache(call.cache, w)
         if spelling:
             self.spell_arguments(out, "input" if custom else "arguments", call, spelling)
-        return out if call.extras is None else self.emit(out, part_of(call), w.log)
+        return out if call.extras is None else self.emit(out, self.part_of(call), w.log)
 
     def spell_arguments(
         self, out: dict[str, Json], key: str, call: ToolCall, spelling: dict[str, Json]
@@ -277,7 +274,7 @@ class Calls(Parts):
         if call.id is not None:
             out["id"] = call.id
         self.spell_arguments(out, "input", call, spelling)
-        return self.emit(out, part_of(call), w.log)
+        return self.emit(out, self.part_of(call), w.log)
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
         content, extras, call_id = result.content, result.extras, result.call_id
@@ -402,12 +399,6 @@ class Calls(Parts):
             return seal
         w.log.dropped("reasoning.seal", block.at, why)
         return None
-
-
-def respell(extras: Extras | None, **spelling: Json) -> Extras:
-    if extras is None:
-        return Extras(NAME, spelling=spelling)
-    return replace(extras, spelling=extras.spelling | spelling)
 
 
 def is_bare(blocks: Sequence[Block]) -> bool:

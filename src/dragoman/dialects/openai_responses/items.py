@@ -32,8 +32,8 @@ from ...model import (
 )
 from ...reading import expected, maybe_str, missing, need_str, tokens
 from ...writing import is_blank
-from .calls import AS_ITEM, RESULTS, Calls, is_bare, respell
-from .parts import INPUT, NAME, NO_READERS, OUTPUT, ItemWriting, item_of, mark
+from .calls import RESULTS, Calls, is_bare
+from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
 
 Speaker: TypeAlias = Literal["user", "system", "developer"]
 
@@ -41,10 +41,6 @@ SPEAKERS: tuple[Speaker, ...] = ("user", "system", "developer")
 # What of a message item is not extra. A status of "completed" says nothing.
 MESSAGE_KEYS = frozenset({"type", "role", "content"})
 
-AS_LIST = Extras(NAME, spelling={"content": "list"})
-AS_TYPED_LIST = Extras(NAME, spelling={"type": True, "content": "list"})
-AS_STRING = Extras(NAME, spelling={"item": "message-string"})
-JOINED = Extras(NAME, spelling={"joined": True})
 
 # How a message item may be written: with or without its type, content as a list or a string.
 FORMS = {
@@ -114,10 +110,10 @@ class Items(Calls):
                 if content.__class__ is str and doc.get("role") == "assistant":
                     if not run:
                         start = where
-                    run.append(Text(content, at=f"{where}/content", extras=AS_STRING))
+                    run.append(Text(content, at=f"{where}/content", extras=self.as_string))
                     continue
                 if content.__class__ is list and doc.get("role") == "user":
-                    message = read_usual_prompt(content, where)
+                    message = self.read_usual_prompt(content, where)
             if message is None:
                 start = self.read_item(doc, where, run, start, out)
                 continue
@@ -127,6 +123,18 @@ class Items(Calls):
             out.append(message)
         if run:
             out.append(Message("assistant", tuple(run), at=start))
+
+    def read_usual_prompt(self, content: list[Json], at: str) -> Message | None:
+        """A message of the user, if its content is one text."""
+        part = content[0] if len(content) == 1 else None
+        if part.__class__ is not dict or len(part) != 2 or part.get("type") != INPUT:
+            return None
+        text = part.get("text")
+        if text.__class__ is not str:
+            return None
+        return Message(
+            "user", (Text(text, at=f"{at}/content/0"),), at=at, extras=self.as_typed_list
+        )
 
     def read_item(
         self, doc: Json, at: str, run: list[Block], start: str, out: list[Message]
@@ -157,7 +165,7 @@ class Items(Calls):
             where = f"{at}/{index}"
             kind, role = self.read_kind(doc, where)
             if kind in RESULTS or (kind == "message" and role != "assistant"):
-                run.append(Raw(NAME, doc, at=where, extras=AS_ITEM))
+                run.append(Raw(self.name, doc, at=where, extras=self.as_item))
             else:
                 self.read_turn(doc, kind, where, run, answer=True)
         return tuple(run)
@@ -214,12 +222,12 @@ class Items(Calls):
         if found is None and kind.endswith("_call"):
             found = (kind.removesuffix("_call"), "both", "provider")
         if found is None:
-            return Raw(NAME, doc, at=at, extras=AS_ITEM)
+            return Raw(self.name, doc, at=at, extras=self.as_item)
         service, phase, executor = found
         if doc.get("execution") == "client":
             executor = "client"
         key = "call_id" if doc.get("call_id").__class__ is str else "id"
-        return Hosted(NAME, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
+        return Hosted(self.name, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
 
     def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
         """A message of the assistant: its parts, of which the first remembers the item."""
@@ -233,14 +241,14 @@ class Items(Calls):
         elif content.__class__ is list and content:
             blocks = self.read_parts(content, where, OUTPUT, self.CALL_PARTS)
         elif content is None or content == []:
-            run.append(Raw(NAME, doc, at=at, extras=AS_ITEM))  # it says nothing
+            run.append(Raw(self.name, doc, at=at, extras=self.as_item))  # it says nothing
             return
         else:
             expected("a string or a list", content, where)
         first = blocks[0]
         form = FORMS[doc.get("type") is not None, content.__class__ is list]
         item = None if len(doc) == 2 else self.keep_item(doc, MESSAGE_KEYS)
-        extras = mark(first.extras, item, form)
+        extras = self.mark(first.extras, item, form)
         # Its losses are the item's, so that is where they point.
         place = at if extras.fields else first.at
         blocks[0] = replace(first, at=place, extras=extras)
@@ -262,17 +270,17 @@ class Items(Calls):
             more = self.RESULT_PARTS if role == "user" else NO_READERS
             blocks = self.read_parts(content, where, INPUT, more)
             if not blocks or is_bare(blocks):
-                extras = AS_LIST if extras is None else respell(extras, content="list")
+                extras = self.as_list if extras is None else self.respell(extras, content="list")
             elif role == "user" and any(b.__class__ is ToolResult for b in blocks):
                 self.split_results(blocks, at, extras, out)
                 return
         elif content is None:
             word = "null" if "content" in doc else "absent"
-            blocks, extras = [], respell(extras, content=word)
+            blocks, extras = [], self.respell(extras, content=word)
         else:
             expected("a string or a list", content, where)
         if role == "system" and not out and is_bare(blocks):
-            extras = respell(extras, place="item")  # else it would be the instructions
+            extras = self.respell(extras, place="item")  # else it would be the instructions
         out.append(Message(role, tuple(blocks), at=at, extras=extras))
 
     def split_results(
@@ -286,11 +294,11 @@ class Items(Calls):
                 run.append(block)
                 continue
             if run:
-                out.append(Message("user", tuple(run), at=at, extras=JOINED))
+                out.append(Message("user", tuple(run), at=at, extras=self.joined))
                 run.clear()
             if block is not None:
-                out.append(Message("tool", (block,), at=block.at, extras=JOINED))
-        head = respell(extras, content="list", host="user")
+                out.append(Message("tool", (block,), at=block.at, extras=self.joined))
+        head = self.respell(extras, content="list", host="user")
         out[start] = replace(out[start], extras=head)
 
     # -- writing ----------------------------------------------------------------------------
@@ -379,7 +387,7 @@ class Items(Calls):
             case ToolCall():
                 return block.extras is not None and "part" in self.spelling(block)
             case Raw():
-                own = self.is_home(block.dialect)
+                own = self.knows(block.dialect)
                 return own and self.spelling(block).get("item") != "whole"
             case Media():
                 return home
@@ -392,7 +400,7 @@ class Items(Calls):
                 return self.write_call(block, w)
             case Reasoning():
                 return self.write_reasoning(block, w)
-            case Hosted() | Raw() if self.is_home(block.dialect):
+            case Hosted() | Raw() if self.knows(block.dialect):
                 return block.payload
             case Hosted():
                 why = f"{block.service} is work of another provider's tool"
@@ -417,7 +425,7 @@ class Items(Calls):
             out["content"] = first.text
         else:
             out["content"] = self.write_spoken(blocks, w)
-        return self.emit(out, item_of(first), w.log)
+        return self.emit(out, self.item_of(first), w.log)
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         """A message item that no item of a document stands behind.
@@ -537,14 +545,3 @@ def read_usual_call(doc: dict[str, Json], at: str) -> ToolCall | None:
     if text.__class__ is name.__class__ is call_id.__class__ is str and not is_blank(text):
         return ToolCall(call_id, name, text, at=at)
     return None
-
-
-def read_usual_prompt(content: list[Json], at: str) -> Message | None:
-    """A message of the user, if its content is one text."""
-    part = content[0] if len(content) == 1 else None
-    if part.__class__ is not dict or len(part) != 2 or part.get("type") != INPUT:
-        return None
-    text = part.get("text")
-    if text.__class__ is not str:
-        return None
-    return Message("user", (Text(text, at=f"{at}/content/0"),), at=at, extras=AS_TYPED_LIST)

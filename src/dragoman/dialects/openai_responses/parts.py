@@ -6,6 +6,8 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
+from msgspec.structs import replace
+
 from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
@@ -88,6 +90,18 @@ class Parts(Dialect):
         {"annotations", "logprobs", "include", "instructions", "metadata", "encrypted_content"}
     )
 
+    def __init__(self) -> None:
+        # How most nodes are spelled, made once.
+        self.as_item = self.respell(None, item="whole")
+        self.as_list = self.respell(None, content="list")
+        self.as_typed_list = self.respell(None, type=True, content="list")
+        self.as_string = self.respell(None, item="message-string")
+        self.joined = self.respell(None, joined=True)
+        # Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud,
+        # and says no more than silence does elsewhere.
+        self.not_strict = self.respell(None, strict=False)
+        self.completed = Extras(self.name, blanks={"status": "completed"})
+
     # -- reading ----------------------------------------------------------------------------
 
     def read_parts(
@@ -125,7 +139,7 @@ class Parts(Dialect):
             case "input_audio":
                 return self.read_audio(doc, at)
             case _:
-                return Raw(NAME, doc, at=at)  # new part types arrive every month
+                return Raw(self.name, doc, at=at)  # new part types arrive every month
 
     def read_text(self, doc: dict[str, Json], kind: str, at: str, usual: str) -> Text:
         cited: tuple[Citation, ...] = ()
@@ -175,7 +189,7 @@ class Parts(Dialect):
                     extras=self.keep(doc, taken, spelling),
                 )
             case _:
-                return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+                return Citation("other", at=at, extras=Extras(self.name, fields=doc))
 
     def read_cache(self, doc: dict[str, Json], at: str) -> Cache | None:
         mark = maybe_dict(doc, CACHE, at)
@@ -207,7 +221,7 @@ class Parts(Dialect):
             key = "file_id"
             source = Source("file", doc[key], issuer=self.issuer)
         else:
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         return Media(
             "image",
             source,
@@ -222,7 +236,7 @@ class Parts(Dialect):
         keys = ("file_data", "file_url", "file_id")
         key = next((k for k in keys if doc.get(k).__class__ is str), None)
         if key is None:
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         spelling: dict[str, Json] = {}
         if key == "file_id":
             source = Source("file", doc[key], issuer=self.issuer)
@@ -249,10 +263,10 @@ class Parts(Dialect):
         """Typed in the SDK and not accepted by the API; read for those servers that do."""
         audio = doc.get("input_audio")
         if audio.__class__ is not dict:
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         data, form = audio.get("data"), audio.get("format")
         if data.__class__ is not str or form.__class__ is not str:
-            return Raw(NAME, doc, at=at)
+            return Raw(self.name, doc, at=at)
         source = Source("base64", data, "audio/mpeg" if form == "mp3" else f"audio/{form}")
         partly = {"input_audio": ("data", "format")}
         extras = self.keep(doc, ("type", CACHE), {"format": form}, partly=partly)
@@ -296,7 +310,7 @@ class Parts(Dialect):
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out += self.write_parts(block.content, w)
-            case Raw() | Hosted() if self.is_home(block.dialect):
+            case Raw() | Hosted() if self.knows(block.dialect):
                 out.append(block.payload)
             case Raw():
                 w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
@@ -323,11 +337,11 @@ class Parts(Dialect):
                 out[CACHE] = self.write_cache(block.cache, w)
         if "type" in (spelling := self.spelling(block)):
             out["type"] = spelling["type"]
-        return self.emit(out, part_of(block), w.log)
+        return self.emit(out, self.part_of(block), w.log)
 
     def write_refusal(self, block: Refusal, w: Writing) -> Json:
         key = self.spelling(block).get("key", "refusal")
-        return self.emit({"type": "refusal", key: block.text}, part_of(block), w.log)
+        return self.emit({"type": "refusal", key: block.text}, self.part_of(block), w.log)
 
     def write_citations(self, out: dict[str, Json], block: Text, usual: str, w: Writing) -> None:
         if usual != OUTPUT and not w.home:
@@ -495,7 +509,45 @@ class Parts(Dialect):
         """Cache mark and extras, which every medium can bear."""
         if block.cache is not None:
             out[CACHE] = self.write_cache(block.cache, w)
-        return self.emit(out, part_of(block), w.log)
+        return self.emit(out, self.part_of(block), w.log)
+
+    # -- the first block of a message item also bears the item ------------------------------
+
+    def mark(self, extras: Extras | None, item: Extras | None, form: str) -> Extras:
+        """What the first block of an item keeps: the item's own extras, and under ``content`` its.
+
+        No item has an extra field ``content``, so the two cannot meet.
+        """
+        fields = dict(item.fields) if item is not None else {}
+        blanks = dict(item.blanks) if item is not None else {}
+        spelling: dict[str, Json] = {"item": form}
+        if extras is not None:
+            if extras.fields:
+                fields[PART] = extras.fields
+            if extras.blanks:
+                blanks[PART] = extras.blanks
+            spelling |= extras.spelling
+        inner = () if item is None else item.inner
+        return Extras(
+            self.name, fields, blanks, spelling, (*inner, PART) if PART in fields else inner
+        )
+
+    def part_of(self, block: Node) -> Node:
+        """The block as a part: without what it keeps for its item."""
+        extras = block.extras
+        if extras is None or not self.knows(extras.dialect) or "item" not in extras.spelling:
+            return block
+        fields, blanks = extras.fields.get(PART, {}), extras.blanks.get(PART, {})
+        return Node(at=block.at, extras=replace(extras, fields=fields, blanks=blanks))
+
+    def item_of(self, block: Node) -> Node:
+        """The item whose first block this is: without what the block keeps for itself."""
+        extras = block.extras
+        if extras is None:
+            return block
+        fields = {k: v for k, v in extras.fields.items() if k != PART}
+        blanks = {k: v for k, v in extras.blanks.items() if k != PART}
+        return Node(at=block.at, extras=replace(extras, fields=fields, blanks=blanks))
 
 
 def read_address(url: str, spelling: dict[str, Json]) -> Source:
@@ -508,43 +560,3 @@ def read_address(url: str, spelling: dict[str, Json]) -> Source:
     if media_type != head or not head:
         spelling["media_type"] = head
     return Source("base64", data, media_type or None)
-
-
-# -- the first block of a message item also bears the item ----------------------------------
-
-
-def mark(extras: Extras | None, item: Extras | None, form: str) -> Extras:
-    """What the first block of an item keeps: the item's own extras, and under ``content`` its.
-
-    No item has an extra field ``content``, so the two cannot meet.
-    """
-    fields = dict(item.fields) if item is not None else {}
-    blanks = dict(item.blanks) if item is not None else {}
-    spelling: dict[str, Json] = {"item": form}
-    if extras is not None:
-        if extras.fields:
-            fields[PART] = extras.fields
-        if extras.blanks:
-            blanks[PART] = extras.blanks
-        spelling |= extras.spelling
-    inner = () if item is None else item.inner
-    return Extras(NAME, fields, blanks, spelling, (*inner, PART) if PART in fields else inner)
-
-
-def part_of(block: Node) -> Node:
-    """The block as a part: without what it keeps for its item."""
-    extras = block.extras
-    if extras is None or extras.dialect != NAME or "item" not in extras.spelling:
-        return block
-    fields, blanks = extras.fields.get(PART, {}), extras.blanks.get(PART, {})
-    return Node(at=block.at, extras=Extras(NAME, fields, blanks, extras.spelling))
-
-
-def item_of(block: Node) -> Node:
-    """The item whose first block this is: without what the block keeps for itself."""
-    extras = block.extras
-    if extras is None:
-        return block
-    fields = {k: v for k, v in extras.fields.items() if k != PART}
-    blanks = {k: v for k, v in extras.blanks.items() if k != PART}
-    return Node(at=block.at, extras=Extras(NAME, fields, blanks))

@@ -29,8 +29,7 @@ from ...reading import (
 )
 from ...writing import Names, is_plain, write_usual
 from .._openai import read_user
-from .calls import respell
-from .parts import NAME, ItemWriting
+from .parts import ItemWriting
 from .tools import Tools
 
 LEAST_TOKENS = 16
@@ -102,7 +101,7 @@ class Requests(Tools):
             tools,
             choice,
             params,
-            dialect=NAME,
+            dialect=self.name,
             extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling, partly=partly),
         )
 
@@ -113,11 +112,11 @@ class Requests(Tools):
         if doc.__class__ is list or doc.__class__ is str:
             messages: list[Message] = []
             self.read_input(doc, "", messages, spelling)
-            note = Extras(NAME, spelling=spelling | {"bare": True})
-            return History(tuple(messages), dialect=NAME, extras=note)
+            note = Extras(self.name, spelling=spelling | {"bare": True})
+            return History(tuple(messages), dialect=self.name, extras=note)
         doc = as_dict(doc, "")
         messages = self.read_conversation(doc, taken, spelling)
-        return History(tuple(messages), dialect=NAME, extras=self.keep(doc, taken, spelling))
+        return History(tuple(messages), dialect=self.name, extras=self.keep(doc, taken, spelling))
 
     def read_conversation(
         self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
@@ -132,16 +131,26 @@ class Requests(Tools):
         elif prompt.__class__ is list:
             inner: list[Message] = []
             self.read_items(prompt, "/instructions", inner)
-            out += (place(message, "instructions") for message in inner)
+            out += (self.place(message, "instructions") for message in inner)
         elif prompt is not None:
             expected("a string", prompt, "/instructions")
         system = doc.get("system")
         if system.__class__ is str:  # not a field of this API, but other converters write it
             taken.add("system")
             message = Message("system", (Text(system, at="/system"),), at="/system")
-            out.append(place(message, "system"))
+            out.append(self.place(message, "system"))
         self.read_input(doc.get("input"), "/input", out, spelling)
         return out
+
+    def place(self, message: Message, where: str) -> Message:
+        """A message that did not stand among the items."""
+        return Message(
+            message.role,
+            message.content,
+            message.name,
+            at=message.at,
+            extras=self.respell(message.extras, place=where),
+        )
 
     def read_input(
         self, value: Json, at: str, out: list[Message], spelling: dict[str, Json]
@@ -163,7 +172,7 @@ class Requests(Tools):
             return self.read_choice(choice, parallel, "/tool_choice")
         if parallel is None:
             return None
-        return ToolChoice(parallel=parallel, dialect=NAME, at="/parallel_tool_calls")
+        return ToolChoice(parallel=parallel, dialect=self.name, at="/parallel_tool_calls")
 
     def read_params(
         self,
@@ -516,14 +525,3 @@ class Requests(Tools):
 def is_prompt(message: Message) -> bool:
     """Whether a bare string can stand for a message."""
     return message.role == "user" and is_plain(message)
-
-
-def place(message: Message, where: str) -> Message:
-    """A message that did not stand among the items."""
-    return Message(
-        message.role,
-        message.content,
-        message.name,
-        at=message.at,
-        extras=respell(message.extras, place=where),
-    )

@@ -29,8 +29,7 @@ from ...reading import (
     missing,
 )
 from .._openai import ERROR_TYPES, ERRORS
-from .calls import respell
-from .parts import NAME, ItemWriting
+from .parts import ItemWriting
 from .request import TIERS, Requests
 
 # https://platform.openai.com/docs/api-reference/responses/object#responses/object-status
@@ -124,14 +123,14 @@ class Responses(Requests):
             None if failure is None else self.read_failure(failure),
             maybe_str(doc, "service_tier", ""),
             self.read_echo(doc),
-            dialect=NAME,
+            dialect=self.name,
             extras=self.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
         )
 
     def read_echo(self, doc: dict[str, Json]) -> Extras | None:
         fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
         blanks = {k: v for k, v in doc.items() if k in ECHO and v is None}
-        return Extras(NAME, fields, blanks) if fields or blanks else None
+        return Extras(self.name, fields, blanks) if fields or blanks else None
 
     def read_stop(
         self, doc: dict[str, Json], blocks: tuple[Block, ...], spelling: dict[str, Json]
@@ -156,16 +155,18 @@ class Responses(Requests):
                 reason = "tool-call"
             elif any(isinstance(b, Refusal) for b in blocks):
                 reason = "filter"
-        return Stop(reason, native, NAME, detail=detail)
+        return Stop(reason, native, self.name, detail=detail)
 
     def read_failure(self, doc: Json) -> Failure:
         """The error inside an answer that failed."""
         at = "/error"
         if doc.__class__ is str:
-            return Failure("other", doc, dialect=NAME, at=at, extras=respell(None, whole=True))
+            return Failure(
+                "other", doc, dialect=self.name, at=at, extras=self.respell(None, whole=True)
+            )
         doc = as_dict(doc, at)
         words, spelling = words_of(doc)
-        return failure_of(words, at, self.keep(doc, words, spelling))
+        return self.failure_of(words, at, self.keep(doc, words, spelling))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         inputs = maybe_dict(doc, "input_tokens_details", at) or {}
@@ -378,19 +379,21 @@ class Responses(Requests):
     def read_error(self, doc: Json) -> Failure:
         """An error document: ``{"error": {...}}``, or what servers and gateways make of it."""
         if doc.__class__ is str:
-            return Failure("other", doc, dialect=NAME, extras=respell(None, whole=True))
+            return Failure("other", doc, dialect=self.name, extras=self.respell(None, whole=True))
         doc = as_dict(doc, "")
         inner = doc.get("error")
         if inner.__class__ is dict:
             words, spelling = words_of(inner)
-            return failure_of(words, "", self.keep(doc, (), spelling, partly={"error": words}))
+            return self.failure_of(words, "", self.keep(doc, (), spelling, partly={"error": words}))
         for key in ("error", "detail", "message"):
             if doc.get(key).__class__ is str:
                 words, _ = words_of(doc)
                 words["message"] = doc[key]
                 taken = (key, *(k for k in ERROR_KEYS[1:] if k in words))
-                return failure_of(words, "", self.keep(doc, taken, {"key": key}))
-        return Failure("other", "", dialect=NAME, extras=Extras(NAME, doc, spelling={"bare": True}))
+                return self.failure_of(words, "", self.keep(doc, taken, {"key": key}))
+        return Failure(
+            "other", "", dialect=self.name, extras=Extras(self.name, doc, spelling={"bare": True})
+        )
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
         if self.is_home(tree.dialect):
@@ -426,6 +429,18 @@ class Responses(Requests):
             del words["message"]
         return words
 
+    def failure_of(self, words: dict[str, str], at: str, extras: Extras | None) -> Failure:
+        return Failure(
+            kind_of(words.get("code"), words.get("type")),
+            words.get("message", ""),
+            words.get("type"),
+            words.get("code"),
+            words.get("param"),
+            dialect=self.name,
+            at=at,
+            extras=extras,
+        )
+
 
 def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | None]:
     """The strings of an error; what is not a string in it is an extra (``"code": 400``)."""
@@ -436,19 +451,6 @@ def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | No
 def kind_of(code: str | None, word: str | None) -> ErrorKind:
     """What kind of error it is; the code knows better than the type."""
     return ERRORS.get(code or "") or ERRORS.get(word or "", "other")
-
-
-def failure_of(words: dict[str, str], at: str, extras: Extras | None) -> Failure:
-    return Failure(
-        kind_of(words.get("code"), words.get("type")),
-        words.get("message", ""),
-        words.get("type"),
-        words.get("code"),
-        words.get("param"),
-        dialect=NAME,
-        at=at,
-        extras=extras,
-    )
 
 
 def said_in(blocks: tuple[Block, ...]) -> str:

@@ -7,16 +7,14 @@ from typing import TypeAlias
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
-from .calls import respell
 from .items import Items
-from .parts import NAME, ItemWriting
+from .parts import ItemWriting
 
 FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 TOOL_KEYS = frozenset({"type", *FUNCTION_KEYS})
 CUSTOM_KEYS = ("type", "name", "description", "format")
 # Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud, and says
 # no more than silence does elsewhere.
-NOT_STRICT = Extras(NAME, spelling={"strict": False})
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-tool_choice
 MODES = ("auto", "none", "required")
 # How other converters write the modes: {"auto": true}. "any" is their word for "required".
@@ -32,7 +30,7 @@ class Tools(Items):
     # -- definitions ------------------------------------------------------------------------
 
     def read_tools(self, doc: Json) -> Toolbox:
-        return Toolbox(self.read_tool_list(doc, ""), dialect=NAME)
+        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
 
     def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
         out: list[Tool] = []
@@ -47,7 +45,7 @@ class Tools(Items):
             schema = doc.get("parameters")
             if name.__class__ is description.__class__ is str and schema is not None:
                 # The usual shape.
-                return Tool(name, description, schema, at=at, extras=NOT_STRICT)
+                return Tool(name, description, schema, at=at, extras=self.not_strict)
         kind = need_str(doc, "type", at)
         if kind == "function":
             if doc.get("function").__class__ is dict:
@@ -59,7 +57,7 @@ class Tools(Items):
             return self.read_custom(doc, at)
         name = doc.get("name")
         name = name if isinstance(name, str) else kind
-        return Tool(name, kind="hosted", service=kind, dialect=NAME, payload=doc, at=at)
+        return Tool(name, kind="hosted", service=kind, dialect=self.name, payload=doc, at=at)
 
     def read_function(
         self, doc: dict[str, Json], where: str, at: str, extras: Extras | None
@@ -67,7 +65,7 @@ class Tools(Items):
         strict = maybe_bool(doc, "strict", where)
         if strict is False:
             strict = None
-            extras = NOT_STRICT if extras is None else respell(extras, strict=False)
+            extras = self.not_strict if extras is None else self.respell(extras, strict=False)
         return Tool(
             need_str(doc, "name", where),
             maybe_str(doc, "description", where),
@@ -117,7 +115,7 @@ class Tools(Items):
 
     def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
         if tool.kind == "hosted":
-            if self.is_home(tool.dialect):
+            if self.knows(tool.dialect):
                 return tool.payload
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
@@ -188,16 +186,18 @@ class Tools(Items):
     def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
         if doc.__class__ is str:
             if doc in MODES:
-                return ToolChoice(doc, parallel=parallel, dialect=NAME, at=at)  # type: ignore[arg-type]
+                return ToolChoice(doc, parallel=parallel, dialect=self.name, at=at)  # type: ignore[arg-type]
             if doc == "any":
-                note = Extras(NAME, spelling={"word": doc})
-                return ToolChoice("required", parallel=parallel, dialect=NAME, at=at, extras=note)
-            return ToolChoice(parallel=parallel, payload=doc, dialect=NAME, at=at)
+                note = Extras(self.name, spelling={"word": doc})
+                return ToolChoice(
+                    "required", parallel=parallel, dialect=self.name, at=at, extras=note
+                )
+            return ToolChoice(parallel=parallel, payload=doc, dialect=self.name, at=at)
         if doc.__class__ is not dict:
             expected("a string or an object", doc, at)
         found = self.read_named(doc, at) or self.read_allowed(doc, at) or self.read_flag(doc)
         if found is None:  # a built-in tool, or something new
-            return ToolChoice(parallel=parallel, payload=doc, dialect=NAME, at=at)
+            return ToolChoice(parallel=parallel, payload=doc, dialect=self.name, at=at)
         mode, name, kind, allowed, extras = found
         return ToolChoice(
             mode,  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ class Tools(Items):
             kind,
             allowed,
             parallel,
-            dialect=NAME,
+            dialect=self.name,
             at=at,
             extras=extras,
         )
@@ -249,7 +249,7 @@ class Tools(Items):
     def read_flag(self, doc: dict[str, Json]) -> Found | None:
         for flag, mode in FLAGS.items():
             if doc.get(flag) is True:
-                extras = respell(self.keep(doc, (flag,)), flag=flag)
+                extras = self.respell(self.keep(doc, (flag,)), flag=flag)
                 return mode, None, "function", None, extras
         return None
 
@@ -263,7 +263,7 @@ class Tools(Items):
 
     def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
         if choice.payload is not None:
-            if self.is_home(choice.dialect):
+            if self.knows(choice.dialect):
                 return choice.payload
             w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
             return None
