@@ -44,8 +44,8 @@ docs: $(READY)  ## write the generated pages of docs/
 docs-check: $(READY)  ## are the generated pages up to date?
 	@$(BIN)/python docs/generate.py --check
 
-accept: $(READY)  ## write the corpus files that a conversion now gives: make accept CASE=<name>
-	@$(BIN)/python tests/accept.py $(CASE)
+accept: $(READY)  ## write the corpus files that a conversion now gives: make accept CASE=<name> [FROM=<dialect> TO=<dialects>]
+	@$(BIN)/python tests/accept.py $(CASE) $(FROM) $(TO)
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run

@@ -1,8 +1,9 @@
 """Writes the files that the conversions of a case now give. Read the diff as you would read code.
 
-``python tests/accept.py CASE SOURCE`` takes ``CASE/SOURCE.*.json`` as true and writes the files of
-the other dialects: whole where the ledger is empty, ``.degraded.json`` with declared losses where
-it is not. Without SOURCE, every file that exists is written anew from the first that is whole.
+``python tests/accept.py CASE SOURCE TARGET...`` takes ``CASE/SOURCE.*.json`` as true and writes the
+files of the other dialects: whole where the ledger is empty, ``.degraded.json`` with the declared
+losses where it is not. The other dialects are the three great ones, those that have a file there,
+and the TARGETs. Without SOURCE, all is written anew from the first file that is whole.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import json
 import sys
 from pathlib import Path
 
-from dragoman import Result, convert
-from dragoman.testing import Case, Document, is_lossy, load_case, load_corpus
+from dragoman import Result, Unsayable, convert
+from dragoman.testing import Case, Document, is_lossy, load_case, load_corpus, speaks
 
 ROOT = Path(__file__).parent / "corpus"
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
@@ -22,29 +23,38 @@ def main(arguments: list[str]) -> None:
     cases = [load_case(ROOT / arguments[0])] if arguments else list(load_corpus(ROOT))
     source = arguments[1] if len(arguments) > 1 else None
     for case in cases:
-        accept(case, source)
+        accept(case, source, {*GREAT, *arguments[2:]})
 
 
-def accept(case: Case, source: str | None) -> None:
+def accept(case: Case, source: str | None, wanted: set[str]) -> None:
     degrades: dict[str, dict[str, list[str]]] = {}
     truths = [d for d in case.documents if not d.degraded and not d.spelling]
     for facet in sorted({d.facet for d in truths}):
         same = [d for d in truths if d.facet == facet]
         truth = next((d for d in same if source in (None, d.dialect)), same[0])
-        for target in GREAT:
+        for target in targets(case, wanted, facet):
             if target != truth.dialect:
                 write(case.name, truth, target)
     for document in load_case(ROOT / case.name).documents:
         if not document.degraded:
-            for target in GREAT:
+            for target in targets(case, wanted, document.facet):
                 if losses := lost(document, target):
                     who = document.dialect + (document.spelling and f"~{document.spelling}")
                     degrades.setdefault(document.facet, {})[f"{who} > {target}"] = losses
     save(case, degrades)
 
 
+def targets(case: Case, wanted: set[str], facet: str) -> list[str]:
+    """The dialects that are wanted or have a file in the case, and can say such a document."""
+    named = {*wanted, *(d.dialect for d in case.documents if not d.spelling)}
+    return sorted(name for name in named if speaks(name, facet))
+
+
 def write(case: str, truth: Document, target: str) -> None:
-    result = turn(truth, target)
+    try:
+        result = turn(truth, target)
+    except Unsayable:
+        return  # the dialect has no form for such a conversation
     whole = ROOT / case / f"{target}.{truth.facet}.json"
     degraded = ROOT / case / f"{target}.{truth.facet}.degraded.json"
     lossy = any(map(is_lossy, result.losses))
@@ -61,7 +71,10 @@ def turn(document: Document, target: str) -> Result:
 
 
 def lost(document: Document, target: str) -> list[str]:
-    return sorted(f"{loss.kind} {loss.what}" for loss in turn(document, target).losses)
+    try:
+        return sorted(f"{loss.kind} {loss.what}" for loss in turn(document, target).losses)
+    except Unsayable:
+        return []
 
 
 def save(case: Case, degrades: dict[str, dict[str, list[str]]]) -> None:

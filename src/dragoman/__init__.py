@@ -16,7 +16,7 @@ from .check import check
 from .convert import Result, convert, join, read, write
 from .detect import detect
 from .dialect import Guess, Problem
-from .errors import DragomanError, Lossy, Malformed, Unsupported
+from .errors import DragomanError, Lossy, Malformed, Unsayable, Unsupported
 from .formats import Format, formats
 from .ledger import Loss
 from .repair import repair, repair_passes
@@ -30,6 +30,7 @@ __all__ = [
     "Malformed",
     "Problem",
     "Result",
+    "Unsayable",
     "Unsupported",
     "check",
     "convert",

@@ -3,6 +3,7 @@
 DragomanError
 ├── Malformed      the input is at fault; ``at`` says where
 ├── Unsupported    dragoman's limit: an unknown dialect, a facet that a dialect does not have
+│   └── Unsayable  the target cannot say this conversation at all; ``at`` says why not
 └── Lossy          the caller's policy: a loss that was not to happen; ``losses`` lists them
 """
 
@@ -29,6 +30,15 @@ class Malformed(DragomanError):
 
 class Unsupported(DragomanError):
     """Dragoman cannot do this; the message says what it can do instead."""
+
+
+class Unsayable(Unsupported):
+    """The target has no form for this conversation. ``at`` points into the source document."""
+
+    def __init__(self, what: str, at: str = "") -> None:
+        self.what = what
+        self.at = at
+        super().__init__(f"{what} - at {at or 'the top of the document'}")
 
 
 class Lossy(DragomanError):

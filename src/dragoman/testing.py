@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import dialects
 from .convert import Result, convert
 from .dialect import FACETS
-from .errors import DragomanError, Malformed
+from .errors import DragomanError, Malformed, Unsayable
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import Json
 from .walk import meaning
@@ -121,8 +121,6 @@ def pair(case: Case, source: Document, target: str) -> bool:
 
 def audit(document: Document, target: str) -> None:
     """Reading back what was written gives the same tree if and only if nothing was lost."""
-    if "write" not in dialects.get(target).facets().get(document.facet, ()):
-        return
     tree = dialects.get(document.dialect).read(document.body, document.facet)
     log = Ledger(now=0)
     writer = dialects.get(target)
@@ -202,6 +200,30 @@ def broken(body: Json) -> Iterator[Json]:
         for wrong in WRONG:
             yield _replaced(body, path, wrong)
         yield _removed(body, path)
+
+
+def speaks(target: str, facet: str, way: str = "write") -> bool:
+    """Whether a dialect has a facet in a direction."""
+    return way in dialects.get(target).facets().get(facet, ())
+
+
+def for_all(law: Callable[[Document, str], None], document: Document) -> None:
+    """A law over every dialect that can write the document; all that break it are named.
+
+    A dialect may refuse a conversation that it has no form for, if it says where.
+    """
+    broken: list[str] = []
+    for target in dialects.names():
+        if not speaks(target, document.facet):
+            continue
+        try:
+            law(document, target)
+        except Unsayable as refusal:
+            if not resolves(document.body, refusal.at):
+                broken.append(f"{target}: {refusal} points nowhere")
+        except AssertionError as problem:
+            broken.append(f"{target}: {problem}")
+    assert not broken, "\n".join(broken)
 
 
 # -- helpers --------------------------------------------------------------------------------
