@@ -27,12 +27,12 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
     {"errors", "model"},
-    {"ledger", "reading", "freeform", "marks"},
-    {"normal", "writing"},
+    {"ledger", "reading", "freeform", "marks", "events", "framing"},
+    {"normal", "writing", "result"},
     {"walk", "dialect", "sniffing"},
-    {"checking"},
+    {"checking", "streaming"},
     {"dialects"},
-    {"capsule", "detect", "check", "formats", "mending"},
+    {"capsule", "detect", "check", "formats", "mending", "transcoder"},
     {"convert"},
     {"passes"},
     {"repair", "testing"},

@@ -88,7 +88,8 @@ def test_the_way_home_of_a_conversation_that_grew(
 def grow(document: Any, dialect: str, new: Any) -> Any:
     """The document with the messages of another conversation behind it."""
     fresh = [m for m in new if m.role not in ("system", "developer")]
-    if turns_of(document)[-1].get("role") in ("system", "developer"):
+    said = turns_of(document)
+    if said and said[-1].get("role") in ("system", "developer"):
         # Anthropic takes a system turn only right before the assistant's.
         fresh.insert(0, Message("assistant", (Text("ok"),)))
     more = turns_of(dragoman.write(History(tuple(fresh)), dialect).document)

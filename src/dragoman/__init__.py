@@ -13,13 +13,26 @@
 """
 
 from .check import check
-from .convert import Result, convert, join, read, write
+from .convert import convert, join, read, write
 from .detect import detect
 from .dialect import Guess, Problem
 from .errors import DragomanError, Lossy, Malformed, Unsayable, Unsupported
 from .formats import Format, formats
 from .ledger import Loss
 from .repair import repair, repair_passes
+from .result import Result
+
+_STREAMS = ("Transcoder", "atranscode", "collect", "decompose", "transcode")
+
+
+def __getattr__(name: str) -> object:
+    """Streams are loaded when first asked for."""
+    if name in _STREAMS:
+        from . import transcoder
+
+        return getattr(transcoder, name)
+    raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
+
 
 __all__ = [
     "DragomanError",
@@ -30,16 +43,21 @@ __all__ = [
     "Malformed",
     "Problem",
     "Result",
+    "Transcoder",
     "Unsayable",
     "Unsupported",
+    "atranscode",
     "check",
+    "collect",
     "convert",
+    "decompose",
     "detect",
     "formats",
     "join",
     "read",
     "repair",
     "repair_passes",
+    "transcode",
     "write",
 ]
 __version__ = "0.1.0"

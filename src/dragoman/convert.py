@@ -14,33 +14,10 @@ from . import capsule as capsules
 from . import dialects
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
-from .ledger import Ledger, Loss
+from .ledger import Ledger
 from .model import Json, Request, Response, Tree
-from .reading import encode, load
-
-
-class Result:
-    """A document, and every deviation on the way to it."""
-
-    __slots__ = ("capsule", "document", "losses")
-
-    def __init__(
-        self, document: Json, losses: tuple[Loss, ...], capsule: Json | None = None
-    ) -> None:
-        self.document = document
-        self.losses = losses
-        self.capsule = capsule
-
-    def to_json(self) -> bytes:
-        """The document as compact JSON."""
-        return encode(self.document)
-
-    def __repr__(self) -> str:
-        kinds: dict[str, int] = {}
-        for loss in self.losses:
-            kinds[loss.kind] = kinds.get(loss.kind, 0) + 1
-        said = ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "nothing lost"
-        return f"<Result: {said}>"
+from .reading import load
+from .result import Result
 
 
 def convert(
@@ -73,6 +50,10 @@ def convert(
     ``capsule`` on the way home, it restores the original exactly. The input is not changed; the
     result may share parts with it.
     """
+    if facet == "stream":
+        if carry or capsule is not None:
+            raise Unsupported("a stream has no capsule; collect it, and convert the response")
+        return _convert_stream(doc, source, target, fail_on, now, ids)
     value = load(doc)
     reader, writer = _dialect(source, value, facet), dialects.get(target)
     tree = reader.read(value, facet)
@@ -138,6 +119,27 @@ def join(
     document = speaker.write(asked, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
+
+
+def _convert_stream(
+    data: bytes,
+    source: str | None,
+    target: str,
+    fail_on: Iterable[str],
+    now: float | None,
+    ids: Callable[[str], str] | None,
+) -> Result:
+    """A whole stream at once; ``result.document`` is its bytes."""
+    from .transcoder import Transcoder  # not needed by those who convert documents
+
+    if source is None:
+        raise Unsupported("a stream is not detected; name its dialect with source=")
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise Unsupported("a stream is bytes; for parsed events there is dragoman.transcode")
+    transcoder = Transcoder(source, target, now=now, ids=ids)
+    said = transcoder.feed(bytes(data)) + transcoder.close()
+    transcoder.log.enforce(fail_on)
+    return Result(said, transcoder.losses)
 
 
 def _dialect(name: str | None, doc: Json, facet: str) -> Dialect:

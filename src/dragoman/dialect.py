@@ -11,7 +11,7 @@ under the dialect's name, written back verbatim at home, and is a loss anywhere 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,7 +34,12 @@ from .model import (
 )
 from .reading import escape
 
-Facet: TypeAlias = Literal["request", "messages", "tools", "tool-choice", "response", "error"]
+if TYPE_CHECKING:
+    from .streaming import StreamReader, StreamWriter
+
+Facet: TypeAlias = Literal[
+    "request", "messages", "tools", "tool-choice", "response", "error", "stream"
+]
 
 FACETS: dict[str, type[Node]] = {
     "request": Request,
@@ -85,13 +90,16 @@ class Dialect:
 
     kin: ClassVar[frozenset[str]] = frozenset()
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
+    framing: ClassVar[str] = "sse"
+    """How the stream is framed: ``sse``, ``ndjson`` or ``array``."""
+
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
     def facets(self) -> dict[str, tuple[str, ...]]:
         """The facets with their directions: ``{"request": ("read", "write"), ...}``."""
         found: dict[str, tuple[str, ...]] = {}
-        for facet in FACETS:
+        for facet in (*FACETS, "stream"):
             suffix = facet.replace("-", "_")
             ways = tuple(w for w in ("read", "write") if hasattr(self, f"{w}_{suffix}"))
             if ways:
@@ -115,6 +123,22 @@ class Dialect:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
         return write(tree, log)
+
+    def stream_reader(self, whole: bool = True) -> StreamReader:
+        """A reader for one stream of this dialect; ``whole``: its texts are wanted in the end."""
+        read = getattr(self, "read_stream", None)
+        if read is None:
+            self._refuse("read", "stream")
+        reader: StreamReader = read(whole)
+        return reader
+
+    def stream_writer(self, log: Ledger, *, home: bool = False) -> StreamWriter:
+        """A writer for one stream of this dialect."""
+        write = getattr(self, "write_stream", None)
+        if write is None:
+            self._refuse("write", "stream")
+        writer: StreamWriter = write(log, home)
+        return writer
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
         """How sure this dialect is that a document is its own: (facet, confidence, evidence)."""

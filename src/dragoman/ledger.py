@@ -76,6 +76,8 @@ CODES: dict[str, str] = {
     "presence_penalty": "the presence penalty",
     "logit_bias": "the token biases",
     "logprobs": "token probabilities",
+    "stream.event": "an event of a stream that only the source dialect knows",
+    "stream.order": "when a part of a stream is said",
     "top_logprobs": "how many alternatives of each token are reported",
     "candidates": "several answers to one request",
     "output": "the demanded form of the answer",

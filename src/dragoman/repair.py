@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from . import dialects
-from .convert import Result
 from .errors import Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
 from .reading import load
+from .result import Result
 
 
 def repair_passes() -> tuple[tuple[str, str], ...]:

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import dialects
-from .convert import Result, convert
+from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import Json
+from .result import Result
 from .walk import meaning
 
 

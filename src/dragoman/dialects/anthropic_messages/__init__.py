@@ -6,15 +6,33 @@ are signed, and a thought without its signature is rejected; empty text is rejec
 limit is required; caches are marked in the content; cached tokens do not count as input tokens.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import AnthropicReader
+
+        return AnthropicReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import AnthropicWriter
+
+        return AnthropicWriter(self, log, home)
 
 
 DIALECT = AnthropicMessages()

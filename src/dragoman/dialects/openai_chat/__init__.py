@@ -6,11 +6,17 @@ tool, so its text begins with a mark; there is no place for reasoning; several a
 once; cached tokens count as prompt tokens.
 """
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class OpenAIChat(Sniff, Rules, Responses):
@@ -20,6 +26,16 @@ class OpenAIChat(Sniff, Rules, Responses):
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-responses": frozenset({"prompt_cache_retention", "moderation", "user"})
     }
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import ChatReader
+
+        return ChatReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import ChatWriter
+
+        return ChatWriter(self, log, home)
 
 
 DIALECT = OpenAIChat()

@@ -236,12 +236,14 @@ class WriteMessages(Parts):
             for cite in block.citations:
                 w.log.dropped("text.citations", cite.at, "a history holds no citations here")
         else:
-            written = (self.write_annotation(cite, block, offset, w) for cite in block.citations)
+            written = (
+                self.write_annotation(c, len(block.text), offset, w) for c in block.citations
+            )
             if found := [doc for doc in written if doc is not None]:
                 doc["annotations"] = doc.get("annotations", []) + found
         return replace(block, citations=())
 
-    def write_annotation(self, cite: Citation, block: Text, offset: int, w: Writing) -> Json | None:
+    def write_annotation(self, cite: Citation, length: int, offset: int, w: Writing) -> Json | None:
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
         if cite.kind != "url" or cite.url is None:
@@ -252,7 +254,7 @@ class WriteMessages(Parts):
             inner["title"] = cite.title or ""
         span = cite.span
         if span is None and not w.home:
-            span = (0, len(block.text))
+            span = (0, length)
             w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
         if span is not None:
             inner |= {"start_index": span[0] + offset, "end_index": span[1] + offset}

@@ -8,11 +8,17 @@ failed tool, so its text begins with a mark; there are no stop strings; an answe
 request, and whether it holds calls only its items tell; cached tokens count as input tokens.
 """
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class OpenAIResponses(Sniff, Rules, Responses):
@@ -23,6 +29,16 @@ class OpenAIResponses(Sniff, Rules, Responses):
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}
         )
     }
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import ResponsesReader
+
+        return ResponsesReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import ResponsesWriter
+
+        return ResponsesWriter(self, log, home)
 
 
 DIALECT = OpenAIResponses()

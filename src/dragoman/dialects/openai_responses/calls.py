@@ -253,6 +253,10 @@ class Calls(Parts):
                 w.log.dropped("tool_call.item_id", call.at, "not an id of this API")
         if w.answer and not w.home:
             out["status"] = "completed"
+            if "id" not in out:  # every item of an answer has one, and clients go by it
+                out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
+                why = f"a call of an answer has an id of its own: {out['id']!r}"
+                w.log.invented("tool_call.item_id", call.at, why)
         self.lose_cache(call.cache, w)
         if spelling:
             self.spell_arguments(out, "input" if custom else "arguments", call, spelling)

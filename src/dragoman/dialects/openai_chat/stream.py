@@ -1,0 +1,596 @@
+"""The stream of OpenAI Chat Completions, both ways.
+
+Chunks bear deltas of a message; nothing says where a text or a call ends. A thought ends where
+something else begins, a text where a call begins, and a call where another begins and its
+arguments are complete; what is open in the end ends there. Counts of tokens come last, in a chunk
+without choices, for clients that asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...events import Begin, Cite, Close, Delta, End, Event, Open, hollow
+from ...framing import Frame
+from ...ledger import Ledger
+from ...model import Block, Citation, Json, Reasoning, Refusal, Response, Text, ToolCall
+from ...reading import as_dict, decode, encode, expected, maybe_list
+from ...streaming import Said, StreamReader, StreamWriter
+from .read_messages import THINKING_KEYS
+
+if TYPE_CHECKING:
+    from . import OpenAIChat
+
+DONE = b"[DONE]"
+PADDING = ("obfuscation",)  # random characters that hide how long a delta is
+FIRST = ("id", "created", "model", "object")  # of these the first holds, of others the last
+
+
+class UsualFunction(Struct, forbid_unknown_fields=True):
+    arguments: str
+    name: None = None
+
+
+class UsualCall(Struct, forbid_unknown_fields=True):
+    index: int
+    function: UsualFunction
+    id: None = None
+    type: Any = None
+
+
+class UsualDelta(Struct, forbid_unknown_fields=True):
+    content: str | None = None
+    role: str | None = None
+    refusal: None = None
+    tool_calls: list[UsualCall] | None = None
+
+
+class UsualChoice(Struct, forbid_unknown_fields=True):
+    index: int
+    delta: UsualDelta
+    finish_reason: None = None
+    logprobs: None = None
+    native_finish_reason: None = None
+
+
+class Usual(Struct, forbid_unknown_fields=True):
+    """Nearly every chunk there is. Anything more in it, and it is read with care."""
+
+    choices: list[UsualChoice]
+    id: Any = None
+    object: Any = None
+    created: Any = None
+    model: Any = None
+    service_tier: Any = None
+    system_fingerprint: Any = None
+    provider: Any = None
+    usage: None = None
+    obfuscation: Any = None
+
+
+decode_usual = msgspec.json.Decoder(Usual).decode
+
+
+class Speaker:
+    """One candidate while it arrives: its message so far, and what of it is open."""
+
+    def __init__(self, number: int, whole: bool) -> None:
+        self.number = number
+        self.whole = whole
+        self.doc: dict[str, Json] = {}  # the choice, apart from its message
+        self.message: dict[str, Json] = {}
+        self.said: dict[str, Said] = {}  # texts of the message by their keys
+        self.calls: dict[int, dict[str, Json]] = {}
+        self.arguments: dict[int, Said] = {}
+        self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
+
+
+class ChatReader(StreamReader):
+    dialect: OpenAIChat
+
+    def __init__(self, dialect: OpenAIChat, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.same: tuple[Json, ...] = ()
+        self.speakers: dict[int, Speaker] = {}
+        self.count = 0  # of blocks
+        self.last = b""
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        data = frame[1]
+        try:
+            usual = decode_usual(data)
+        except msgspec.MsgspecError:
+            return self.read_with_care(frame)
+        if len(usual.choices) == 1:
+            same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
+                    usual.provider, usual.created)  # fmt: skip
+            if same == self.same:
+                choice = usual.choices[0]
+                speaker, delta = self.speakers.get(choice.index), choice.delta
+                if speaker is not None:
+                    text, calls = delta.content, delta.tool_calls
+                    if text and not calls and "content" in speaker.open:
+                        speaker.said["content"].add(text)
+                        return (Delta(speaker.open["content"], text),)
+                    if not text and calls and len(calls) == 1 and calls[0].index in speaker.open:
+                        call = calls[0]
+                        speaker.arguments[call.index].add(call.function.arguments)
+                        return (Delta(speaker.open[call.index], call.function.arguments),)
+        self.same = ()
+        events = self.read_with_care(frame)
+        if self.head is not None:
+            self.same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
+                         usual.provider, usual.created)  # fmt: skip
+        return events
+
+    def read_with_care(self, frame: Frame) -> Sequence[Event]:
+        if frame[1].strip() == DONE:
+            return self.finish()
+        doc = self.parse(frame)
+        if doc.get("error") is not None and not doc.get("choices"):
+            return self.fail(self.dialect.read_error(doc))
+        events: list[Event] = []
+        choices = maybe_list(doc, "choices", "") or []
+        began = self.head is None
+        if self.head is None:
+            self.head = {}
+        for key, value in doc.items():
+            known = key in self.head and (value is None or key in FIRST)
+            if key != "choices" and key not in PADDING and not known:
+                self.head[key] = value
+        if began:
+            events.append(Begin(self.silent()))
+        for place, choice in enumerate(choices):
+            self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
+        return events
+
+    def read_choice(self, doc: dict[str, Json], at: str, events: list[Event]) -> None:
+        number = doc.get("index", 0)
+        if number.__class__ is not int or not 0 <= number < 128:
+            raise Malformed("expected a small integer", f"{at}/index")
+        speaker = self.speakers.get(number)
+        if speaker is None:
+            speaker = self.speakers[number] = Speaker(number, self.whole)
+        delta = doc.get("delta")
+        if delta is not None:
+            self.read_delta(speaker, as_dict(delta, f"{at}/delta"), f"{at}/delta", events)
+        if doc.get("message").__class__ is dict:
+            self.catch_up(speaker, doc["message"].get("content"), events)
+        for key, value in doc.items():
+            if key == "logprobs" and value.__class__ is dict:
+                merge(speaker.doc.setdefault("logprobs", {}) or {}, value, speaker.doc, "logprobs")
+            elif key not in ("index", "delta", "message") and (
+                value is not None or key not in speaker.doc
+            ):
+                speaker.doc[key] = value
+        if doc.get("finish_reason") is not None:
+            self.close_all(speaker, events)
+
+    def read_delta(
+        self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        message = speaker.message
+        for key, value in delta.items():
+            if key == "tool_calls":
+                for place, call in enumerate(maybe_list(delta, key, at) or ()):
+                    where = f"{at}/tool_calls/{place}"
+                    self.read_call(speaker, as_dict(call, where), where, events)
+            elif key in ("content", "refusal") or key in THINKING_KEYS:
+                if value is not None and value.__class__ is not str:
+                    if key != "content":
+                        expected("a string", value, f"{at}/{key}")
+                    merge(message, {key: value}, None, "")  # parts, which some servers send
+                elif value:
+                    self.add(speaker, key, value, events)
+                else:
+                    message.setdefault(key, value)
+                    if value == "":
+                        message[key] = ""
+            elif key == "function_call":
+                legacy = as_dict(value, f"{at}/{key}") if value is not None else None
+                if legacy is not None:
+                    self.read_legacy(speaker, legacy, events)
+            elif key == "role":
+                message.setdefault(key, value)
+            else:
+                merge(message, {key: value}, None, "")
+
+    def catch_up(self, speaker: Speaker, so_far: Json, events: list[Event]) -> None:
+        """Some servers repeat all that was said so far, and may leave the delta out."""
+        said = str(speaker.said.get("content", ""))
+        if isinstance(so_far, str) and self.whole and so_far.startswith(said) and so_far != said:
+            self.add(speaker, "content", so_far[len(said) :], events)
+
+    def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
+        """More of a text: the answer, a refusal, a thought."""
+        index = speaker.open.get(key)
+        if index is None:
+            if key in speaker.said or speaker.calls:
+                why = "thoughts, text and calls came in turns; at rest each is one"
+                self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
+            for other in [k for k in speaker.open if k.__class__ is str and k != key]:
+                events.append(Close(speaker.open.pop(other)))
+            index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
+        said = speaker.said.get(key)
+        if said is None:
+            said = speaker.said[key] = Said(self.whole)
+        said.add(text)
+        events.append(Delta(index, text))
+
+    def text_block(self, speaker: Speaker, key: str) -> Block:
+        at = f"/choices/{speaker.number}/message/{key}"
+        if key == "content":
+            return Text("", at=at)
+        if key == "refusal":
+            return Refusal("", at=at)
+        return Reasoning(at=at, extras=self.dialect.respell(None, key=key))
+
+    def begin_block(
+        self, speaker: Speaker, key: str | int, block: Block, events: list[Event]
+    ) -> int:
+        index = self.count
+        self.count += 1
+        speaker.open[key] = index
+        events.append(Open(index, block, speaker.number))
+        return index
+
+    def read_call(
+        self, speaker: Speaker, doc: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        number = doc.get("index", 0 if not speaker.calls else None)
+        if number is None:  # some servers do not count; a new id is a new call
+            known = (n for n, c in speaker.calls.items() if c.get("id") == doc.get("id"))
+            fresh = doc.get("id") is not None
+            number = next(known, len(speaker.calls) if fresh else len(speaker.calls) - 1)
+        if number.__class__ is not int or not 0 <= number < 4096:
+            raise Malformed("expected a small integer", f"{at}/index")
+        call = speaker.calls.get(number)
+        if call is None:
+            call = speaker.calls[number] = {}
+            speaker.arguments[number] = Said(True)
+        elif self.is_another(call, doc):
+            # Some servers give every call the same index.
+            number = max(speaker.calls) + 1
+            call = speaker.calls[number] = {}
+            speaker.arguments[number] = Said(True)
+        text = self.merge_call(call, doc, at)
+        index = speaker.open.get(number)
+        name = (call.get("function") or call.get("custom") or {}).get("name")
+        if index is None and name:
+            self.close_before(speaker, events)
+            block = self.dialect.read_call(
+                with_arguments(call, ""), f"/choices/{speaker.number}/message/tool_calls/{number}"
+            )
+            index = self.begin_block(speaker, number, hollow(block), events)
+            waited = str(speaker.arguments[number])
+            if waited:
+                events.append(Delta(index, waited))
+        if text:
+            speaker.arguments[number].add(text)
+            if index is not None:
+                events.append(Delta(index, text))
+
+    def is_another(self, call: dict[str, Json], doc: dict[str, Json]) -> bool:
+        """Whether a delta with an id belongs to another call than the one of its index."""
+        new, old = doc.get("id"), call.get("id")
+        named = (
+            (doc.get("function") or {}).get("name")
+            if isinstance(doc.get("function"), dict)
+            else None
+        )
+        return bool(new and old and new != old and named)
+
+    def merge_call(self, call: dict[str, Json], doc: dict[str, Json], at: str) -> str:
+        """What a delta says of a call; its arguments are given, not merged."""
+        text = ""
+        for key, value in doc.items():
+            if key in ("function", "custom") and value.__class__ is dict:
+                inner = call.setdefault(key, {})
+                field = "arguments" if key == "function" else "input"
+                for name, said in value.items():
+                    if name == field:
+                        if said.__class__ is dict:
+                            said = encode(said).decode()
+                        elif said is not None and said.__class__ is not str:
+                            expected("a string", said, f"{at}/{key}/{field}")
+                        text += said or ""
+                    elif said or name not in inner:
+                        inner[name] = said
+            elif key != "index" and ((value is not None and value != "") or key not in call):
+                call[key] = value
+        return text
+
+    def close_before(self, speaker: Speaker, events: list[Event]) -> None:
+        """A call begins: texts have ended, and so have calls whose arguments are complete."""
+        for key in list(speaker.open):
+            if isinstance(key, str) or is_complete(str(speaker.arguments[key])):
+                events.append(Close(speaker.open.pop(key)))
+
+    def read_legacy(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
+        """``function_call``: one call, without an id."""
+        call = speaker.message.setdefault("function_call", {})
+        text = self.merge_call({"function": call}, {"function": doc}, "")
+        said = speaker.said.setdefault("function_call", Said(True))
+        if "function_call" not in speaker.open and call.get("name"):
+            self.close_before(speaker, events)
+            at = f"/choices/{speaker.number}/message/function_call"
+            block = self.dialect.read_legacy_call({**call, "arguments": ""}, at)
+            self.begin_block(speaker, "function_call", hollow(block), events)
+        if text:
+            said.add(text)
+            if "function_call" in speaker.open:
+                events.append(Delta(speaker.open["function_call"], text))
+
+    def close_all(self, speaker: Speaker, events: list[Event]) -> None:
+        for index in speaker.open.values():
+            events.append(Close(index))
+        speaker.open.clear()
+
+    def finish(self) -> Sequence[Event]:
+        """``[DONE]``: the answer is complete if every candidate said why it stopped."""
+        if self.done:
+            return ()
+        if not self.is_complete():
+            return super().close()
+        self.done = True
+        return (End(self.silent()),)
+
+    def close(self) -> Sequence[Event]:
+        """Not every server says ``[DONE]``; that all have stopped is enough."""
+        return self.finish()
+
+    def is_complete(self) -> bool:
+        said = [s.doc.get("finish_reason") is not None for s in self.speakers.values()]
+        return bool(said) and all(said)
+
+    def silent(self) -> Response:
+        """The answer as it is known, without what it says."""
+        tree = self.dialect.read_response(self.document())
+        assert isinstance(tree, Response)
+        candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
+        return replace(tree, candidates=tuple(candidates))
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        choices = [self.choice(self.speakers[number]) for number in sorted(self.speakers)]
+        head = dict(self.head)
+        if head.get("object") == "chat.completion.chunk":
+            head["object"] = "chat.completion"
+        if head.get("usage", 0) is None:
+            del head["usage"]  # null in every chunk but the last
+        return {**head, "choices": choices}
+
+    def choice(self, speaker: Speaker) -> Json:
+        message: dict[str, Json] = {"role": "assistant", "content": None, **speaker.message}
+        for key, said in speaker.said.items():
+            if key == "function_call":
+                message[key] = {**message[key], "arguments": str(said)}
+            else:
+                message[key] = str(said)
+        if speaker.calls:
+            message["tool_calls"] = [
+                with_arguments(call, str(speaker.arguments[number]))
+                for number, call in sorted(speaker.calls.items())
+            ]
+        choice = {"index": speaker.number, "message": message, **speaker.doc}
+        choice.setdefault("finish_reason", None)
+        return choice
+
+
+def with_arguments(call: dict[str, Json], text: str) -> dict[str, Json]:
+    key, field = ("custom", "input") if "custom" in call else ("function", "arguments")
+    out: dict[str, Json] = {"type": "function", **call}
+    out[key] = {**call.get(key, {}), field: text}
+    return out
+
+
+def is_complete(text: str) -> bool:
+    """Whether argument text is whole: nothing can follow a complete JSON value."""
+    try:
+        decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def merge(
+    into: dict[str, Json], more: dict[str, Json], holder: dict[str, Json] | None, key: str
+) -> None:
+    """What a delta says of fields that nobody knows: texts grow, lists grow, objects merge."""
+    if holder is not None:
+        holder[key] = into
+    for name, value in more.items():
+        before = into.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            into[name] = before = dict(before)
+            merge(before, value, None, "")
+        elif (
+            before.__class__ is value.__class__
+            and before.__class__ in (str, list)
+            and name not in ("id", "type")
+        ):
+            into[name] = before + value
+        elif value is not None or name not in into:
+            into[name] = value
+
+
+# -- writing --------------------------------------------------------------------------------
+
+STREAMED = ("role", "content", "tool_calls", "refusal", "annotations", "function_call")
+
+
+class Voice:
+    """One candidate while it is written."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.calls = 0
+        self.length = 0  # of the text so far
+        self.said: set[str] = set()  # keys of the message that were said
+        self.cited: list[Json] = []
+
+
+class ChatWriter(StreamWriter):
+    dialect: OpenAIChat
+
+    def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.head: dict[str, Json] = {}
+        self.voices: dict[int, Voice] = {}
+        self.blocks: dict[int, tuple[Voice, int, Block]] = {}
+        self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
+        self.tails: dict[int, bytes] = {}
+        self.parts: dict[int, tuple[str, int]] = {}
+        self.lengths: dict[int, tuple[int, int]] = {}
+        self.cites: dict[int, list[Citation]] = {}
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None))
+        doc.pop("choices", None)
+        doc.pop("usage", None)
+        doc["object"] = "chat.completion.chunk"
+        self.head = doc
+        return b""  # a chunk without choices says something else
+
+    def chunk(self, number: int, delta: Json, **fields: Json) -> bytes:
+        choice: dict[str, Json] = {"index": number, "delta": delta, "finish_reason": None}
+        return self.frame({**self.head, "choices": [choice | fields]})
+
+    def frame(self, doc: Json) -> bytes:
+        return b"data: " + encode(doc) + b"\n\n"
+
+    def voice(self, number: int) -> tuple[Voice, bytes]:
+        """A candidate, and what it begins with if it has not begun."""
+        voice = self.voices.setdefault(number, Voice())
+        if voice.begun:
+            return voice, b""
+        voice.begun = True
+        delta: dict[str, Json] = {"role": "assistant"}
+        if not self.home:
+            delta |= {"content": None, "refusal": None}
+        return voice, self.chunk(number, delta)
+
+    def open(self, event: Open) -> bytes:
+        voice, begun = self.voice(event.candidate)
+        block, index, number = event.block, event.index, event.candidate
+        key = self.key_of(block)
+        if isinstance(block, ToolCall):
+            return begun + self.open_call(block, voice, index, number)
+        if key is None:
+            return begun
+        if isinstance(block, Reasoning) and key in voice.said:
+            self.parts[index] = ("", -1)  # another thought: apart from the one before
+        voice.said.add(key)
+        self.blocks[index] = (voice, number, block)
+        self.lengths[index] = (voice.length, 0)
+        self.frame_deltas(index, number, {key: "\0"})
+        return begun
+
+    def key_of(self, block: Block) -> str | None:
+        """Where a text stands in a message here."""
+        if isinstance(block, Text):
+            return "content"
+        if isinstance(block, Refusal):
+            return "refusal"
+        if isinstance(block, Reasoning):
+            key: str | None = self.dialect.spelling(block).get("key") or self.dialect.thinking_key
+            return key
+        return None
+
+    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
+        place = voice.calls
+        if call.extras is not None and self.dialect.spelling(call).get("legacy"):
+            voice.said.add("function_call")
+            self.frame_deltas(index, number, {"function_call": {"arguments": "\0"}})
+            return self.chunk(number, {"function_call": {"name": call.name, "arguments": ""}})
+        voice.calls += 1
+        voice.said.add("tool_calls")
+        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        custom = "custom" in doc
+        key, field = ("custom", "input") if custom else ("function", "arguments")
+        doc = {"index": place, **doc, key: {**doc[key], field: ""}}
+        self.blocks[index] = (voice, number, call)
+        self.frame_deltas(index, number, {"tool_calls": [{"index": place, key: {field: "\0"}}]})
+        return self.chunk(number, {"tool_calls": [doc]})
+
+    def frame_deltas(self, index: int, number: int, delta: Json) -> None:
+        """What stands around each delta of a block."""
+        head, _, tail = self.chunk(number, delta).partition(b'"\\u0000"')
+        self.heads[index], self.tails[index] = head, tail
+
+    def delta(self, event: Delta) -> bytes:
+        index = event.index
+        head = self.heads.get(index)
+        if head is None:
+            return b""  # it has no place here
+        text = event.text
+        if event.place != "text" or event.part or index in self.parts:
+            text = self.apart(event)
+        elif index in self.lengths:
+            start, length = self.lengths[index]
+            self.lengths[index] = (start, length + len(text))
+        return head + encode(text) + self.tails[index]
+
+    def apart(self, event: Delta) -> str:
+        """The parts of a thought become one text, apart from each other by a blank line."""
+        before = self.parts.get(event.index)
+        part = (event.place, event.part)
+        self.parts[event.index] = part
+        return event.text if before is None or before == part else "\n\n" + event.text
+
+    def cite(self, event: Cite) -> bytes:
+        self.cites.setdefault(event.index, []).append(event.citation)
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        index = event.index
+        start, length = self.lengths.pop(index, (0, 0))
+        found = self.blocks.pop(index, None)
+        self.heads.pop(index, None)
+        self.tails.pop(index, None)
+        if found is None:
+            return b""
+        voice, number, block = found
+        if isinstance(block, Text):
+            voice.length += length
+        cites = self.cites.pop(index, ())
+        if not cites or not isinstance(block, Text):
+            return b""
+        written = [self.dialect.write_annotation(c, length, start, self.w) for c in cites]
+        docs = [doc for doc in written if doc is not None]
+        if not docs:
+            return b""
+        voice.said.add("annotations")
+        return self.chunk(number, {"annotations": docs})
+
+    def end(self, doc: Json) -> bytes:
+        out: list[bytes] = []
+        for place, choice in enumerate(doc.get("choices", ())):
+            number = choice.get("index", place)
+            voice, begun = self.voice(place)
+            out.append(begun)
+            message = choice.get("message") or {}
+            rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
+            if message.get("content") == "":
+                rest["content"] = ""
+            if not self.home:
+                rest = {k: v for k, v in rest.items() if v is not None}
+            fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
+            out.append(self.chunk(number, rest, **fields))
+        head = {k: v for k, v in doc.items() if k not in ("choices", "usage", "object")}
+        self.head |= head
+        if self.usage and doc.get("usage") is not None:
+            out.append(self.frame({**self.head, "choices": [], "usage": doc["usage"]}))
+        return b"".join(out) + b"data: [DONE]\n\n"
+
+    def fail(self, doc: Json) -> bytes:
+        return self.frame(doc)  # and no [DONE]: it is not done

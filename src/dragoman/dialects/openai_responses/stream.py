@@ -1,0 +1,755 @@
+"""The stream of the OpenAI Responses API, both ways.
+
+Every event has a number. Items open and close, parts open and close inside them, and the last
+event repeats the whole answer. Items go by their place (``output_index``), not by their ids, which
+some servers change from event to event. How far a hosted tool has come is news, not a part of the
+answer, and is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
+from ...framing import Frame
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Citation,
+    Json,
+    Media,
+    Reasoning,
+    Refusal,
+    Response,
+    Seal,
+    Text,
+    ToolCall,
+)
+from ...reading import as_dict, encode, need_dict
+from ...streaming import Said, StreamReader, StreamWriter
+from ...writing import home_only, is_blank
+from .parts import OUTPUT
+from .response import stem
+
+if TYPE_CHECKING:
+    from . import OpenAIResponses
+
+CALL_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
+PART_TEXTS = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
+
+# What a delta adds to: the place in its item, and the key of its number there.
+DELTAS = {
+    "response.output_text.delta": ("content", "content_index"),
+    "response.refusal.delta": ("content", "content_index"),
+    "response.reasoning_text.delta": ("content", "content_index"),
+    "response.reasoning_summary_text.delta": ("summary", "summary_index"),
+    "response.function_call_arguments.delta": ("call", ""),
+    "response.custom_tool_call_input.delta": ("call", ""),
+}
+# News of the provider's own tools, and what only repeats what was said.
+NEWS = (
+    "response.web_search_call.",
+    "response.file_search_call.",
+    "response.code_interpreter_call",
+    "response.image_generation_call.",
+    "response.mcp_",
+    "response.shell_call_",
+    "response.audio.",
+    "response.compaction.",
+    "response.in_progress",
+    "response.queued",
+    "response.output_text.done",
+    "response.refusal.done",
+    "response.reasoning_text.done",
+    "response.reasoning_summary_text.done",
+    "response.reasoning_summary_part.",
+    "response.function_call_arguments.done",
+    "response.custom_tool_call_input.done",
+    "keepalive",
+)
+
+
+class Usual(Struct, forbid_unknown_fields=True):
+    """Nearly every event there is. Anything more in it, and it is read with care."""
+
+    type: Literal[
+        "response.output_text.delta",
+        "response.refusal.delta",
+        "response.reasoning_text.delta",
+        "response.reasoning_summary_text.delta",
+        "response.function_call_arguments.delta",
+        "response.custom_tool_call_input.delta",
+    ]
+    delta: str
+    output_index: int
+    content_index: int = 0
+    summary_index: int = 0
+    item_id: Any = None
+    sequence_number: Any = None
+    logprobs: Any = None
+    obfuscation: Any = None
+
+
+decode_usual = msgspec.json.Decoder(Usual).decode
+
+
+class Item:
+    """An item while it arrives."""
+
+    def __init__(self, doc: dict[str, Json]) -> None:
+        self.doc = doc
+        self.kind = doc.get("type")
+        self.said: dict[tuple[str, int], Said] = {}
+        self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
+        self.done = False
+
+    def whole(self) -> dict[str, Json]:
+        """The item so far."""
+        if self.done:
+            return self.doc
+        doc = dict(self.doc)
+        for (place, number), said in self.said.items():
+            if place == "call":
+                doc[CALL_TEXTS.get(str(self.kind), "arguments")] = str(said)
+                continue
+            parts = doc[place] = [dict(p) for p in doc.get(place) or ()]
+            usual = "summary_text" if place == "summary" else "reasoning_text"
+            usual = "output_text" if self.kind == "message" else usual
+            while len(parts) <= number:
+                parts.append({"type": usual, "text": ""})
+            parts[number][PART_TEXTS.get(parts[number]["type"], "text")] = str(said)
+        return doc
+
+
+class ResponsesReader(StreamReader):
+    dialect: OpenAIResponses
+
+    def __init__(self, dialect: OpenAIResponses, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.items: dict[int, Item] = {}
+        self.count = 0  # of blocks
+        self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
+            "response.created": self.created,
+            "response.output_item.added": self.added,
+            "response.content_part.added": self.part_added,
+            "response.content_part.done": self.part_done,
+            "response.output_text.annotation.added": self.cited,
+            "response.output_item.done": self.item_done,
+            "response.completed": self.finished,
+            "response.incomplete": self.finished,
+            "response.cancelled": self.finished,
+            "response.failed": self.finished,
+            "error": self.broken,
+            "response.error": self.broken,
+            "ping": self.ping,
+        }
+        for kind in DELTAS:
+            self.ways[kind] = self.grown
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        data = frame[1]
+        try:
+            usual = decode_usual(data)
+        except msgspec.MsgspecError:
+            return self.read_with_care(frame)
+        item = self.items.get(usual.output_index)
+        place, counter = DELTAS[usual.type]
+        number = (
+            usual.summary_index if place == "summary" else usual.content_index if counter else 0
+        )
+        key = (place, number)
+        if item is None or key not in item.said:
+            return self.read_with_care(frame)
+        return self.grow(item, key, usual.delta)
+
+    def read_with_care(self, frame: Frame) -> Sequence[Event]:
+        if frame[1].strip() == b"[DONE]":
+            return ()
+        doc = self.parse(frame)
+        kind = doc.get("type") or frame[0]
+        way = self.ways.get(kind) if isinstance(kind, str) else None
+        if way is not None:
+            return way(doc)
+        if doc.get("error") is not None:
+            return self.broken(doc)
+        if isinstance(kind, str) and kind.startswith(NEWS):
+            if self.head is None and doc.get("response").__class__ is dict:
+                return self.created(doc)
+            return ()
+        return (Odd(self.dialect.name, doc),)
+
+    def created(self, doc: dict[str, Json]) -> Sequence[Event]:
+        if self.head is not None:
+            raise Malformed("the answer has begun before")
+        self.head = dict(need_dict(doc, "response", ""))
+        return (Begin(self.silent(self.head)),)
+
+    def silent(self, doc: dict[str, Json]) -> Response:
+        tree = self.dialect.read_response({**doc, "output": []})
+        assert isinstance(tree, Response)
+        return tree
+
+    # -- items ------------------------------------------------------------------------------
+
+    def place_of(self, doc: dict[str, Json], key: str = "output_index") -> int:
+        number = doc.get(key)
+        if number.__class__ is not int or not 0 <= number < 100_000:
+            raise Malformed("expected a small integer", f"/{key}")
+        return int(number)
+
+    def added(self, doc: dict[str, Json]) -> Sequence[Event]:
+        if self.head is None:
+            raise Malformed("an item before the answer")
+        index, item = self.place_of(doc), Item(dict(need_dict(doc, "item", "")))
+        if index in self.items:
+            raise Malformed(f"item {index} has begun before")
+        self.items[index] = item
+        at = f"/output/{index}"
+        if item.kind in CALL_TEXTS:
+            field = CALL_TEXTS[str(item.kind)]
+            before = item.doc.pop(field, None)
+            item.doc[field] = ""
+            item.said["call", 0] = Said(self.whole)
+            opened = self.open(item, ("call", 0), self.read_item(item.doc, at))
+            return (opened, *self.grow(item, ("call", 0), before)) if before else (opened,)
+        if item.kind == "reasoning":
+            item.doc.pop("encrypted_content", None)  # whole only in the end
+            known = self.read_item({"type": "reasoning", "id": item.doc.get("id")}, at)
+            return (self.open(item, ("thought", 0), known),)
+        return ()
+
+    def open(self, item: Item, key: tuple[str, int], block: Block) -> Open:
+        index = item.open[key] = self.count
+        self.count += 1
+        return Open(index, hollow(block))
+
+    def read_item(self, doc: dict[str, Json], at: str) -> Block:
+        run: list[Block] = []
+        self.dialect.read_turn(doc, str(doc.get("type")), at, run, answer=True)
+        return run[0]
+
+    def item(self, doc: dict[str, Json]) -> Item:
+        item = self.items.get(self.place_of(doc))
+        if item is None or item.done:
+            raise Malformed(f"item {doc.get('output_index')} is not open")
+        return item
+
+    def part_added(self, doc: dict[str, Json]) -> Sequence[Event]:
+        item, number = self.item(doc), self.place_of(doc, "content_index")
+        part = dict(need_dict(doc, "part", ""))
+        if item.kind != "message":
+            return ()  # the text of a thought
+        return self.open_part(item, number, part, self.place_of(doc))
+
+    def open_part(
+        self, item: Item, number: int, part: dict[str, Json], index: int
+    ) -> Sequence[Event]:
+        parts = item.doc.setdefault("content", [])
+        if number != len(parts):
+            raise Malformed(f"part {number} follows part {len(parts) - 1}")
+        key = PART_TEXTS.get(str(part.get("type")))
+        before = part.get(key) if key else None
+        if key:
+            part[key] = ""
+        parts.append(part)
+        if key is None:
+            return ()
+        at = f"/output/{index}/content/{number}"
+        block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+        item.said["content", number] = Said(self.whole)
+        opened = self.open(item, ("content", number), replace(block, at=at))
+        return (opened, *self.grow(item, ("content", number), before)) if before else (opened,)
+
+    def grown(self, doc: dict[str, Json]) -> Sequence[Event]:
+        """A delta that is not the usual one, or the first of its place."""
+        kind, delta = doc["type"], doc.get("delta")
+        if delta.__class__ is not str:
+            raise Malformed("expected a string", "/delta")
+        item = self.item(doc)
+        place, counter = DELTAS[kind]
+        number = self.place_of(doc, counter) if counter and counter in doc else 0
+        key = (place, number)
+        if key in item.said:
+            return self.grow(item, key, delta)
+        if item.kind == "message":
+            part: dict[str, Json] = {"type": "output_text", "text": "", "annotations": []}
+            if "refusal" in kind:
+                part = {"type": "refusal", "refusal": ""}
+            opened = self.open_part(item, number, part, self.place_of(doc))
+            return (*opened, *self.grow(item, key, delta))
+        if item.kind == "reasoning" and place in ("content", "summary"):
+            item.said[key] = Said(self.whole)
+            return self.grow(item, key, delta)
+        raise Malformed(f"{kind} does not belong to a {item.kind} item")
+
+    def grow(self, item: Item, key: tuple[str, int], text: str) -> Sequence[Event]:
+        item.said[key].add(text)
+        place, number = key
+        if item.kind == "reasoning":
+            where: Literal["summary", "text"] = "summary" if place == "summary" else "text"
+            return (Delta(item.open["thought", 0], text, where, number),)
+        index = item.open.get(key)
+        return () if index is None else (Delta(index, text),)
+
+    def cited(self, doc: dict[str, Json]) -> Sequence[Event]:
+        item, number = self.item(doc), self.place_of(doc, "content_index")
+        index = item.open.get(("content", number))
+        parts = item.doc.get("content") or []
+        if index is None or number >= len(parts):
+            return ()
+        found = as_dict(doc.get("annotation"), "/annotation")
+        cites = parts[number]["annotations"] = [*(parts[number].get("annotations") or ()), found]
+        at = f"/output/{doc['output_index']}/content/{number}/annotations/{len(cites) - 1}"
+        return (Cite(index, self.dialect.read_citation(found, at)),)
+
+    def part_done(self, doc: dict[str, Json]) -> Sequence[Event]:
+        item, number = self.item(doc), self.place_of(doc, "content_index")
+        part = doc.get("part")
+        key = ("content", number)
+        index = item.open.pop(key, None)
+        if index is None:
+            return ()
+        events: list[Event] = []
+        if isinstance(part, dict):
+            text = part.get(PART_TEXTS.get(str(part.get("type")), "text"))
+            events += self.catch_up(item, key, index, text)
+            if self.whole:
+                item.doc["content"][number] = dict(part)
+        return [*events, Close(index)]
+
+    def catch_up(
+        self, item: Item, key: tuple[str, int], index: int, final: Json
+    ) -> Sequence[Event]:
+        """What a text has in the end and had not bit by bit: all of it, at some servers."""
+        said = item.said[key]
+        if not isinstance(final, str) or (said.parts and not self.whole):
+            return ()
+        so_far = str(said)
+        if len(final) <= len(so_far) or not final.startswith(so_far):
+            return ()
+        rest = final[len(so_far) :]
+        said.add(rest)
+        return (Delta(index, rest),)
+
+    def item_done(self, doc: dict[str, Json]) -> Sequence[Event]:
+        index, final = self.place_of(doc), need_dict(doc, "item", "")
+        at = f"/output/{index}"
+        item = self.items.get(index)
+        if item is None:
+            if self.head is None:
+                raise Malformed("an item before the answer")
+            item = self.items[index] = Item(dict(final))
+        elif item.done:
+            raise Malformed(f"item {index} has ended before")
+        events: list[Event] = []
+        blocks: list[Block] = []
+        self.dialect.read_turn(final, str(final.get("type")), at, blocks, answer=True)
+        if item.open or item.said:
+            self.close_item(item, blocks, events)
+        else:
+            for block in blocks:
+                events += self.at_once(block)
+        if self.whole or item.kind not in ("message", "reasoning"):
+            item.doc, item.done = final, True
+        else:
+            item.doc, item.done = self.likeness(item, final), True
+        return events
+
+    def likeness(self, item: Item, final: dict[str, Json]) -> dict[str, Json]:
+        """The item without its texts, where nobody wants them."""
+        doc = dict(final)
+        for place in ("content", "summary"):
+            parts = []
+            for part in final.get(place) or ():
+                key = PART_TEXTS.get(str(part.get("type")), "text")
+                text = part.get(key)
+                slim = Said(False)
+                if isinstance(text, str):
+                    slim.add(text)
+                    part = {**part, key: str(slim)}
+                parts.append(part)
+            if place in final and isinstance(final[place], list):
+                doc[place] = parts
+        return doc
+
+    def close_item(self, item: Item, blocks: list[Block], events: list[Event]) -> None:
+        for (place, number), index in sorted(item.open.items()):
+            block = blocks[number] if number < len(blocks) else None
+            if isinstance(block, ToolCall):
+                if block.arguments != "{}" or item.said[place, number].parts:
+                    events += self.catch_up(item, (place, number), index, block.arguments)
+            elif isinstance(block, Reasoning):
+                if not item.said:
+                    events += self.deltas(index, block)
+                if block.seal is not None:
+                    events.append(Sealed(index, block.seal))
+            elif isinstance(block, Text | Refusal):
+                events += self.catch_up(item, (place, number), index, block.text)
+            events.append(Close(index))
+        item.open.clear()
+
+    def deltas(self, index: int, block: Reasoning) -> list[Event]:
+        events: list[Event] = [Delta(index, t, "summary", n) for n, t in enumerate(block.summary)]
+        return events + [Delta(index, t, "text", n) for n, t in enumerate(block.content)]
+
+    def at_once(self, block: Block) -> list[Event]:
+        """A block that comes whole."""
+        index = self.count
+        self.count += 1
+        events: list[Event] = [Open(index, hollow(block))]
+        if isinstance(block, Text | Refusal) and block.text:
+            events.append(Delta(index, block.text))
+        elif isinstance(block, ToolCall) and block.arguments:
+            events.append(Delta(index, block.arguments))
+        elif isinstance(block, Reasoning):
+            events += self.deltas(index, block)
+            if block.seal is not None:
+                events.append(Sealed(index, block.seal))
+        for cite in block.citations if isinstance(block, Text) else ():
+            events.append(Cite(index, cite))
+        return [*events, Close(index)]
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def finished(self, doc: dict[str, Json]) -> Sequence[Event]:
+        final = dict(need_dict(doc, "response", ""))
+        events: list[Event] = []
+        if self.head is None:
+            self.head = final
+            events.append(Begin(self.silent(final)))
+        elif "id" in final:
+            final["id"] = self.head.get("id", final["id"])  # some servers change it on the way
+        if not self.items:
+            run: list[Block] = list(self.dialect.read_answer(final.get("output") or [], "/output"))
+            for block in run:
+                events += self.at_once(block)
+        for item in self.items.values():
+            events += [Close(index) for _, index in sorted(item.open.items())]
+            item.open.clear()
+        output = final.pop("output", None)
+        if output and self.whole:
+            self.items = {n: Item(as_dict(d, f"/output/{n}")) for n, d in enumerate(output)}
+            for item in self.items.values():
+                item.done = True
+        self.head = {**final, "output": None}
+        tree = self.silent(final)
+        if tree.failure is not None or doc.get("type") == "response.failed":
+            failed = tree.failure or self.dialect.read_error({"message": "the answer failed"})
+            return [*events, *self.fail(failed)]
+        self.done = True
+        return [*events, End(tree)]
+
+    def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
+        inner = {k: v for k, v in doc.items() if k not in ("type", "sequence_number")}
+        return self.fail(self.dialect.read_error(inner))
+
+    def ping(self, doc: dict[str, Json]) -> Sequence[Event]:
+        return (Ping(),)
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
+
+
+# -- writing --------------------------------------------------------------------------------
+
+ENDINGS = {
+    "completed": "response.completed",
+    "failed": "response.failed",
+    "incomplete": "response.incomplete",
+}
+
+
+class Part:
+    """A block while it is written: where it stands, and what was said of it."""
+
+    def __init__(self, block: Block, item: dict[str, Json], output: int, content: int) -> None:
+        self.block = block
+        self.item = item
+        self.output = output
+        self.content = content
+        self.head = b""
+        self.texts: dict[tuple[str, int], list[str]] = {}
+        self.citations: list[Citation] = []
+        self.seal: Seal | None = None
+
+    def text(self, place: str = "text", number: int = 0) -> str:
+        return "".join(self.texts.get((place, number), ()))
+
+
+class ResponsesWriter(StreamWriter):
+    needs_whole: ClassVar[bool] = True
+    dialect: OpenAIResponses
+
+    def __init__(self, dialect: OpenAIResponses, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.sequence = -1
+        self.count = 0  # of items
+        self.parts: dict[int, Part] = {}
+        self.message: dict[str, Json] | None = None  # the message item that is open
+        self.place = 0  # where it stands
+
+    def event(self, kind: str, **fields: Json) -> bytes:
+        self.sequence += 1
+        doc = {"type": kind, **fields, "sequence_number": self.sequence}
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode(doc))
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None))
+        doc |= {"status": "in_progress", "error": None, "incomplete_details": None}
+        doc |= {"output": [], "usage": None}
+        self.w.within = stem(event.response.id)
+        return self.event("response.created", response=doc) + self.event(
+            "response.in_progress", response=doc
+        )
+
+    # -- items ------------------------------------------------------------------------------
+
+    def open(self, event: Open) -> bytes:
+        if event.candidate:
+            return b""  # there is one answer here
+        block = event.block
+        if isinstance(block, Text | Refusal):
+            return self.open_text(event.index, block)
+        if isinstance(block, Media) and block.transcript is None:
+            self.parts[event.index] = Part(block, {}, -1, 0)
+            return b""  # what is spoken is written, if it is
+        closed = self.close_message()
+        if isinstance(block, ToolCall):
+            return closed + self.open_call(event.index, block)
+        if isinstance(block, Reasoning):
+            self.parts[event.index] = Part(block, {}, -1, 0)
+            return closed + (self.open_thought(event.index) if self.home else b"")
+        doc = self.dialect.write_item(block, self.w) if self.home else None
+        return closed if doc is None else closed + self.whole(doc)
+
+    def whole(self, doc: Json) -> bytes:
+        added = self.event("response.output_item.added", output_index=self.count, item=doc)
+        done = self.event("response.output_item.done", output_index=self.count, item=doc)
+        self.count += 1
+        return added + done
+
+    def open_text(self, index: int, block: Text | Refusal) -> bytes:
+        out = b""
+        if self.message is not None and self.home and "item" in self.dialect.spelling(block):
+            out += self.close_message()
+        if self.message is None:
+            doc = self.dialect.write_said([block], self.w)
+            doc = {**doc, "status": "in_progress", "content": []}
+            self.message, self.place = doc, self.count
+            self.count += 1
+            out += self.event("response.output_item.added", output_index=self.place, item={**doc})
+        number = len(self.message["content"])
+        self.message["content"].append(None)
+        part = self.parts[index] = Part(block, self.message, self.place, number)
+        blank: dict[str, Json] = {"type": "output_text", "annotations": [], "text": ""}
+        kind = "response.output_text.delta"
+        if isinstance(block, Refusal):
+            blank, kind = {"type": "refusal", "refusal": ""}, "response.refusal.delta"
+        fields = {
+            "item_id": self.message.get("id", ""),
+            "output_index": self.place,
+            "content_index": number,
+        }
+        part.head = delta_head(
+            kind, {**fields, **({} if isinstance(block, Refusal) else {"logprobs": []})}
+        )
+        return out + self.event("response.content_part.added", **fields, part=blank)
+
+    def open_call(self, index: int, call: ToolCall) -> bytes:
+        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        custom = call.kind == "custom"
+        field = "input" if custom else "arguments"
+        doc = {**doc, field: "", "status": "in_progress"}
+        part = self.parts[index] = Part(call, doc, self.count, 0)
+        self.count += 1
+        kind = "custom_tool_call_input" if custom else "function_call_arguments"
+        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
+        part.head = delta_head(f"response.{kind}.delta", fields)
+        return self.event("response.output_item.added", output_index=part.output, item={**doc})
+
+    def open_thought(self, index: int) -> bytes:
+        """A thought is an item once it says something."""
+        part = self.parts[index]
+        assert isinstance(part.block, Reasoning)
+        known = replace(part.block, content=("",), summary=(), seal=None)
+        doc = self.dialect.write_reasoning(known, self.w) or {}
+        part.item = {**doc, "summary": []}
+        part.item.pop("content", None)
+        part.output = self.count
+        self.count += 1
+        added = {**part.item, "status": "in_progress"}
+        return self.event("response.output_item.added", output_index=part.output, item=added)
+
+    # -- deltas -----------------------------------------------------------------------------
+
+    def delta(self, event: Delta) -> bytes:
+        part = self.parts.get(event.index)
+        if part is None:
+            return b""
+        text = event.text
+        if part.head and event.place == "text":
+            self.sequence += 1
+            part.texts.setdefault(("text", 0), []).append(text)
+            return part.head + encode(text) + b',"sequence_number":%d}\n\n' % self.sequence
+        if isinstance(part.block, Reasoning):
+            return self.think(event, part)
+        if isinstance(part.block, Media) and event.place == "transcript":
+            spoken = Text("", at=part.block.at)
+            opened = self.open_text(event.index, spoken)
+            return opened + self.delta(Delta(event.index, text))
+        return b""
+
+    def think(self, event: Delta, part: Part) -> bytes:
+        opened = b""
+        if part.output < 0:
+            if not event.text:
+                return b""
+            opened = self.open_thought(event.index)
+        key = (event.place, event.part)
+        summary = event.place == "summary"
+        fields: dict[str, Json] = {"item_id": part.item.get("id", ""), "output_index": part.output}
+        fields["summary_index" if summary else "content_index"] = event.part
+        if key not in part.texts:
+            part.texts[key] = []
+            if summary:
+                blank = {"type": "summary_text", "text": ""}
+                opened += self.event("response.reasoning_summary_part.added", **fields, part=blank)
+            else:
+                blank = {"type": "reasoning_text", "text": ""}
+                opened += self.event("response.content_part.added", **fields, part=blank)
+        part.texts[key].append(event.text)
+        kind = "reasoning_summary_text" if summary else "reasoning_text"
+        return opened + self.event(f"response.{kind}.delta", **fields, delta=event.text)
+
+    def cite(self, event: Cite) -> bytes:
+        part = self.parts.get(event.index)
+        if part is None or not isinstance(part.block, Text):
+            return b""
+        part.citations.append(event.citation)
+        return b""
+
+    def seal(self, event: Sealed) -> bytes:
+        if (part := self.parts.get(event.index)) is not None:
+            part.seal = event.seal
+        return b""
+
+    # -- ends -------------------------------------------------------------------------------
+
+    def close(self, event: Close) -> bytes:
+        part = self.parts.pop(event.index, None)
+        if part is None:
+            return b""
+        if isinstance(part.block, ToolCall):
+            return self.close_call(part)
+        if isinstance(part.block, Reasoning):
+            return self.close_thought(part, event.index)
+        if part.output < 0:
+            return b""
+        return self.close_text(part)
+
+    def close_text(self, part: Part) -> bytes:
+        text, block = part.text(), part.block
+        fields = {
+            "item_id": part.item.get("id", ""),
+            "output_index": part.output,
+            "content_index": part.content,
+        }
+        if isinstance(block, Refusal):
+            doc = self.dialect.write_refusal(replace(block, text=text), self.w)
+            out = self.event("response.refusal.done", **fields, refusal=text)
+        else:
+            assert isinstance(block, Text)
+            said = replace(block, text=text, citations=tuple(part.citations))
+            doc = self.dialect.write_text(said, OUTPUT, self.w)
+            cited = doc.get("annotations") or []
+            out = b"".join(
+                self.event(
+                    "response.output_text.annotation.added",
+                    **fields,
+                    annotation_index=number,
+                    annotation=cite,
+                )
+                for number, cite in enumerate(cited)
+            )
+            out += self.event("response.output_text.done", **fields, text=text, logprobs=[])
+        part.item["content"][part.content] = doc
+        return out + self.event("response.content_part.done", **fields, part=doc)
+
+    def close_call(self, part: Part) -> bytes:
+        text, call = part.text(), part.block
+        assert isinstance(call, ToolCall)
+        custom = call.kind == "custom"
+        field, kind = "arguments", "function_call_arguments"
+        if custom:
+            field, kind = "input", "custom_tool_call_input"
+        elif is_blank(text):
+            text = "{}"
+        doc = {**part.item, field: text, "status": "completed"}
+        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
+        named = {} if custom else {"name": doc["name"]}
+        out = self.event(f"response.{kind}.done", **fields, **{field: text}, **named)
+        done = self.event("response.output_item.done", output_index=part.output, item=doc)
+        return out + done
+
+    def close_thought(self, part: Part, index: int) -> bytes:
+        block = part.block
+        assert isinstance(block, Reasoning)
+        seal = part.seal or block.seal
+        own = seal is not None and seal.kind == "encrypted" and home_only(self.dialect, seal.issuer)
+        out = b""
+        if part.output < 0:
+            if not own and block.id is None:
+                return b""  # a thought without words
+            self.parts[index] = part
+            out = self.open_thought(index)
+            del self.parts[index]
+        doc = dict(part.item)
+        for (place, number), texts in sorted(part.texts.items()):
+            summary = place == "summary"
+            fields: dict[str, Json] = {"item_id": doc.get("id", ""), "output_index": part.output}
+            fields["summary_index" if summary else "content_index"] = number
+            text = "".join(texts)
+            kind, word = ("summary", "summary_text") if summary else ("content", "reasoning_text")
+            said = {"type": word, "text": text}
+            doc[kind] = [*doc.get(kind, ()), said]
+            name = "reasoning_summary_text" if summary else "reasoning_text"
+            ended = "reasoning_summary_part" if summary else "content_part"
+            out += self.event(f"response.{name}.done", **fields, text=text)
+            out += self.event(f"response.{ended}.done", **fields, part=said)
+        if own and seal is not None:
+            doc["encrypted_content"] = seal.data
+        return out + self.event("response.output_item.done", output_index=part.output, item=doc)
+
+    def close_message(self) -> bytes:
+        doc, self.message = self.message, None
+        if doc is None:
+            return b""
+        if None in doc["content"]:
+            self.message = doc  # a part of it is open still, beside what comes now
+            return b""
+        doc = {**doc, "status": "completed"}
+        return self.event("response.output_item.done", output_index=self.place, item=doc)
+
+    def end(self, doc: Json) -> bytes:
+        status = doc.get("status")
+        kind = ENDINGS.get(status, "response.incomplete")
+        return self.close_message() + self.event(kind, response=doc)
+
+    def fail(self, doc: Json) -> bytes:
+        return self.event("response.failed", response=doc)
+
+
+def delta_head(kind: str, fields: dict[str, Json]) -> bytes:
+    """What the deltas of a block begin with, up to their text."""
+    doc = encode({"type": kind, **fields, "delta": ""})
+    return b"event: %b\ndata: %b" % (kind.encode(), doc[:-3])

@@ -1,0 +1,33 @@
+"""Bytes to frames and back, without meaning: one module per way of framing a stream.
+
+A framer takes bytes in any pieces (``feed``, then ``close``) and gives frames, each an event name
+(often empty) and its data. It does no I/O and holds no more than one frame that is not complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+Frame: TypeAlias = tuple[str, bytes]
+"""The name of an event, empty where there is none, and its data."""
+
+LIMIT = 64 * 1024 * 1024
+"""How long one frame may be, in bytes. The longest in the wild bear an image of a few megabytes."""
+
+
+class Framer(Protocol):
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete now."""
+
+    def close(self) -> list[Frame]:
+        """The frame that the bytes ended in the middle of, if there was one."""
+
+
+def framer(kind: str, limit: int = LIMIT) -> Framer:
+    """A framer by its name: ``sse``, ``ndjson`` or ``array``."""
+    from . import array, ndjson, sse
+
+    kinds: dict[str, Callable[[int], Framer]]
+    kinds = {"sse": sse.SSE, "ndjson": ndjson.NDJSON, "array": array.Array}
+    return kinds[kind](limit)

@@ -1,0 +1,58 @@
+"""One JSON array whose items come one after the other: ``[{...},\\r\\n{...}]``."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import Malformed
+from . import LIMIT, Frame
+
+# Only these matter: strings, whose brackets do not count, and what nests.
+SPECIAL = re.compile(rb'["\\\[\]{}]')
+
+
+class Array:
+    __slots__ = ("depth", "escaped", "in_string", "item", "limit")
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.item = bytearray()  # the item that is not complete
+        self.depth = 0
+        self.in_string = False
+        self.escaped = -1  # the place in the data that a backslash stands before
+
+    def feed(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        start = 0 if self.depth > 1 else -1
+        for found in SPECIAL.finditer(data):
+            place, sign = found.start(), found[0]
+            if self.in_string:
+                if place == self.escaped:
+                    continue
+                if sign == b"\\":
+                    self.escaped = place + 1
+                elif sign == b'"':
+                    self.in_string = False
+            elif sign == b'"':
+                self.in_string = True
+            elif sign in b"[{":
+                self.depth += 1
+                if self.depth == 2:
+                    start = place
+            elif sign in b"]}":
+                self.depth -= 1
+                if self.depth == 1:
+                    frames.append(("", bytes(self.item) + data[start : place + 1]))
+                    self.item.clear()
+                    start = -1
+        if start >= 0:
+            self.item += data[start:]
+            if len(self.item) > self.limit:
+                raise Malformed(f"an item of more than {self.limit} bytes")
+        self.escaped = 0 if self.escaped == len(data) else -1
+        return frames
+
+    def close(self) -> list[Frame]:
+        rest = bytes(self.item)
+        self.item.clear()
+        return [("", rest)] if rest else []

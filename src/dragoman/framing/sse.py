@@ -1,0 +1,81 @@
+"""Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
+
+Lines end in LF, CRLF or CR; ``data`` lines are joined; comments, ``id`` and ``retry`` say nothing
+here. Unlike a browser, ``close`` gives the last event even if no blank line follows it: servers
+end the body right behind ``[DONE]``.
+"""
+
+from __future__ import annotations
+
+from ..errors import Malformed
+from . import LIMIT, Frame
+
+BOM = b"\xef\xbb\xbf"
+
+
+class SSE:
+    __slots__ = ("after_cr", "buffer", "limit", "searched", "started")
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.buffer = bytearray()  # the event that is not complete
+        self.searched = 0  # so far there is no blank line in it
+        self.after_cr = False  # a line feed that comes next belongs to the line before
+        self.started = False
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self.after_cr or b"\r" in data:
+            data = self.with_line_feeds(data)
+        buffer = self.buffer
+        if not buffer and data.endswith(b"\n\n"):  # whole events, as most servers send them
+            return self.split(data)
+        buffer += data
+        end = buffer.rfind(b"\n\n", self.searched)
+        if end < 0:
+            self.searched = max(len(buffer) - 1, 0)
+            if len(buffer) > self.limit:
+                raise Malformed(f"an event of more than {self.limit} bytes")
+            return []
+        whole = bytes(buffer[: end + 2])
+        del buffer[: end + 2]
+        self.searched = max(len(buffer) - 1, 0)
+        return self.split(whole)
+
+    def with_line_feeds(self, data: bytes) -> bytes:
+        if self.after_cr and data.startswith(b"\n"):
+            data = data[1:]
+            self.after_cr = False
+        if data:
+            self.after_cr = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def split(self, data: bytes) -> list[Frame]:
+        if not self.started:
+            self.started = True
+            data = data.removeprefix(BOM)
+        frames: list[Frame] = []
+        for event in data.split(b"\n\n"):
+            if event.startswith(b"data: ") and b"\n" not in event:  # the usual shape
+                frames.append(("", event[6:]))
+            elif event and (frame := read_event(event)) is not None:
+                frames.append(frame)
+        return frames
+
+    def close(self) -> list[Frame]:
+        rest = bytes(self.buffer)
+        self.buffer.clear()
+        return self.split(rest) if rest.strip() else []
+
+
+def read_event(event: bytes) -> Frame | None:
+    """One event; None where it has no data."""
+    name = ""
+    data: list[bytes] = []
+    for line in event.split(b"\n"):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value.decode("utf-8", "replace")
+    return (name, b"\n".join(data)) if data else None

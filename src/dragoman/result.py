@@ -1,0 +1,31 @@
+"""What a conversion gives."""
+
+from __future__ import annotations
+
+from .ledger import Loss
+from .model import Json
+from .reading import encode
+
+
+class Result:
+    """A document, and every deviation on the way to it."""
+
+    __slots__ = ("capsule", "document", "losses")
+
+    def __init__(
+        self, document: Json, losses: tuple[Loss, ...], capsule: Json | None = None
+    ) -> None:
+        self.document = document
+        self.losses = losses
+        self.capsule = capsule
+
+    def to_json(self) -> bytes:
+        """The document as compact JSON; a stream as it is."""
+        return self.document if self.document.__class__ is bytes else encode(self.document)
+
+    def __repr__(self) -> str:
+        kinds: dict[str, int] = {}
+        for loss in self.losses:
+            kinds[loss.kind] = kinds.get(loss.kind, 0) + 1
+        said = ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "nothing lost"
+        return f"<Result: {said}>"

@@ -1,0 +1,177 @@
+"""What a dialect's stream is made of: a reader of frames and a writer of events.
+
+A reader does two things at once. It gives the events that a frame amounts to, so that they can be
+said elsewhere at once; and it builds the document that the same answer is at rest, as the vendor's
+own client does. So what was lost is what is lost at rest, and nothing has to be decided twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeAlias
+
+from msgspec.structs import replace
+
+from .dialect import Dialect
+from .errors import Malformed
+from .events import (
+    Begin,
+    Cite,
+    Close,
+    Delta,
+    Event,
+    Fail,
+    Odd,
+    Open,
+    Ping,
+    Sealed,
+)
+from .framing import Frame
+from .ledger import Ledger
+from .model import Failure, Json, Response
+from .reading import parse
+
+TRUNCATED = "the stream ended before the answer did"
+
+
+class StreamReader:
+    """Frames of one dialect in, events out. Subclass it for each dialect that has a stream."""
+
+    def __init__(self, dialect: Dialect, whole: bool = True) -> None:
+        self.dialect = dialect
+        self.whole = whole  # the texts are wanted in the end, not only what they are like
+        self.done = False
+        self.failure: Failure | None = None
+        self.truncated = False  # the frames ended, and the answer had not
+        self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        """The events that a frame amounts to."""
+        raise NotImplementedError
+
+    def document(self) -> Json | None:
+        """The answer so far, at rest; None where nothing has begun."""
+        raise NotImplementedError
+
+    def close(self) -> Sequence[Event]:
+        """No more frames come. An answer that has not ended has failed."""
+        if self.done:
+            return ()
+        self.truncated = True
+        return self.fail(Failure("server", TRUNCATED))
+
+    def fail(self, failure: Failure) -> Sequence[Event]:
+        self.done = True
+        self.failure = failure
+        return (Fail(failure),)
+
+    def response(self) -> Response:
+        """The answer so far, as a tree; with its failure, if it failed."""
+        doc = self.document()
+        read = self.dialect.read
+        tree = Response(None, None, ()) if doc is None else read(doc, "response")
+        assert isinstance(tree, Response)
+        return tree if self.failure is None else replace(tree, failure=self.failure)
+
+    def parse(self, frame: Frame) -> dict[str, Json]:
+        """The JSON object that a frame bears."""
+        doc = parse(frame[1])
+        if doc.__class__ is not dict:
+            raise Malformed("expected an object")
+        return doc
+
+
+class Said:
+    """A text while it arrives; where only its likeness is wanted, whether it says anything."""
+
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
+        self.parts: list[str] = []
+
+    def add(self, text: str) -> None:
+        if self.whole:
+            self.parts.append(text)
+        elif text and (not self.parts or self.parts[0].isspace()):
+            self.parts = [text.strip()[:1] or " "]
+
+    def __str__(self) -> str:
+        return "".join(self.parts)
+
+
+Write: TypeAlias = Callable[..., bytes]
+
+
+class StreamWriter:
+    """Events in, bytes of one dialect out.
+
+    The writer at rest is the judge of what an answer is in its dialect: the stream begins with
+    what it makes of the head, and ends with what it makes of the whole.
+    """
+
+    needs_whole: ClassVar[bool] = False
+    """Whether the end of the stream repeats what was said."""
+
+    usage = True
+    """Whether the counts are said where a client must ask for them."""
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        self.dialect = dialect
+        self.home = home
+        self.log = log  # what is noted here is about the stream; the rest is noted at rest
+        self.aside = Ledger(log.now, log.ids)  # what was noted while writing ahead
+        self.ways: dict[type, Write] = {
+            Begin: self.begin,
+            Open: self.open,
+            Delta: self.delta,
+            Cite: self.cite,
+            Sealed: self.seal,
+            Close: self.close,
+            Ping: self.ping,
+            Odd: self.odd,
+        }
+
+    def write(self, event: Event) -> bytes:
+        """The bytes of an event, apart from those that end the stream."""
+        return self.ways[event.__class__](event)
+
+    def begin(self, event: Begin) -> bytes:
+        raise NotImplementedError
+
+    def open(self, event: Open) -> bytes:
+        raise NotImplementedError
+
+    def delta(self, event: Delta) -> bytes:
+        raise NotImplementedError
+
+    def cite(self, event: Cite) -> bytes:
+        return b""
+
+    def seal(self, event: Sealed) -> bytes:
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        return b""
+
+    def ping(self, event: Ping) -> bytes:
+        return b""
+
+    def odd(self, event: Odd) -> bytes:
+        why = f"an event that only {event.dialect} knows"
+        self.log.dropped("stream.event", "", why)
+        return b""
+
+    def end(self, doc: Json) -> bytes:
+        """The end of the stream, given the whole answer at rest."""
+        raise NotImplementedError
+
+    def fail(self, doc: Json) -> bytes:
+        """The end of a stream that failed, given what it is at rest."""
+        raise NotImplementedError
+
+    def at_rest(self, response: Response) -> dict[str, Json]:
+        """What the writer at rest makes of an answer, its notes aside."""
+        doc = self.dialect.write(response, self.aside)
+        assert doc.__class__ is dict
+        return doc

@@ -1,0 +1,208 @@
+"""Bytes in, bytes out: an answer of one dialect as an answer of another while it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+from . import dialects
+from .errors import Malformed
+from .events import End, Event, Fail
+from .events import decompose as pieces
+from .framing import LIMIT, Frame, framer
+from .ledger import Ledger, Loss
+from .model import Failure, Json, Response
+from .reading import encode, load, parse
+from .result import Result
+from .streaming import StreamReader, StreamWriter
+
+
+class Transcoder:
+    r"""A stream of one dialect as a stream of another.
+
+    >>> transcoder = Transcoder("openai-chat", "anthropic-messages")
+    >>> said = b'{"id": "1", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}'
+    >>> for line in transcoder.feed(b"data: " + said + b"\n\n").decode().splitlines()[6:8]:
+    ...     print(line)
+    event: content_block_delta
+    data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
+
+    ``feed`` takes bytes in any pieces and gives those that can be said now; ``close`` gives the
+    last ones. What fails (an error of the upstream, a stream that breaks off, bytes that make no
+    sense) ends in the target's own error, never in a clean stop. ``losses`` is complete once the
+    stream has ended. With ``collect=False`` texts are not kept, so that memory stays flat however
+    long the stream is (unless the last event of the target repeats the whole answer).
+
+    ``now`` and ``ids`` supply what a target may demand, as in ``convert``; ``usage=False`` leaves
+    out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        *,
+        collect: bool = True,
+        usage: bool = True,
+        now: float | None = None,
+        ids: Callable[[str], str] | None = None,
+        limit: int = LIMIT,
+    ) -> None:
+        self.source, self.target = dialects.get(source), dialects.get(target)
+        self.log = Ledger(now, ids)
+        self.same = self.source.name == self.target.name  # then the bytes pass as they are
+        self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
+        self.writer.usage = usage
+        whole = collect or (self.writer.needs_whole and not self.same)
+        self.reader: StreamReader = self.source.stream_reader(whole)
+        self.frames = framer(self.source.framing, limit)
+        self.count = 0  # frames so far
+        self.ended = False
+
+    def feed(self, data: bytes) -> bytes:
+        """More bytes of the source; the bytes of the target that they make sayable."""
+        if self.ended:
+            return b""
+        out = [bytes(data)] if self.same else []
+        try:
+            self.take(self.frames.feed(data), out)
+        except Malformed as problem:
+            self.refuse(problem, out)
+        return b"".join(out)
+
+    def close(self) -> bytes:
+        """The source has ended; so does the target."""
+        out: list[bytes] = []
+        try:
+            self.take(self.frames.close(), out)
+            if not self.ended:
+                self.put(self.reader.close(), out)
+        except Malformed as problem:
+            self.refuse(problem, out)
+        return b"".join(out)
+
+    @property
+    def response(self) -> Response:
+        """The answer so far, with its failure if it failed."""
+        return self.reader.response()
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        return tuple(self.log.losses)
+
+    def take(self, frames: Iterable[Frame], out: list[bytes]) -> None:
+        read = self.reader.read
+        for frame in frames:
+            if self.ended:
+                return
+            self.count += 1
+            self.put(read(frame), out)
+
+    def put(self, events: Iterable[Event], out: list[bytes]) -> None:
+        for event in events:
+            if event.__class__ is End or event.__class__ is Fail:
+                self.finish(out, passed=True)
+            elif not self.same:
+                out.append(self.writer.write(event))
+
+    def refuse(self, problem: Malformed, out: list[bytes]) -> None:
+        """Bytes that make no sense are the failure of whoever sent them."""
+        where = f" - at {problem.at}" if problem.at else ""
+        message = f"frame {self.count} of the stream: {problem.what}{where}"
+        self.reader.fail(Failure("server", message))
+        self.finish(out, passed=False)
+
+    def finish(self, out: list[bytes], *, passed: bool) -> None:
+        """The end, good or bad: the writer at rest has the last word on it."""
+        self.ended = True
+        tree = self.reader.response()
+        if self.same and passed and not self.reader.truncated:
+            return
+        doc = self.target.write(tree, self.log)
+        for code, at, why in dict.fromkeys(self.reader.notes):
+            self.log.approximated(code, at, why)
+        if tree.failure is None:
+            out.append(self.writer.end(doc))
+        else:
+            out.append(self.writer.fail(doc))
+
+
+def collect(data: bytes, dialect: str) -> Result:
+    """The answer that a recorded stream amounts to, as a response document of the same dialect.
+
+    A stream that failed gives what a failed answer is at rest in that dialect: its error.
+    """
+    transcoder = Transcoder(dialect, dialect)
+    transcoder.feed(data)
+    transcoder.close()
+    reader = transcoder.reader
+    if reader.failure is None:
+        return Result(reader.document(), ())
+    log = Ledger()
+    document = reader.dialect.write(reader.response(), log)
+    return Result(document, tuple(log.losses))
+
+
+def decompose(doc: Json | bytes, dialect: str) -> bytes:
+    """The stream that a response document could have come as."""
+    speaker = dialects.get(dialect)
+    tree = speaker.read(load(doc), "response")
+    assert isinstance(tree, Response)
+    log = Ledger()
+    writer = speaker.stream_writer(log, home=True)
+    out = [
+        writer.write(e) for e in pieces(tree) if e.__class__ is not End and e.__class__ is not Fail
+    ]
+    document = speaker.write(tree, log)
+    out.append(writer.end(document) if tree.failure is None else writer.fail(document))
+    return b"".join(out)
+
+
+def transcode(events: Iterable[Json], source: str, target: str, **options: Any) -> Iterator[Json]:
+    """Parsed events of one dialect as parsed events of another, one by one.
+
+    For those who have a client that parses: each event is the JSON document of one frame. Options
+    are those of ``Transcoder``. See ``atranscode`` for asynchronous iterators.
+    """
+    relay = Relay(source, target, options)
+    for event in events:
+        yield from relay.feed(event)
+    yield from relay.close()
+
+
+async def atranscode(
+    events: AsyncIterable[Json], source: str, target: str, **options: Any
+) -> AsyncIterator[Json]:
+    """``transcode`` for asynchronous iterators."""
+    relay = Relay(source, target, options)
+    async for event in events:
+        for said in relay.feed(event):
+            yield said
+    for said in relay.close():
+        yield said
+
+
+class Relay:
+    """A transcoder between parsed events."""
+
+    def __init__(self, source: str, target: str, options: dict[str, Any]) -> None:
+        self.transcoder = Transcoder(source, target, **options)
+        self.frames = framer(self.transcoder.target.framing)
+
+    def feed(self, event: Json) -> list[Json]:
+        transcoder, out = self.transcoder, list[bytes]()
+        if transcoder.ended:
+            return []
+        try:
+            transcoder.take([("", encode(event))], out)
+        except Malformed as problem:
+            transcoder.refuse(problem, out)
+        said = self.parsed(self.frames.feed(b"".join(out)))
+        return [event, *said] if transcoder.same else said
+
+    def close(self) -> list[Json]:
+        frames = self.frames.feed(self.transcoder.close())
+        return self.parsed([*frames, *self.frames.close()])
+
+    def parsed(self, frames: list[Frame]) -> list[Json]:
+        return [parse(data) for _, data in frames if data != b"[DONE]"]
