@@ -412,19 +412,15 @@ def merge(
         if isinstance(before, dict) and isinstance(value, dict):
             into[name] = before = dict(before)
             merge(before, value, None, "")
-        elif (
-            before.__class__ is value.__class__
-            and before.__class__ in (str, list)
-            and name not in ("id", "type")
-        ):
+        elif isinstance(before, list) and isinstance(value, list):
+            into[name] = [*before, *value]
+        elif isinstance(before, str) and isinstance(value, str) and name not in ("id", "type"):
             into[name] = before + value
         elif value is not None or name not in into:
             into[name] = value
 
 
 # -- writing --------------------------------------------------------------------------------
-
-STREAMED = ("role", "content", "tool_calls", "refusal", "annotations", "function_call")
 
 
 class Voice:

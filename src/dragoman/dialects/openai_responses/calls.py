@@ -309,7 +309,10 @@ class Calls(Parts):
         if text is not None:
             out["output"] = text
         elif spelled not in ("null", "absent"):
-            out["output"] = self.write_parts(content, w) or self.write_nothing(result, spelled, w)
+            parts = self.write_parts(content, w)
+            if parts and not w.home and not isinstance(content[0], Text):
+                self.mark_first(parts[0], result, w)
+            out["output"] = parts or self.write_nothing(result, spelled, w)
         if result.name is not None:
             if result.kind == "custom" and not w.home:
                 why = "a freeform result names its call, not its tool"
@@ -343,6 +346,12 @@ class Calls(Parts):
         if isinstance(first, Text) and self.spelling(result).get("mark") != "alone":
             return (replace(first, text=mark_error(first.text)), *content[1:])
         return (Text(mark_error(None), at=result.at), *content)
+
+    def mark_first(self, part: Json, result: ToolResult, w: ItemWriting) -> None:
+        """A text that now comes first, because what stood before it could not be said."""
+        if part.get("type") == INPUT and is_marked(part["text"]):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            part["text"] = mark_plain(part["text"])
 
     def write_tool_result(
         self, result: ToolResult, spelling: dict[str, Json], w: ItemWriting
