@@ -234,9 +234,9 @@ def _deltas(index: int, block: Block) -> Iterator[Event]:
         if block.arguments:
             yield Delta(index, block.arguments)
     elif isinstance(block, Reasoning):
-        for part, text in enumerate(block.summary):
-            yield Delta(index, text, "summary", part)
         for part, text in enumerate(block.content):
             yield Delta(index, text, "text", part)
+        for part, text in enumerate(block.summary):
+            yield Delta(index, text, "summary", part)
         if block.seal is not None:
             yield Sealed(index, block.seal)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +23,11 @@ from . import dialects
 from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
+from .framing import Frame, framer
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import Json
 from .result import Result
+from .transcoder import Transcoder, collect, decompose
 from .walk import meaning
 
 
@@ -180,6 +182,75 @@ def malformed_or_answer(dialect: str, facet: str, body: Json) -> None:
             dialects.get(target).write(tree, Ledger())
         except DragomanError:
             continue
+
+
+# -- the laws of streams --------------------------------------------------------------------
+
+
+def flies(document: Document) -> None:
+    """An answer that is taken apart into a stream and collected again is the same answer."""
+    data = decompose(document.body, document.dialect)
+    got = collect(data, document.dialect).document
+    assert _text(got) == _text(document.body), _difference(got, document.body)
+
+
+def rest_is_flight(data: bytes, source: str, target: str) -> None:
+    """What a stream becomes in flight is what the answer becomes at rest, losses included."""
+    transcoder = Transcoder(source, target, now=0)
+    said = transcoder.feed(data) + transcoder.close()
+    log = Ledger(now=0)
+    writer = dialects.get(target)
+    wanted = writer.write(transcoder.response, log)
+    got = collect(said, target).document
+    lost, declared = _flight_losses(transcoder.losses), _flight_losses(log.losses)
+    assert lost == declared, f"in flight {lost}\nat rest {declared}"
+    if any(loss.what == "stream.order" for loss in transcoder.losses):
+        return  # it came in another order than it stands in at rest, and the ledger says so
+    same = meaning(writer.read(got, "response")) == meaning(writer.read(wanted, "response"))
+    assert same, _difference(got, wanted)
+
+
+def chunks_do_not_matter(data: bytes, source: str, target: str, size: int) -> None:
+    """Any split of the bytes gives the same bytes."""
+    whole, pieces = Transcoder(source, target), Transcoder(source, target)
+    wanted = whole.feed(data) + whole.close()
+    parts = [pieces.feed(data[i : i + size]) for i in range(0, len(data), size)]
+    assert b"".join(parts) + pieces.close() == wanted
+    assert pieces.losses == whole.losses
+
+
+def never_a_false_success(data: bytes, source: str, target: str) -> None:
+    """A stream that breaks off, wherever it does, ends in an error."""
+    whole = Transcoder(source, source)
+    whole.feed(data)
+    whole.close()
+    frames = framer(dialects.get(source).framing).feed(data)
+    for count in range(len(frames)):
+        cut = Transcoder(source, target)
+        said = b"".join(cut.feed(_frame(frame)) for frame in frames[:count])
+        if cut.ended:
+            break  # it was whole, and what follows only says so
+        ending = cut.close()
+        if cut.response.failure is None:
+            said_so_far = meaning(cut.response).candidates
+            assert said_so_far == meaning(whole.response).candidates[: len(said_so_far)], (
+                "a part passes for the whole"
+            )
+            continue
+        again = Transcoder(target, target)
+        again.feed(said + ending)
+        again.close()
+        assert again.response.failure is not None, f"cut after {count} frames: {ending!r}"
+
+
+def _frame(frame: Frame) -> bytes:
+    name, data = frame
+    return (f"event: {name}\n".encode() if name else b"") + b"data: " + data + b"\n\n"
+
+
+def _flight_losses(losses: Iterable[Loss]) -> list[str]:
+    said = (loss for loss in losses if not loss.what.startswith("stream."))
+    return sorted(f"{loss.kind} {loss.what} at {loss.path}" for loss in said)
 
 
 def resolves(doc: Json, pointer: str) -> bool:

@@ -374,7 +374,7 @@ class AnthropicWriter(StreamWriter):
             key, kind = "thinking", "thinking_delta"
             doc = {"type": "thinking", "thinking": "", "signature": ""}
             if self.home:
-                doc = self.dialect.write_reasoning(replace(block, content=("",)), self.w)
+                doc = self.dialect.write_reasoning(replace(block, content=("",)), self.w) or doc
         elif isinstance(block, Text) and self.home:
             doc = self.dialect.write_text(block, self.w)
         head = {

@@ -19,7 +19,18 @@ from ...errors import Malformed
 from ...events import Begin, Cite, Close, Delta, End, Event, Open, hollow
 from ...framing import Frame
 from ...ledger import Ledger
-from ...model import Block, Citation, Json, Reasoning, Refusal, Response, Text, ToolCall
+from ...model import (
+    Block,
+    Citation,
+    Json,
+    Media,
+    Reasoning,
+    Refusal,
+    Response,
+    Source,
+    Text,
+    ToolCall,
+)
 from ...reading import as_dict, decode, encode, expected, maybe_list
 from ...streaming import Said, StreamReader, StreamWriter
 from .read_messages import THINKING_KEYS
@@ -197,6 +208,8 @@ class ChatReader(StreamReader):
                 legacy = as_dict(value, f"{at}/{key}") if value is not None else None
                 if legacy is not None:
                     self.read_legacy(speaker, legacy, events)
+            elif key == "audio" and value.__class__ is dict:
+                self.read_spoken(speaker, value, events)
             elif key == "role":
                 message.setdefault(key, value)
             else:
@@ -327,6 +340,20 @@ class ChatReader(StreamReader):
             said.add(text)
             if "function_call" in speaker.open:
                 events.append(Delta(speaker.open["function_call"], text))
+
+    def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
+        """Speech: its data and its transcript, bit by bit."""
+        merge(speaker.message, {"audio": doc}, None, "")
+        if "audio" not in speaker.open:
+            at = f"/choices/{speaker.number}/message/audio"
+            note = self.dialect.respell(None, place="audio")
+            block = Media("audio", Source("base64"), at=at, extras=note)
+            self.begin_block(speaker, "audio", block, events)
+        index = speaker.open["audio"]
+        if isinstance(data := doc.get("data"), str):
+            events.append(Delta(index, data))
+        if isinstance(text := doc.get("transcript"), str):
+            events.append(Delta(index, text, "transcript"))
 
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
         for index in speaker.open.values():

@@ -396,8 +396,8 @@ class ResponsesReader(StreamReader):
         item.open.clear()
 
     def deltas(self, index: int, block: Reasoning) -> list[Event]:
-        events: list[Event] = [Delta(index, t, "summary", n) for n, t in enumerate(block.summary)]
-        return events + [Delta(index, t, "text", n) for n, t in enumerate(block.content)]
+        events: list[Event] = [Delta(index, t, "text", n) for n, t in enumerate(block.content)]
+        return events + [Delta(index, t, "summary", n) for n, t in enumerate(block.summary)]
 
     def at_once(self, block: Block) -> list[Event]:
         """A block that comes whole."""
