@@ -36,7 +36,10 @@ LAYERS = [
     {"convert"},
     {"passes"},
     {"repair", "testing"},
+    {"providers"},
 ]
+# The outer layers are where the world begins. Nothing below them imports their packages.
+OUTER = {"providers"}
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # What no module of the core may touch: files, sockets, clocks, dice.
 FORBIDDEN = {
@@ -50,6 +53,8 @@ FORBIDDEN = {
     "uuid",
     "http",
     "asyncio",
+    "threading",
+    "aiohttp",
 }
 
 
@@ -92,8 +97,29 @@ def test_layers_point_one_way(name: str, path: Path) -> None:
     for imported, ours in imports(path):
         if ours:
             assert RANK[imported] <= RANK[own], f"{own} imports {imported}"
-        elif own != "testing":
+        elif own not in OUTER | {"testing"}:
             assert imported.split(".")[0] not in FORBIDDEN, f"{own} imports {imported}"
+
+
+def test_only_those_who_talk_to_providers_need_their_packages() -> None:
+    code = """
+import sys
+sys.modules["aiohttp"] = None  # as if it were not installed
+import dragoman
+try:
+    import dragoman.providers
+except ImportError as missing:
+    assert isinstance(missing, dragoman.MissingExtra), missing
+    print(missing)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.endswith("pip install 'dragoman[providers]'\n"), done.stderr
+
+
+def test_the_core_does_not_load_what_the_outer_layers_need() -> None:
+    code = "import sys, dragoman; print({'aiohttp', 'asyncio'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
 
 
 def test_dialects_do_not_know_each_other() -> None:

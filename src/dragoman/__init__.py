@@ -16,7 +16,7 @@ from .check import check
 from .convert import convert, join, read, write
 from .detect import detect
 from .dialect import Guess, Problem
-from .errors import DragomanError, Lossy, Malformed, Unsayable, Unsupported
+from .errors import DragomanError, Lossy, Malformed, MissingExtra, Unsayable, Unsupported
 from .formats import Format, formats
 from .ledger import Loss
 from .repair import repair, repair_passes
@@ -41,6 +41,7 @@ __all__ = [
     "Loss",
     "Lossy",
     "Malformed",
+    "MissingExtra",
     "Problem",
     "Result",
     "Transcoder",

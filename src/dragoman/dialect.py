@@ -85,6 +85,8 @@ class Dialect:
     issuer: ClassVar[str] = ""
     """Who issues (and alone accepts) the seals and file ids of this dialect."""
     aliases: ClassVar[tuple[str, ...]] = ()
+    history: ClassVar[str | None] = "messages"
+    """The key of a request under which the conversation stands; None: not at the top."""
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 

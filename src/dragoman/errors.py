@@ -1,10 +1,13 @@
 """The exceptions.
 
 DragomanError
-├── Malformed      the input is at fault; ``at`` says where
-├── Unsupported    dragoman's limit: an unknown dialect, a facet that a dialect does not have
-│   └── Unsayable  the target cannot say this conversation at all; ``at`` says why not
-└── Lossy          the caller's policy: a loss that was not to happen; ``losses`` lists them
+├── Malformed         the input is at fault; ``at`` says where
+├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
+│   ├── Unsayable     the target cannot say this conversation at all; ``at`` says why not
+│   └── MissingExtra  a package that only some of dragoman needs is not installed
+└── Lossy             the caller's policy: a loss that was not to happen; ``losses`` lists them
+
+``dragoman.providers`` adds a branch of its own: ``ProviderError``.
 """
 
 from __future__ import annotations
@@ -39,6 +42,13 @@ class Unsayable(Unsupported):
         self.what = what
         self.at = at
         super().__init__(f"{what} - at {at or 'the top of the document'}")
+
+
+class MissingExtra(Unsupported, ImportError):
+    """A package is not installed. To Python this is an ``ImportError`` like any other."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs more packages: pip install 'dragoman[{extra}]'")
 
 
 class Lossy(DragomanError):

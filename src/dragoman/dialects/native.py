@@ -25,6 +25,7 @@ VERSION = 1
 class Native(Dialect):
     name = "native"
     spec = "docs/model.md"
+    history = None
 
     def read_native(self, doc: Json, facet: str) -> Tree:
         doc = as_dict(doc, "")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     aliases = ("responses",)
+    history = "input"
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}

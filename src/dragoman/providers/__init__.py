@@ -1,0 +1,42 @@
+"""Talking to models: requests and answers in the caller's dialect, whatever the upstream speaks.
+
+Needs the extra ``providers``: ``pip install 'dragoman[providers]'``.
+"""
+
+from .answer import Answer
+from .errors import (
+    AuthenticationFailed,
+    BadAnswer,
+    Conflict,
+    ConnectionFailed,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    PaymentRequired,
+    PermissionDenied,
+    ProviderError,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLarge,
+)
+from .provider import Provider
+
+__all__ = [
+    "Answer",
+    "AuthenticationFailed",
+    "BadAnswer",
+    "Conflict",
+    "ConnectionFailed",
+    "InvalidRequest",
+    "NotFound",
+    "Overloaded",
+    "PaymentRequired",
+    "PermissionDenied",
+    "Provider",
+    "ProviderError",
+    "RateLimited",
+    "ServerFailed",
+    "TimedOut",
+    "TooLarge",
+]

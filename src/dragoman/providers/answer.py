@@ -1,0 +1,142 @@
+"""An answer: the document, what was lost, and what of it belongs into the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from .. import capsule as capsuling
+from ..convert import Result, join, read
+from ..dialect import Dialect
+from ..errors import Unsupported
+from ..ledger import Loss
+from ..model import Json, Response, Stop, Usage
+
+
+class Exchange(NamedTuple):
+    """A request on its way: as the caller said it, and as the upstream hears it."""
+
+    caller: Dialect
+    upstream: Dialect
+    asked: dict[str, Json]
+    sent: dict[str, Json]
+    """what was asked, in the upstream's dialect; the very same where that is the caller's"""
+    losses: tuple[Loss, ...]
+    capsules: Mapping[str, Json]
+    """what the caller keeps of earlier answers, by upstream dialect"""
+
+    @property
+    def is_converted(self) -> bool:
+        return self.caller.name != self.upstream.name
+
+
+class Answer:
+    """What the model said, in the caller's dialect.
+
+    ``document`` is the whole answer. ``losses`` is what became of it on its way to the caller,
+    ``request_losses`` what became of the request on its way to the upstream; both are empty
+    where caller and upstream speak the same dialect.
+    """
+
+    def __init__(
+        self,
+        document: dict[str, Json],
+        losses: tuple[Loss, ...],
+        request_id: str | None,
+        exchange: Exchange,
+        heard: dict[str, Json],
+    ) -> None:
+        self.document = document
+        self.losses = losses
+        self.request_losses = exchange.losses
+        self.request_id = request_id
+        self._exchange = exchange
+        self._heard = heard  # the answer in the upstream's dialect
+
+    def __repr__(self) -> str:
+        lost = len(self.losses) + len(self.request_losses)
+        dialects = f"{self._exchange.caller.name} from {self._exchange.upstream.name}"
+        return f"<Answer: {dialects}, {lost or 'no'} losses>"
+
+    # -- the history ------------------------------------------------------------------------
+
+    @property
+    def message(self) -> Json:
+        """What the answer adds to a history, where that is one message, as in most dialects."""
+        if len(self.messages) != 1:
+            raise Unsupported(f"the answer adds {len(self.messages)} items, not one: use .messages")
+        return self.messages[0]
+
+    @property
+    def messages(self) -> list[Json]:
+        """What the answer adds to a history: a message, or the items of a Responses answer."""
+        key = history_key(self._exchange.caller)
+        added: list[Json] = self._joined.document[key]
+        return added
+
+    @property
+    def history_losses(self) -> tuple[Loss, ...]:
+        """What of the answer has no place in a history."""
+        return self._joined.losses
+
+    def append(self, messages: list[Json] | str) -> list[Json]:
+        """The history with the answer at its end: a new list, ready for the next turn."""
+        caller = self._exchange.caller
+        key = history_key(caller)
+        grown = join({key: messages}, self.document, dialect=caller.name)
+        history: list[Json] = grown.document[key]
+        return history
+
+    @cached_property
+    def _joined(self) -> Result:
+        caller = self._exchange.caller
+        return join({history_key(caller): []}, self.document, dialect=caller.name)
+
+    # -- what the caller's dialect cannot hold ----------------------------------------------
+
+    @cached_property
+    def capsules(self) -> dict[str, Json]:
+        """What the upstream wants to hear again and the caller's history cannot hold.
+
+        Signed or encrypted reasoning, that is: plain JSON, to be kept beside the history and
+        given with the next request. It fits the history that ``append`` returns, and any that
+        goes on from there. There is one capsule for each upstream dialect; those of others are
+        passed on as they came.
+        """
+        exchange = self._exchange
+        kept = dict(exchange.capsules)
+        if exchange.is_converted and any(loss.what == "reasoning.seal" for loss in self.losses):
+            kept[exchange.upstream.name] = self._seal()
+        return kept
+
+    def _seal(self) -> Json:
+        """The difference between the history that the upstream knows and the caller's."""
+        caller, upstream, asked, sent = self._exchange[:4]
+        known = join(sent, self._heard, dialect=upstream.name).document
+        held = join(asked, self.document, dialect=caller.name).document
+        return capsuling.seal(known, held, upstream, caller, "request")
+
+    # -- in nobody's vocabulary -------------------------------------------------------------
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens, in disjoint buckets."""
+        return self._tree.usage
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why the answer ended."""
+        return self._tree.candidates[0].stop if self._tree.candidates else None
+
+    @cached_property
+    def _tree(self) -> Response:
+        tree = read(self.document, self._exchange.caller.name, facet="response")
+        assert isinstance(tree, Response)
+        return tree
+
+
+def history_key(caller: Dialect) -> str:
+    if caller.history is None:
+        raise Unsupported(f"{caller.name} has no history at the top of a request; use request()")
+    return caller.history

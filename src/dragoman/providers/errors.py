@@ -1,0 +1,289 @@
+"""What can go wrong between a caller and an upstream, in one hierarchy.
+
+DragomanError
+└── ProviderError             no answer; ``kind`` says why, in words that all upstreams share
+    ├── InvalidRequest        the upstream does not take this request
+    ├── AuthenticationFailed  the key is missing, wrong or expired
+    ├── PaymentRequired       no credit is left
+    ├── PermissionDenied      the key may not do this
+    ├── NotFound              no such model, or no such address
+    ├── Conflict              something else is changing the same thing
+    ├── TooLarge              the request is too long
+    ├── RateLimited           too many requests; ``retry_after`` may say how long to wait
+    ├── Overloaded            the upstream has too much to do, whoever asks
+    ├── ServerFailed          the upstream failed
+    ├── TimedOut              no answer in time, whoever lost patience
+    ├── ConnectionFailed      no connection, or one that broke
+    └── BadAnswer             an answer came, and it is none: not JSON, the wrong shape, too long
+
+What an upstream says in the body of its error decides; where it says little, the HTTP status does.
+Keys are not in these errors, also where an upstream repeats them: ``[key]`` stands for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ..dialect import Dialect
+from ..errors import DragomanError, Malformed
+from ..ledger import Ledger
+from ..model import ErrorKind, Failure, Json
+from ..reading import compact, parse
+from .secrets import Secrets
+
+SHOWN = 300
+"""How much of a body that is no JSON is shown in a message."""
+
+
+class ProviderError(DragomanError):
+    """There is no answer. ``str()`` tells all of it but the document."""
+
+    usual: ClassVar[ErrorKind] = "other"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ErrorKind | None = None,
+        status: int | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+        document: Json = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        """what the upstream said, or what happened"""
+        self.kind: ErrorKind = kind or self.usual
+        self.status = status
+        """the HTTP status, if there was one"""
+        self.request_id = request_id
+        """how the upstream names this request in its logs"""
+        self.retry_after = retry_after
+        """for how many seconds the upstream asks to be left alone"""
+        self.document = document
+        """the upstream's error as an error document of the caller's dialect"""
+
+    def __str__(self) -> str:
+        said = self.message if self.status is None else f"{self.status}: {self.message}"
+        more = []
+        if self.retry_after is not None:
+            more.append(f"retry after {self.retry_after:g} s")
+        if self.request_id is not None:
+            more.append(f"request {self.request_id}")
+        return f"{said} ({', '.join(more)})" if more else said
+
+
+class InvalidRequest(ProviderError):
+    usual = "invalid-request"
+
+
+class AuthenticationFailed(ProviderError):
+    usual = "authentication"
+
+
+class PaymentRequired(ProviderError):
+    usual = "billing"
+
+
+class PermissionDenied(ProviderError):
+    usual = "permission"
+
+
+class NotFound(ProviderError):
+    usual = "not-found"
+
+
+class Conflict(ProviderError):
+    usual = "conflict"
+
+
+class TooLarge(ProviderError):
+    usual = "too-large"
+
+
+class RateLimited(ProviderError):
+    usual = "rate-limit"
+
+
+class Overloaded(ProviderError):
+    usual = "overloaded"
+
+
+class ServerFailed(ProviderError):
+    usual = "server"
+
+
+class TimedOut(ProviderError):
+    usual = "timeout"
+
+
+class ConnectionFailed(ProviderError):
+    pass
+
+
+class BadAnswer(ProviderError):
+    pass
+
+
+OF_KIND: dict[ErrorKind, type[ProviderError]] = {
+    "invalid-request": InvalidRequest,
+    "authentication": AuthenticationFailed,
+    "billing": PaymentRequired,
+    "permission": PermissionDenied,
+    "not-found": NotFound,
+    "conflict": Conflict,
+    "too-large": TooLarge,
+    "rate-limit": RateLimited,
+    "overloaded": Overloaded,
+    "server": ServerFailed,
+    "timeout": TimedOut,
+    "other": ProviderError,
+}
+
+# https://www.rfc-editor.org/rfc/rfc9110#name-status-codes; 529 is Anthropic's
+OF_STATUS: dict[int, ErrorKind] = {
+    401: "authentication",
+    402: "billing",
+    403: "permission",
+    404: "not-found",
+    408: "timeout",
+    409: "conflict",
+    413: "too-large",
+    429: "rate-limit",
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+VAGUE: frozenset[ErrorKind] = frozenset({"other", "invalid-request", "server"})
+"""What a body says in general, a status may say more precisely."""
+
+REQUEST_IDS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid")
+
+
+def kind_of(said: ErrorKind, status: int) -> ErrorKind:
+    """The kind of an error: by its body, unless the status is more precise.
+
+    OpenAI calls a missing key an ``invalid_request_error`` and answers 401; a rate limit and an
+    empty purse are both 429 there, and the body tells them apart.
+    """
+    if said in VAGUE and status in OF_STATUS:
+        return OF_STATUS[status]
+    if said != "other":
+        return said
+    return "server" if status >= 500 else "invalid-request" if status >= 400 else "other"
+
+
+def failed(
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    upstream: Dialect,
+    caller: Dialect,
+    secrets: Secrets,
+) -> ProviderError:
+    """The error that an upstream answered with, without the keys that it may repeat."""
+    document = error_document(body, secrets)
+    tree = read_failure(document, upstream)
+    kind = kind_of(tree.kind, status)
+    message = tree.message or "no reason is given"
+    named = tree.request_id or request_id(headers)
+    return OF_KIND[kind](
+        message,
+        kind=kind,
+        status=status,
+        request_id=None if named is None else secrets.hide(named),
+        retry_after=retry_after(headers),
+        document=write_failure(replace(tree, kind=kind, message=message), document, caller),
+    )
+
+
+def error_document(body: bytes, secrets: Secrets) -> Json:
+    """The body of an error: JSON, or the text that a proxy or a crash left in its place."""
+    try:
+        return secrets.hide_in(parse(body))
+    except Malformed:
+        return excerpt(body, secrets)
+
+
+def read_failure(document: Json, upstream: Dialect) -> Failure:
+    """An error document, as far as the dialect knows it."""
+    try:
+        tree = upstream.read(document, "error")
+        assert isinstance(tree, Failure)
+        return tree
+    except DragomanError:
+        return Failure("other", document if isinstance(document, str) else compact(document))
+
+
+def write_failure(tree: Failure, document: Json, caller: Dialect) -> Json:
+    """The error in the caller's dialect: as it came if it is that, None if there are no errors."""
+    if tree.dialect == caller.name:
+        return document
+    if "write" not in caller.facets().get("error", ()):
+        return None
+    return caller.write(tree, Ledger())
+
+
+def excerpt(body: bytes, secrets: Secrets) -> str:
+    """The beginning of a body that is not what it should be, on one line."""
+    text = secrets.hide(" ".join(body.decode("utf-8", "replace").split()))
+    return f"{text[:SHOWN]}…" if len(text) > SHOWN else text
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    return next((headers[name] for name in REQUEST_IDS if headers.get(name)), None)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """For how many seconds the upstream asks to be left alone.
+
+    >>> retry_after({"retry-after": "20"})
+    20.0
+    >>> retry_after({"retry-after-ms": "1500", "retry-after": "2"})  # the finer one
+    1.5
+
+    A date counts from the date of the answer itself, so no clock needs to be right.
+    """
+    if (fine := seconds(headers.get("retry-after-ms"))) is not None:
+        return fine / 1000
+    coarse = headers.get("retry-after")
+    if (number := seconds(coarse)) is not None:
+        return number
+    try:
+        wait = parsedate_to_datetime(coarse or "") - parsedate_to_datetime(headers.get("date", ""))
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return None
+    return max(wait.total_seconds(), 0.0)
+
+
+def seconds(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def answer_of(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Secrets
+) -> dict[str, Json]:
+    """The JSON object that a good answer is, or ``BadAnswer``."""
+    try:
+        document = parse(body)
+    except Malformed:
+        document = None
+    if isinstance(document, dict):
+        return document
+    said = excerpt(body, secrets)
+    if not said:
+        what = "the answer is empty"
+    elif said.startswith("<"):
+        what = f"the answer is a page, not JSON; is the url right? It begins: {said}"
+    else:
+        what = f"the answer is not a JSON object; it begins: {said}"
+    raise BadAnswer(what, status=status, request_id=request_id(headers))

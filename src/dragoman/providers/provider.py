@@ -1,0 +1,220 @@
+"""Provider: a model behind HTTP, asked and answering in the dialect that the caller speaks.
+
+The caller's dialect and the upstream's are any two of dragoman's. Where they are the same,
+nothing is converted: the document goes out as it is, and the answer comes back as it came.
+
+A provider holds connections and no conversation: what was said is in the history, which belongs
+to the caller, and what the history cannot hold is in ``Answer.capsules``. Nothing is tried twice;
+``ProviderError.retry_after`` says what the upstream asks for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+from .. import dialects
+from ..convert import convert
+from ..errors import Malformed, Unsupported
+from ..model import Json
+from ..reading import as_dict, encode, load
+from .answer import Answer, Exchange, history_key
+from .client import BlockingClient, Client, Reply
+from .endpoints import resolve
+from .errors import BadAnswer, answer_of, failed, request_id
+from .secrets import Headers
+
+JSON = {"content-type": "application/json", "accept": "application/json"}
+
+
+class Provider:
+    """A model, reached over HTTP.
+
+    ``upstream`` is the dialect that the server speaks, ``dialect`` the caller's. ``url`` and
+    ``key`` come from the environment if they are not given (``docs/providers.md`` has the names);
+    ``headers`` are added to every request. ``extra`` are fields of the *upstream's* dialect that
+    are put on every request as they are, for what the caller's dialect has no word for.
+    ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
+    ``timeout`` is for a whole answer, ``connect_timeout`` for a connection, both in seconds.
+    """
+
+    def __init__(
+        self,
+        upstream: str = "openai-chat",
+        *,
+        url: str | None = None,
+        key: str | None = None,
+        model: str | None = None,
+        dialect: str = "openai-chat",
+        headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, Json] | None = None,
+        fail_on: Iterable[str] = (),
+        timeout: float | None = 600.0,
+        connect_timeout: float | None = 10.0,
+    ) -> None:
+        self._upstream = dialects.get(upstream)
+        self._caller = dialects.get(dialect)
+        self._address = resolve(self._upstream, url, key, headers)
+        self._headers = Headers(JSON | self._address.headers)
+        self._extra = dict(extra or {})
+        self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
+        self.model = model
+
+        def client() -> Client:
+            return Client(timeout=timeout, connect_timeout=connect_timeout)
+
+        self._client = client()
+        self._blocking = BlockingClient(client)
+
+    @property
+    def upstream(self) -> str:
+        """The dialect of the server."""
+        return self._upstream.name
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of the caller."""
+        return self._caller.name
+
+    def __repr__(self) -> str:
+        return f"<Provider: {self.upstream} at {self._address.host}, asked in {self.dialect}>"
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def create(
+        self,
+        messages: list[Json] | str,
+        *,
+        tools: list[Json] | None = None,
+        tool_choice: Json = None,
+        model: str | None = None,
+        capsules: Mapping[str, Json] | None = None,
+        **fields: Json,
+    ) -> Answer:
+        """The answer to a history. All of it, ``fields`` too, is in the caller's dialect."""
+        document = self._document(messages, tools, tool_choice, model, fields)
+        return self.request(document, capsules=capsules)
+
+    async def acreate(
+        self,
+        messages: list[Json] | str,
+        *,
+        tools: list[Json] | None = None,
+        tool_choice: Json = None,
+        model: str | None = None,
+        capsules: Mapping[str, Json] | None = None,
+        **fields: Json,
+    ) -> Answer:
+        """``create`` for those with an event loop."""
+        document = self._document(messages, tools, tool_choice, model, fields)
+        return await self.arequest(document, capsules=capsules)
+
+    def request(
+        self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
+    ) -> Answer:
+        """The answer to a whole request document of the caller's dialect."""
+        exchange = self._prepare(document, capsules)
+        return self._answer(exchange, self._blocking.post(*self._message(exchange)))
+
+    async def arequest(
+        self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
+    ) -> Answer:
+        """``request`` for those with an event loop."""
+        exchange = self._prepare(document, capsules)
+        return self._answer(exchange, await self._client.post(*self._message(exchange)))
+
+    def _document(
+        self,
+        messages: list[Json] | str,
+        tools: list[Json] | None,
+        tool_choice: Json,
+        model: str | None,
+        fields: dict[str, Json],
+    ) -> dict[str, Json]:
+        # A list of our own: the caller's grows while the answer still refers to it.
+        history = messages if isinstance(messages, str) else list(messages)
+        document: dict[str, Json] = {"model": model, history_key(self._caller): history}
+        document |= {"tools": tools, "tool_choice": tool_choice}
+        return {k: v for k, v in document.items() if v is not None} | fields
+
+    def _prepare(self, document: Json | bytes, capsules: Mapping[str, Json] | None) -> Exchange:
+        asked = dict(as_dict(load(document), ""))
+        if self.model is not None and asked.get("model") is None:
+            asked["model"] = self.model
+        if asked.get("stream"):
+            raise Unsupported("a whole answer is asked for here, and the request wants a stream")
+        kept = capsules or {}
+        if self.upstream == self.dialect:
+            return Exchange(self._caller, self._upstream, asked, asked, (), kept)
+        result = convert(
+            asked,
+            source=self.dialect,
+            target=self.upstream,
+            fail_on=self._fail_on,
+            capsule=kept.get(self.upstream),
+        )
+        return Exchange(self._caller, self._upstream, asked, result.document, result.losses, kept)
+
+    def _message(self, exchange: Exchange) -> tuple[str, bytes, Headers]:
+        body = exchange.sent | self._extra if self._extra else exchange.sent
+        return self._address.url, encode(body), self._headers
+
+    # -- being answered ---------------------------------------------------------------------
+
+    def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
+        secrets = self._address.secrets
+        if reply.status >= 400:
+            raise failed(*reply, self._upstream, self._caller, secrets)
+        if reply.status >= 300:
+            raise BadAnswer("a redirect, which is not followed: give its url", status=reply.status)
+        heard = answer_of(*reply, secrets)
+        if heard.get("error"):  # an answer that failed, or a gateway that says so with status 200
+            raise failed(*reply, self._upstream, self._caller, secrets)
+        named = request_id(reply.headers)
+        if not exchange.is_converted:
+            return Answer(heard, (), named, exchange, heard)
+        try:
+            result = convert(
+                heard,
+                source=self.upstream,
+                target=self.dialect,
+                facet="response",
+                now=time.time(),
+                ids=fresh,
+            )
+            return Answer(result.document, result.losses, named, exchange, heard)
+        except Malformed as problem:
+            what = secrets.hide(str(problem))
+        raise BadAnswer(
+            f"not an answer in {self.upstream}: {what}", status=reply.status, request_id=named
+        )
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give back what ``create`` and ``request`` hold. ``aclose`` gives back everything."""
+        self._blocking.close()
+
+    async def aclose(self) -> None:
+        await self._client.close()
+        await asyncio.to_thread(self._blocking.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def fresh(prefix: str) -> str:
+    """An id that no other answer has: a history may hold answers of many providers."""
+    return f"{prefix}_{uuid.uuid4().hex}"

@@ -1,0 +1,160 @@
+"""A scripted upstream on this machine: it speaks the great dialects and is strict about them.
+
+Each request is held against the vendor's own types and against ``dragoman.check``, and kept for
+the test. The answers are given in the order of the script.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import sdk
+from aiohttp import web
+
+import dragoman
+
+Json: TypeAlias = Any
+DIALECTS = {
+    "/v1/chat/completions": "openai-chat",
+    "/v1/messages": "anthropic-messages",
+    "/v1/responses": "openai-responses",
+}
+
+
+class Seen(NamedTuple):
+    """A request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def dialect(self) -> str:
+        return DIALECTS[self.path]
+
+    @property
+    def document(self) -> Json:
+        return json.loads(self.body)
+
+
+class Say(NamedTuple):
+    """An answer that is not simply a JSON document with status 200."""
+
+    status: int = 200
+    body: Json | bytes | str = b""
+    headers: dict[str, str] = {}
+
+
+Script: TypeAlias = "dict[str, Json] | Say | Callable[[Seen], dict[str, Json] | Say | Awaitable[Say]]"
+
+
+class Upstream:
+    """A server in a thread, until the end of a ``with``. ``strict`` off: it takes anything."""
+
+    def __init__(self, *script: Script, strict: bool = True, forever: bool = False) -> None:
+        self.script = list(script)
+        self.strict = strict
+        self.forever = forever
+        """the last answer of the script is given again and again"""
+        self.seen: list[Seen] = []
+        self.problems: list[str] = []
+        self.released = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self.end.set)
+        self._thread.join()
+        if kind is None:
+            assert not self.problems, self.problems
+            assert self.forever or not self.script, f"never asked for: {self.script}"
+
+    async def _serve(self) -> None:
+        self.loop, self.end = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, shutdown_timeout=5, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self._ready.set()
+        await self.end.wait()
+        await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        seen = Seen(request.path, headers, await request.read())
+        self.seen.append(seen)
+        if self.strict:
+            self._judge(seen)
+        step = self.script[0] if self.forever and len(self.script) == 1 else self.script.pop(0)
+        said: Any = step(seen) if callable(step) else step
+        if asyncio.iscoroutine(said):
+            said = await said
+        if isinstance(said, dict):
+            said = Say(body=said)
+        body = said.body
+        if not isinstance(body, bytes | str):
+            return web.json_response(body, status=said.status, headers=said.headers)
+        kind = said.headers.get("content-type", "text/plain")
+        rest = {k: v for k, v in said.headers.items() if k != "content-type"}
+        raw = body.encode() if isinstance(body, str) else body
+        return web.Response(body=raw, status=said.status, headers=rest, content_type=kind)
+
+    def _judge(self, seen: Seen) -> None:
+        if seen.path not in DIALECTS:
+            self.problems.append(f"nothing is at {seen.path}")
+            return
+        self.problems += sdk.problems(seen.dialect, "request", seen.document)
+        self.problems += map(str, dragoman.check(seen.document, seen.dialect))
+
+    async def silence(self, _: Seen) -> Say:
+        """An answer that does not come before the server ends."""
+        await self.end.wait()
+        return Say(500)
+
+
+class Raw:
+    """A server that reads one request, sends some bytes, HTTP or not, and hangs up."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.answers = answers
+        self.heard = b""
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+        self._server.close()
+
+    def _serve(self) -> None:
+        for answer in self.answers:
+            connection, _ = self._server.accept()
+            with connection:
+                self.heard += connection.recv(2**16)
+                connection.sendall(answer)
+                connection.shutdown(socket.SHUT_RDWR)
