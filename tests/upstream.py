@@ -10,13 +10,14 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeAlias
 
-import sdk
 from aiohttp import web
 
 import dragoman
+import sdk
 
 Json: TypeAlias = Any
 DIALECTS = {
@@ -47,10 +48,12 @@ class Say(NamedTuple):
 
     status: int = 200
     body: Json | bytes | str = b""
-    headers: dict[str, str] = {}
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
-Script: TypeAlias = "dict[str, Json] | Say | Callable[[Seen], dict[str, Json] | Say | Awaitable[Say]]"
+Script: TypeAlias = (
+    "dict[str, Json] | Say | Callable[[Seen], dict[str, Json] | Say | Awaitable[Say]]"
+)
 
 
 class Upstream:
@@ -87,7 +90,7 @@ class Upstream:
         self.loop, self.end = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application(client_max_size=2**26)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, shutdown_timeout=5, access_log=None)
+        self.runner = runner = web.AppRunner(app, shutdown_timeout=5, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()

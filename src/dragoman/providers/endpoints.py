@@ -101,7 +101,7 @@ def resolve(
     for name, value in sent.items():
         if ILLEGAL.search(value):
             raise Unsupported(f"the header {name!r} holds what no header can hold")
-    return Address(whole, sent, Secrets((key or "", *secrets_of(sent, whole))))
+    return Address(whole, sent, Secrets((key or "", *secrets_of(sent))))
 
 
 def endpoint_of(upstream: Dialect) -> tuple[Endpoint | None, bool]:
@@ -126,8 +126,9 @@ def check_url(url: str) -> str:
         raise Unsupported("the url is none") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Unsupported("the url must begin with https:// (or http://) and a host")
-    if parts.username is not None or parts.password is not None:
-        raise Unsupported("a url with a password in it; give key= or headers= instead")
+    named = [name for name, _ in parse_qsl(parts.query) if SECRET.search(name)]
+    if "@" in parts.netloc or named:  # addresses are shown; they must hold nothing that is not
+        raise Unsupported("a url with a secret in it; give key= or headers= instead")
     return url
 
 
@@ -148,8 +149,7 @@ def join(base: str, path: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, have, parts.query, ""))
 
 
-def secrets_of(headers: Mapping[str, str], url: str) -> list[str]:
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
     """What must not be shown: a credential with and without the scheme that it follows."""
-    query = parse_qsl(urlsplit(url).query)
-    found = [value for name, value in (*headers.items(), *query) if SECRET.search(name)]
+    found = [value for name, value in headers.items() if SECRET.search(name)]
     return found + [value.partition(" ")[2] for value in found]

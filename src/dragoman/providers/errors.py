@@ -191,12 +191,11 @@ def failed(
     tree = read_failure(document, upstream)
     kind = kind_of(tree.kind, status)
     message = tree.message or "no reason is given"
-    named = tree.request_id or request_id(headers)
     return OF_KIND[kind](
         message,
         kind=kind,
         status=status,
-        request_id=None if named is None else secrets.hide(named),
+        request_id=tree.request_id or request_id(headers, secrets),
         retry_after=retry_after(headers),
         document=write_failure(replace(tree, kind=kind, message=message), document, caller),
     )
@@ -235,8 +234,10 @@ def excerpt(body: bytes, secrets: Secrets) -> str:
     return f"{text[:SHOWN]}…" if len(text) > SHOWN else text
 
 
-def request_id(headers: Mapping[str, str]) -> str | None:
-    return next((headers[name] for name in REQUEST_IDS if headers.get(name)), None)
+def request_id(headers: Mapping[str, str], secrets: Secrets) -> str | None:
+    """How the upstream names a request in its logs."""
+    named = next((headers[name] for name in REQUEST_IDS if headers.get(name)), None)
+    return named and secrets.hide(named)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -269,21 +270,24 @@ def seconds(text: str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def answer_of(
-    status: int, headers: Mapping[str, str], body: bytes, secrets: Secrets
-) -> dict[str, Json]:
-    """The JSON object that a good answer is, or ``BadAnswer``."""
-    try:
-        document = parse(body)
-    except Malformed:
-        document = None
-    if isinstance(document, dict):
-        return document
+def no_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: Secrets) -> BadAnswer:
+    """What came with a good status and is no answer all the same."""
     said = excerpt(body, secrets)
-    if not said:
+    if status >= 300:
+        what = "a redirect, which is not followed; give the url that it leads to"
+    elif not said:
         what = "the answer is empty"
     elif said.startswith("<"):
         what = f"the answer is a page, not JSON; is the url right? It begins: {said}"
     else:
         what = f"the answer is not a JSON object; it begins: {said}"
-    raise BadAnswer(what, status=status, request_id=request_id(headers))
+    return BadAnswer(what, status=status, request_id=request_id(headers, secrets))
+
+
+def object_in(body: bytes) -> dict[str, Json] | None:
+    """The JSON object that an answer is, if it is one."""
+    try:
+        document = parse(body)
+    except Malformed:
+        return None
+    return document if isinstance(document, dict) else None

@@ -24,7 +24,7 @@ from ..reading import as_dict, encode, load
 from .answer import Answer, Exchange, history_key
 from .client import BlockingClient, Client, Reply
 from .endpoints import resolve
-from .errors import BadAnswer, answer_of, failed, request_id
+from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
 from .secrets import Headers
 
 JSON = {"content-type": "application/json", "accept": "application/json"}
@@ -165,15 +165,22 @@ class Provider:
     # -- being answered ---------------------------------------------------------------------
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
+        # An error is made where the body is known and raised where it is not: the body may repeat
+        # the key, and some tracebacks show the variables of every frame.
+        outcome = self._outcome(exchange, reply)
+        if isinstance(outcome, ProviderError):
+            raise outcome
+        return outcome
+
+    def _outcome(self, exchange: Exchange, reply: Reply) -> Answer | ProviderError:
         secrets = self._address.secrets
-        if reply.status >= 400:
-            raise failed(*reply, self._upstream, self._caller, secrets)
-        if reply.status >= 300:
-            raise BadAnswer("a redirect, which is not followed: give its url", status=reply.status)
-        heard = answer_of(*reply, secrets)
-        if heard.get("error"):  # an answer that failed, or a gateway that says so with status 200
-            raise failed(*reply, self._upstream, self._caller, secrets)
-        named = request_id(reply.headers)
+        heard = object_in(reply.body)
+        if reply.status >= 400 or (heard is not None and heard.get("error")):
+            # An answer that failed may come with any status, as some gateways have it.
+            return failed(*reply, self._upstream, self._caller, secrets)
+        if reply.status >= 300 or heard is None:
+            return no_answer(*reply, secrets)
+        named = request_id(reply.headers, secrets)
         if not exchange.is_converted:
             return Answer(heard, (), named, exchange, heard)
         try:
@@ -185,12 +192,10 @@ class Provider:
                 now=time.time(),
                 ids=fresh,
             )
-            return Answer(result.document, result.losses, named, exchange, heard)
         except Malformed as problem:
-            what = secrets.hide(str(problem))
-        raise BadAnswer(
-            f"not an answer in {self.upstream}: {what}", status=reply.status, request_id=named
-        )
+            what = secrets.hide(f"not an answer in {self.upstream}: {problem}")
+            return BadAnswer(what, status=reply.status, request_id=named)
+        return Answer(result.document, result.losses, named, exchange, heard)
 
     # -- the end ----------------------------------------------------------------------------
 
