@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import re
 import ssl
 import threading
 import traceback
@@ -37,7 +38,7 @@ from dragoman.providers import (
 )
 from dragoman.providers import errors as provider_errors
 from dragoman.providers.client import BlockingClient, Client, proxy_for
-from dragoman.providers.endpoints import endpoint_of, resolve
+from dragoman.providers.endpoints import ENDPOINTS, endpoint_of, resolve
 from dragoman.providers.secrets import Headers
 from upstream import DIALECTS, Raw, Say, Seen, Upstream
 
@@ -854,3 +855,43 @@ def test_a_key_does_not_show_where_a_provider_shows() -> None:
     assert repr(talk) == "<Provider: anthropic-messages at h, asked in openai-chat>"
     assert KEY not in str(vars(talk))
     assert talk._address.secrets.hide(f"{KEY} and c={KEY}") == "[key] and [key]"
+
+
+# -- the page ---------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_page_run_and_print_what_they_say(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "providers.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    with Upstream(weather, forever=True) as upstream:
+        for name in ("OPENAI", "ANTHROPIC"):
+            monkeypatch.setenv(f"{name}_BASE_URL", upstream.url + "/v1")
+            monkeypatch.setenv(f"{name}_API_KEY", KEY)
+        names: dict[str, Any] = {}
+        for block in blocks:
+            exec(compile(block, "providers.md", "exec"), names)
+            promised = [line[2:] for line in block.splitlines() if line.startswith("# ")]
+            assert capsys.readouterr().out.splitlines() == promised
+    assert len(blocks) == 4
+
+
+def weather(seen: Seen) -> dict[str, Any] | Say:
+    """A model that looks up the weather if it has the tools, and tells it if it has not."""
+    document = seen.document
+    if document["model"] == "no-such-model":
+        error = {"message": "There is no model 'no-such-model'.", "code": "model_not_found"}
+        return Say(404, {"error": error | {"type": "invalid_request_error", "param": None}})
+    asked = "tools" in document and "14 C" not in seen.body.decode()
+    answer = said_calls(seen.dialect) if asked else said(seen.dialect)
+    text = json.dumps(answer).replace("An interpreter.", "It is 14 degrees in Pera.")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def test_the_page_names_every_error_and_every_address() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "providers.md").read_text("utf-8")
+    for name in dragoman.providers.__all__:
+        assert f"`{name}`" in page or name in ("Answer", "Provider"), name
+    for name, endpoint in ENDPOINTS.items():
+        assert all(f"`{word}`" in page for word in (name, endpoint.base, endpoint.key_variable))
