@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from .. import capsule as capsuling
-from ..convert import Result, join, read
+from ..convert import join, read
 from ..dialect import Dialect
 from ..errors import Unsupported
-from ..ledger import Loss
-from ..model import Json, Response, Stop, Usage
+from ..ledger import Ledger, Loss
+from ..model import History, Json, Response, Stop, Usage
+
+MADE_UP = frozenset({"message.id", "reasoning.id", "reasoning.seal"})
+"""What an answer may be given to be whole, and its issuer would not know in a history."""
+
+
+class Ids:
+    """Ids that no other answer has: a history may hold answers of many providers."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, list[str]] = defaultdict(list)
+
+    def __call__(self, prefix: str) -> str:
+        made = f"{prefix}_{uuid.uuid4().hex}"
+        self._made[prefix].append(made)
+        return made
+
+    def again(self) -> Callable[[str], str]:
+        """The same ids in the same order: what was called by one name keeps it."""
+        left = {prefix: iter(tuple(made)) for prefix, made in self._made.items()}
+        return lambda prefix: next(left.get(prefix, iter(())), None) or self(prefix)
 
 
 class Exchange(NamedTuple):
@@ -34,25 +56,28 @@ class Exchange(NamedTuple):
 class Answer:
     """What the model said, in the caller's dialect.
 
-    ``document`` is the whole answer. ``losses`` is what became of it on its way to the caller,
-    ``request_losses`` what became of the request on its way to the upstream; both are empty
-    where caller and upstream speak the same dialect.
+    ``document`` is the whole answer, ``original`` the same as the upstream gave it. ``losses`` is
+    what became of it on its way to the caller (their paths point into the original),
+    ``request_losses`` what became of the request on its way to the upstream; both are empty where
+    caller and upstream speak the same dialect.
     """
 
     def __init__(
         self,
         document: dict[str, Json],
+        original: dict[str, Json],
         losses: tuple[Loss, ...],
         request_id: str | None,
         exchange: Exchange,
-        heard: dict[str, Json],
+        ids: Ids,
     ) -> None:
         self.document = document
+        self.original = original
         self.losses = losses
         self.request_losses = exchange.losses
         self.request_id = request_id
         self._exchange = exchange
-        self._heard = heard  # the answer in the upstream's dialect
+        self._ids = ids
 
     def __repr__(self) -> str:
         lost = len(self.losses) + len(self.request_losses)
@@ -71,27 +96,44 @@ class Answer:
     @property
     def messages(self) -> list[Json]:
         """What the answer adds to a history: a message, or the items of a Responses answer."""
-        key = history_key(self._exchange.caller)
-        added: list[Json] = self._joined.document[key]
-        return added
+        return self._addition[0]
 
     @property
     def history_losses(self) -> tuple[Loss, ...]:
         """What of the answer has no place in a history."""
-        return self._joined.losses
+        return self._addition[1]
 
     def append(self, messages: list[Json] | str) -> list[Json]:
         """The history with the answer at its end: a new list, ready for the next turn."""
-        caller = self._exchange.caller
-        key = history_key(caller)
-        grown = join({key: messages}, self.document, dialect=caller.name)
-        history: list[Json] = grown.document[key]
-        return history
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        return [*messages, *self.messages]
 
     @cached_property
-    def _joined(self) -> Result:
+    def _addition(self) -> tuple[list[Json], tuple[Loss, ...]]:
+        if any(loss.kind == "invented" and loss.what in MADE_UP for loss in self.losses):
+            return self._retold()
         caller = self._exchange.caller
-        return join({history_key(caller): []}, self.document, dialect=caller.name)
+        key = history_key(caller)
+        joined = join({key: []}, self.document, dialect=caller.name)
+        return joined.document[key], joined.losses
+
+    def _retold(self) -> tuple[list[Json], tuple[Loss, ...]]:
+        """The upstream's own words as history: the answer holds what was made up for a caller.
+
+        A signature or the id of an item is checked by the one who issues it, and a history that
+        holds a made-up one is refused for good.
+        """
+        caller, upstream = self._exchange[:2]
+        log = Ledger(ids=self._ids.again())
+        tree = upstream.read(self.original, "response")
+        assert isinstance(tree, Response)
+        message = upstream.settle(tree.candidates[0].message, log)
+        document = caller.write(History((message,), dialect=upstream.name), log)
+        added: list[Json] = (
+            document if isinstance(document, list) else document[history_key(caller)]
+        )
+        return added, tuple(log.losses)
 
     # -- what the caller's dialect cannot hold ----------------------------------------------
 
@@ -113,8 +155,9 @@ class Answer:
     def _seal(self) -> Json:
         """The difference between the history that the upstream knows and the caller's."""
         caller, upstream, asked, sent = self._exchange[:4]
-        known = join(sent, self._heard, dialect=upstream.name).document
-        held = join(asked, self.document, dialect=caller.name).document
+        key = history_key(caller)
+        known = join(sent, self.original, dialect=upstream.name).document
+        held = {**asked, key: self.append(asked[key])}
         return capsuling.seal(known, held, upstream, caller, "request")
 
     # -- in nobody's vocabulary -------------------------------------------------------------

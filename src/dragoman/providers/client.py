@@ -73,12 +73,15 @@ class Client:
         try:
             return await self._post(url, body, headers)
         except aiohttp.ConnectionTimeoutError:
-            failure = TimedOut(f"no connection in time (connect_timeout={self.connect_timeout})")
+            failure = TimedOut(f"no connection in time ({self._limits()})")
         except TimeoutError:
-            failure = TimedOut(f"no answer in time (timeout={self.timeout})")
+            failure = TimedOut(f"no answer in time ({self._limits()})")
         except (aiohttp.ClientError, OSError) as problem:
             failure = broken(problem)
         raise failure
+
+    def _limits(self) -> str:
+        return f"timeout={self.timeout}, connect_timeout={self.connect_timeout}"
 
     async def _post(self, url: str, body: bytes, headers: Headers) -> Reply:
         session = self._open()

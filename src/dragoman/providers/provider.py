@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import Self
 
@@ -21,7 +20,7 @@ from ..convert import convert
 from ..errors import Malformed, Unsupported
 from ..model import Json
 from ..reading import as_dict, encode, load
-from .answer import Answer, Exchange, history_key
+from .answer import Answer, Exchange, Ids, history_key
 from .client import BlockingClient, Client, Reply
 from .endpoints import resolve
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
@@ -182,7 +181,8 @@ class Provider:
             return no_answer(*reply, secrets)
         named = request_id(reply.headers, secrets)
         if not exchange.is_converted:
-            return Answer(heard, (), named, exchange, heard)
+            return Answer(heard, heard, (), named, exchange, Ids())
+        ids = Ids()
         try:
             result = convert(
                 heard,
@@ -190,12 +190,12 @@ class Provider:
                 target=self.dialect,
                 facet="response",
                 now=time.time(),
-                ids=fresh,
+                ids=ids,
             )
         except Malformed as problem:
             what = secrets.hide(f"not an answer in {self.upstream}: {problem}")
             return BadAnswer(what, status=reply.status, request_id=named)
-        return Answer(result.document, result.losses, named, exchange, heard)
+        return Answer(result.document, heard, result.losses, named, exchange, ids)
 
     # -- the end ----------------------------------------------------------------------------
 
@@ -218,8 +218,3 @@ class Provider:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-def fresh(prefix: str) -> str:
-    """An id that no other answer has: a history may hold answers of many providers."""
-    return f"{prefix}_{uuid.uuid4().hex}"
