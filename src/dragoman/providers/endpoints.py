@@ -30,8 +30,8 @@ class Endpoint(NamedTuple):
 
 
 # https://platform.openai.com/docs/api-reference/authentication
-# https://docs.anthropic.com/en/api/overview#authentication. The oldest version that is still
-# served is also the one that other servers of this dialect know.
+# https://docs.anthropic.com/en/api/overview#authentication. The newest SDK sends a later version
+# and a bearer token; most clients seen in the wild still send these, and `headers` replaces them.
 ENDPOINTS: dict[str, Endpoint] = {
     "openai-chat": Endpoint(
         "https://api.openai.com/v1", "/chat/completions", "OPENAI_BASE_URL", "OPENAI_API_KEY"
