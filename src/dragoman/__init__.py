@@ -12,6 +12,8 @@
 ()
 """
 
+from typing import TYPE_CHECKING
+
 from .check import check
 from .convert import convert, join, read, write
 from .detect import detect
@@ -21,6 +23,9 @@ from .formats import Format, formats
 from .ledger import Loss
 from .repair import repair, repair_passes
 from .result import Result
+
+if TYPE_CHECKING:
+    from .transcoder import Transcoder, atranscode, collect, decompose, transcode
 
 _STREAMS = ("Transcoder", "atranscode", "collect", "decompose", "transcode")
 
