@@ -84,17 +84,15 @@ class StreamReader:
 class Said:
     """A text while it arrives; where only its likeness is wanted, whether it says anything."""
 
-    __slots__ = ("parts", "whole")
+    __slots__ = ("add", "parts")
 
     def __init__(self, whole: bool) -> None:
-        self.whole = whole
         self.parts: list[str] = []
+        self.add: Callable[[str], None] = self.parts.append if whole else self.look
 
-    def add(self, text: str) -> None:
-        if self.whole:
-            self.parts.append(text)
-        elif text and (not self.parts or self.parts[0].isspace()):
-            self.parts = [text.strip()[:1] or " "]
+    def look(self, text: str) -> None:
+        if text and (not self.parts or self.parts[0].isspace()):
+            self.parts[:] = [text.strip()[:1] or " "]
 
     def __str__(self) -> str:
         return "".join(self.parts)

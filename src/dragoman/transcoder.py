@@ -56,6 +56,7 @@ class Transcoder:
         whole = collect or (self.writer.needs_whole and not self.same)
         self.reader: StreamReader = self.source.stream_reader(whole)
         self.frames = framer(self.source.framing, limit)
+        self.ways = {} if self.same else self.writer.ways
         self.count = 0  # frames so far
         self.ended = False
 
@@ -91,12 +92,16 @@ class Transcoder:
         return tuple(self.log.losses)
 
     def take(self, frames: Iterable[Frame], out: list[bytes]) -> None:
-        read = self.reader.read
+        read, ways, say = self.reader.read, self.ways, out.append
         for frame in frames:
-            if self.ended:
-                return
             self.count += 1
-            self.put(read(frame), out)
+            for event in read(frame):
+                way = ways.get(event.__class__)
+                if way is not None:
+                    say(way(event))
+                elif event.__class__ is End or event.__class__ is Fail:
+                    self.finish(out, passed=True)
+                    return
 
     def put(self, events: Iterable[Event], out: list[bytes]) -> None:
         for event in events:

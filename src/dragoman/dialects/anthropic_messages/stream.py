@@ -259,6 +259,7 @@ def object_in(text: str) -> dict[str, Json]:
 # -- writing --------------------------------------------------------------------------------
 
 TAIL = b"}}\n\n"
+encode_text = msgspec.json.Encoder().encode
 
 
 def frame(kind: str, **fields: Json) -> bytes:
@@ -308,7 +309,7 @@ class AnthropicWriter(StreamWriter):
     def delta(self, event: Delta) -> bytes:
         if event.index == self.current:
             if self.plain and event.place == "text":
-                return self.head + encode(event.text) + TAIL
+                return self.head + encode_text(event.text) + TAIL
             return self.say(event)
         return self.wait(event)
 

@@ -450,6 +450,9 @@ def merge(
 # -- writing --------------------------------------------------------------------------------
 
 
+encode_text = msgspec.json.Encoder().encode
+
+
 class Voice:
     """One candidate while it is written."""
 
@@ -561,7 +564,7 @@ class ChatWriter(StreamWriter):
         elif index in self.lengths:
             start, length = self.lengths[index]
             self.lengths[index] = (start, length + len(text))
-        return head + encode(text) + self.tails[index]
+        return head + encode_text(text) + self.tails[index]
 
     def apart(self, event: Delta) -> str:
         """The parts of a thought become one text, apart from each other by a blank line."""

@@ -461,6 +461,8 @@ class ResponsesReader(StreamReader):
 
 # -- writing --------------------------------------------------------------------------------
 
+encode_text = msgspec.json.Encoder().encode
+
 ENDINGS = {
     "completed": "response.completed",
     "failed": "response.failed",
@@ -600,7 +602,7 @@ class ResponsesWriter(StreamWriter):
         if part.head and event.place == "text":
             self.sequence += 1
             part.texts.setdefault(("text", 0), []).append(text)
-            return part.head + encode(text) + b',"sequence_number":%d}\n\n' % self.sequence
+            return part.head + encode_text(text) + b',"sequence_number":%d}\n\n' % self.sequence
         if isinstance(part.block, Reasoning):
             return self.think(event, part)
         if isinstance(part.block, Media) and event.place == "transcript":
