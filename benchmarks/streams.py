@@ -38,7 +38,12 @@ def sse(doc: dict[str, Any], *, named: bool = True) -> bytes:
 
 def anthropic() -> list[bytes]:
     usage = {"input_tokens": 100, "output_tokens": 1}
-    message: dict[str, Any] = {"id": "msg_01", "type": "message", "role": "assistant", "model": "claude"}
+    message: dict[str, Any] = {
+        "id": "msg_01",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+    }
     message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     out: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
     call = {"type": "tool_use", "id": "toolu_01", "name": "search", "input": {}}
@@ -61,7 +66,11 @@ def anthropic() -> list[bytes]:
 def chat() -> list[bytes]:
     def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        head: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1700000000}
+        head: dict[str, Any] = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1700000000,
+        }
         head |= {"model": "gpt", "service_tier": "default", "system_fingerprint": "fp_1"}
         return sse(head | {"choices": [choice], "usage": None}, named=False)
 

@@ -227,7 +227,7 @@ def never_a_false_success(data: bytes, source: str, target: str) -> None:
     frames = framer(dialects.get(source).framing).feed(data)
     for count in range(len(frames)):
         cut = Transcoder(source, target)
-        said = b"".join(cut.feed(_frame(frame)) for frame in frames[:count])
+        said = b"".join(cut.feed(_frame(frame, cut.source.framing)) for frame in frames[:count])
         if cut.ended:
             break  # it was whole, and what follows only says so
         ending = cut.close()
@@ -243,8 +243,10 @@ def never_a_false_success(data: bytes, source: str, target: str) -> None:
         assert again.response.failure is not None, f"cut after {count} frames: {ending!r}"
 
 
-def _frame(frame: Frame) -> bytes:
+def _frame(frame: Frame, framing: str) -> bytes:
     name, data = frame
+    if framing != "sse":
+        return data + b"\n"
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + data + b"\n\n"
 
 

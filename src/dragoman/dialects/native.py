@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,12 +19,16 @@ from ..model import Json, Tree
 from ..reading import as_dict, escape, parse
 from ..walk import placed, unplaced
 
+if TYPE_CHECKING:
+    from ..streaming import StreamReader, StreamWriter
+
 VERSION = 1
 
 
 class Native(Dialect):
     name = "native"
     spec = "docs/model.md"
+    framing = "ndjson"
     history = None
 
     def read_native(self, doc: Json, facet: str) -> Tree:
@@ -45,6 +49,16 @@ class Native(Dialect):
     def write_native(self, tree: Tree, facet: str, log: Ledger) -> Json:
         body = parse(msgspec.json.encode(unplaced(tree)))
         return {"dragoman": VERSION, "facet": facet, "tree": body}
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from ._native_stream import NativeReader
+
+        return NativeReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from ._native_stream import NativeWriter
+
+        return NativeWriter(self, home, log)
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
         if isinstance(doc, dict) and doc.get("dragoman") == VERSION and doc.get("facet") in FACETS:

@@ -1,0 +1,110 @@
+"""The stream of the canonical tree: its events, as they are, one JSON document per line.
+
+Not a dialect: a name that begins with an underscore is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+from msgspec.structs import replace
+
+from ..dialect import Dialect
+from ..errors import Malformed
+from ..events import Begin, Close, Delta, End, Event, Fail, Open, Ping, collect
+from ..framing import Frame
+from ..model import Json, Response
+from ..reading import parse
+from ..streaming import Said, StreamReader, StreamWriter
+from ..walk import unplaced
+
+decode = msgspec.json.Decoder(Event).decode
+encode = msgspec.json.Encoder().encode
+
+
+class NativeReader(StreamReader):
+    """Events are taken as they are; only their order is looked at."""
+
+    def __init__(self, dialect: Dialect, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.events: list[Event] = []
+        self.said: dict[tuple[int, str, int], Said] = {}
+        self.open: set[int] = set()
+        self.began = False
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        try:
+            event = decode(frame[1])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+            raise Malformed(f"not an event: {problem}") from None
+        self.check(event)
+        self.keep(event)
+        if isinstance(event, Fail):
+            self.failure = event.failure
+        self.done = isinstance(event, End | Fail)
+        return (event,)
+
+    def check(self, event: Event) -> None:
+        if isinstance(event, Begin) == self.began and not isinstance(event, Fail | Ping):
+            raise Malformed("an answer begins once, and before all else")
+        self.began = self.began or isinstance(event, Begin)
+        index = getattr(event, "index", None)
+        if isinstance(event, Open):
+            if event.index in self.open or event.index < 0 or not 0 <= event.candidate < 128:
+                raise Malformed(f"block {event.index} is open already, or out of place")
+            self.open.add(event.index)
+        elif index is not None and index not in self.open:
+            raise Malformed(f"block {index} is not open")
+        if isinstance(event, Close):
+            self.open.discard(event.index)
+
+    def keep(self, event: Event) -> None:
+        """What the answer is made of in the end; of texts only a likeness, if nobody wants them."""
+        if not isinstance(event, Delta):
+            self.events.append(event)
+            return
+        key = (event.index, event.place, event.part)
+        said = self.said.get(key)
+        if said is None:
+            said = self.said[key] = Said(self.whole)
+        said.add(event.text)
+
+    def document(self) -> Json | None:
+        if not self.began:
+            return None
+        texts: dict[int, list[Event]] = {}
+        for (index, place, part), said in self.said.items():
+            delta = Delta(index, str(said), place, part)  # type: ignore[arg-type]
+            texts.setdefault(index, []).append(delta)
+        events: list[Event] = []
+        for event in self.events:
+            events.append(event)
+            if isinstance(event, Open):
+                events += texts.get(event.index, ())
+        tree = replace(collect(events), failure=None)
+        return native(tree)
+
+
+class NativeWriter(StreamWriter):
+    """Events are said as they are; the last one repeats the answer, with all there is to it."""
+
+    needs_whole: ClassVar[bool] = True
+
+    def write(self, event: Event) -> bytes:
+        return encode(unplaced(event)) + b"\n"
+
+    begin = open = delta = cite = seal = close = ping = odd = write
+
+    def end(self, doc: Json) -> bytes:
+        return self.write(End(msgspec.convert(doc["tree"], Response)))
+
+    def fail(self, doc: Json) -> bytes:
+        tree = msgspec.convert(doc["tree"], Response)
+        assert tree.failure is not None
+        return self.write(Fail(tree.failure, replace(tree, failure=None)))
+
+
+def native(tree: Response) -> Json:
+    return {"dragoman": 1, "facet": "response", "tree": parse(encode(unplaced(tree)))}
