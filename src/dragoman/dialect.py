@@ -94,6 +94,8 @@ class Dialect:
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
     framing: ClassVar[str] = "sse"
     """How the stream is framed: ``sse``, ``ndjson`` or ``array``."""
+    stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
+    """What a server says of the stream before it begins."""
 
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""

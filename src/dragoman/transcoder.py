@@ -59,11 +59,12 @@ class Transcoder:
         self.ways = {} if self.same else self.writer.ways
         self.count = 0  # frames so far
         self.ended = False
+        self.broken = False  # an error was said that the source had not said
 
     def feed(self, data: bytes) -> bytes:
         """More bytes of the source; the bytes of the target that they make sayable."""
         if self.ended:
-            return b""
+            return bytes(data) if self.same and not self.broken else b""
         out = [bytes(data)] if self.same else []
         try:
             self.take(self.frames.feed(data), out)
@@ -123,6 +124,7 @@ class Transcoder:
         tree = self.reader.response()
         if self.same and passed and not self.reader.truncated:
             return
+        self.broken = self.same
         doc = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -29,6 +29,7 @@ class Native(Dialect):
     name = "native"
     spec = "docs/model.md"
     framing = "ndjson"
+    stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
     history = None
 
     def read_native(self, doc: Json, facet: str) -> Tree:

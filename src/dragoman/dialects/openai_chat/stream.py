@@ -208,6 +208,8 @@ class ChatReader(StreamReader):
                 legacy = as_dict(value, f"{at}/{key}") if value is not None else None
                 if legacy is not None:
                     self.read_legacy(speaker, legacy, events)
+            elif key == "annotations" and value.__class__ is list:
+                self.read_cited(speaker, value, events)
             elif key == "audio" and value.__class__ is dict:
                 self.read_spoken(speaker, value, events)
             elif key == "role":
@@ -340,6 +342,14 @@ class ChatReader(StreamReader):
             said.add(text)
             if "function_call" in speaker.open:
                 events.append(Delta(speaker.open["function_call"], text))
+
+    def read_cited(self, speaker: Speaker, docs: list[Json], events: list[Event]) -> None:
+        known = speaker.message.setdefault("annotations", [])
+        at = f"/choices/{speaker.number}/message/annotations"
+        cites = self.dialect.read_annotations([*known, *docs], at)[len(known) :]
+        speaker.message["annotations"] = [*known, *docs]
+        if "content" in speaker.open:
+            events += [Cite(speaker.open["content"], cite) for cite in cites]
 
     def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """Speech: its data and its transcript, bit by bit."""

@@ -1,0 +1,41 @@
+"""The AI SDK's UI messages, as ``useChat`` keeps them, and the stream that they come in.
+
+What it does differently from its neighbours: an answer is one message made of parts, and calls and
+thoughts are parts of it; a tool's part is named after the tool and tells how far it has come;
+thoughts bear the seals of whichever provider sealed them; sources stand beside the text. There is
+no place for a model, a reason to stop or counts of tokens but ``metadata``, which is the
+application's: here it holds ``model``, ``finishReason`` and ``usage``. A stream that failed ends
+in ``error``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from .message import Answers
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
+
+
+class VercelUI(Answers):
+    spec = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
+    aliases = ("ai-sdk-ui",)
+    stream_headers: ClassVar[dict[str, str]] = {
+        "content-type": "text/event-stream",
+        "x-vercel-ai-ui-message-stream": "v1",
+    }
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import UIReader
+
+        return UIReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import UIWriter
+
+        return UIWriter(self, log, home)
+
+
+DIALECT = VercelUI()

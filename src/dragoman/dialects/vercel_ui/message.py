@@ -1,0 +1,474 @@
+"""An answer as a UI message of the AI SDK, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from ...dialect import Dialect
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Candidate,
+    Citation,
+    Failure,
+    Hosted,
+    Json,
+    Media,
+    MediaKind,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Response,
+    Seal,
+    Source,
+    Stop,
+    StopReason,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from ...normal import lose_answer
+from ...reading import (
+    as_dict,
+    as_str,
+    compact,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_list,
+    need_str,
+)
+from ...writing import Writing, data_uri, object_of, split_data_uri
+
+# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
+STOP: dict[str, StopReason] = {
+    "stop": "end",
+    "length": "length",
+    "content-filter": "filter",
+    "tool-calls": "tool-call",
+    "error": "error",
+    "other": "other",
+}
+STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items()} | {
+    "stop-sequence": "stop",
+    "context": "length",
+}
+# provider -> kind of seal -> key of its metadata
+SEALS: dict[str, dict[str, str]] = {
+    "anthropic": {"signature": "signature", "encrypted": "redactedData"},
+    "bedrock": {"signature": "signature", "encrypted": "redactedData"},
+    "google": {"signature": "thoughtSignature"},
+    "openai": {"encrypted": "reasoningEncryptedContent"},
+}
+COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
+TEXT_KEYS = ("type", "text", "state")
+TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
+IDS = (r"[\s\S]", 512)
+NAMES = (r"[\s\S]", 256)
+
+
+class Answers(Dialect):
+    """Reading and writing answers."""
+
+    name = "vercel-ui"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if "parts" not in doc and doc.get("type") == "error":
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        blocks = self.read_parts(need_list(doc, "parts", ""), "/parts")
+        meta = doc.get("metadata")
+        meta = meta if isinstance(meta, dict) else {}
+        partly: dict[str, tuple[str, ...]] = {}
+        taken: list[str] = ["id", "role", "parts"]
+        model = meta.get("model") if isinstance(meta.get("model"), str) else None
+        usage, stop = self.read_usage(meta.get("usage")), self.read_stop(meta.get("finishReason"))
+        known = [
+            key
+            for key, value in (("model", model), ("usage", usage), ("finishReason", stop))
+            if value is not None
+        ]
+        if known:
+            partly["metadata"] = tuple(known)
+        spelling: dict[str, Json] = {}
+        if doc.get("role") != "assistant":
+            spelling["role"] = doc.get("role")
+        message = Message("assistant", tuple(blocks), at="/parts")
+        return Response(
+            maybe_str(doc, "id", ""),
+            model,
+            (Candidate(message, stop, at=""),),
+            usage,
+            dialect=self.name,
+            extras=self.keep(doc, taken, spelling, partly=partly),
+        )
+
+    def read_stop(self, word: Json) -> Stop | None:
+        reason = STOP.get(word) if isinstance(word, str) else None
+        return None if reason is None else Stop(reason, word, self.name)
+
+    def read_usage(self, doc: Json) -> Usage | None:
+        """Counts in the form of the SDK; any other is the application's own."""
+        if not isinstance(doc, dict) or not doc.keys() <= set(COUNTS):
+            return None
+        counts = {key: maybe_int(doc, key, "/metadata/usage") for key in COUNTS}
+        sent, made = counts["inputTokens"], counts["outputTokens"]
+        cached, thought = counts["cachedInputTokens"], counts["reasoningTokens"]
+        if sent is None or made is None or (cached or 0) > sent or (thought or 0) > made:
+            return None
+        usage = Usage(
+            sent - (cached or 0), cached, None, None, made - (thought or 0), thought,
+            at="/metadata/usage",
+        )  # fmt: skip
+        spelling = {} if counts["totalTokens"] == sent + made else {"total": counts["totalTokens"]}
+        return replace(usage, extras=self.respell(None, **spelling)) if spelling else usage
+
+    def read_parts(self, docs: list[Json], at: str) -> list[Block]:
+        out: list[Block] = []
+        steps = 0
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            doc = as_dict(doc, where)
+            kind = need_str(doc, "type", where)
+            if kind == "step-start" and len(doc) == 1:
+                steps += 1
+                continue
+            if kind == "source-url" and not steps and out and isinstance(text := out[-1], Text):
+                if (cite := self.read_source(doc, where)) is not None:
+                    out[-1] = replace(text, citations=(*text.citations, cite))
+                    continue
+            block = self.read_part(doc, kind, where)
+            if steps:
+                block = replace(block, extras=self.respell(block.extras, steps=steps))
+                steps = 0
+            out.append(block)
+        if steps:
+            last = Raw(self.name, {"type": "step-start"}, at=at)
+            out.append(replace(last, extras=self.respell(None, steps=steps - 1)))
+        return out
+
+    def read_part(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        if kind == "text":
+            extras = self.keep(doc, TEXT_KEYS, self.spell_state(doc, "done"))
+            return Text(need_str(doc, "text", at), at=at, extras=extras)
+        if kind == "reasoning":
+            return self.read_thought(doc, at)
+        if kind.startswith("tool-") or kind == "dynamic-tool":
+            return self.read_tool(doc, kind, at)
+        if kind == "file":
+            return self.read_file(doc, at)
+        return Raw(self.name, doc, at=at)
+
+    def spell_state(self, doc: dict[str, Json], usual: str) -> dict[str, Json] | None:
+        return None if doc.get("state") == usual else {"state": doc.get("state")}
+
+    def read_thought(self, doc: dict[str, Json], at: str) -> Block:
+        meta = maybe_dict(doc, "providerMetadata", at) or {}
+        seal: Seal | None = None
+        partly: dict[str, tuple[str, ...]] = {}
+        for issuer, kinds in SEALS.items():
+            said = meta.get(issuer)
+            for kind, key in kinds.items():
+                if isinstance(said, dict) and isinstance(said.get(key), str) and len(said) == 1:
+                    seal = Seal(said[key], issuer, kind)  # type: ignore[arg-type]
+                    partly["providerMetadata"] = (issuer,)
+        extras = self.keep(doc, TEXT_KEYS, self.spell_state(doc, "done"), partly=partly)
+        return Reasoning((need_str(doc, "text", at),), seal=seal, at=at, extras=extras)
+
+    def read_tool(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        dynamic = kind == "dynamic-tool"
+        name = need_str(doc, "toolName", at) if dynamic else kind.removeprefix("tool-")
+        given = doc.get("input")
+        custom = given.__class__ is str
+        spelling: dict[str, Json] = self.spell_state(doc, "input-available") or {}
+        if dynamic:
+            spelling["dynamic"] = True
+        if given is None:
+            spelling["input"] = "null" if "input" in doc else "absent"
+        text: str = given if isinstance(given, str) else "{}" if given is None else compact(given)
+        taken = TOOL_KEYS if dynamic else tuple(k for k in TOOL_KEYS if k != "toolName")
+        return ToolCall(
+            need_str(doc, "toolCallId", at),
+            name,
+            text,
+            "custom" if custom else "function",
+            at=at,
+            extras=self.keep(doc, taken, spelling or None),
+        )
+
+    def read_file(self, doc: dict[str, Json], at: str) -> Block:
+        url, kind = need_str(doc, "url", at), need_str(doc, "mediaType", at)
+        found = split_data_uri(url)
+        source = Source("url", url, kind) if found is None else Source("base64", found[1], kind)
+        spelling = None if found is None or found[0] == kind else {"type": found[0]}
+        extras = self.keep(doc, ("type", "url", "mediaType", "filename"), spelling)
+        name = maybe_str(doc, "filename", at)
+        return Media(media_kind(kind), source, filename=name, at=at, extras=extras)
+
+    def read_source(self, doc: dict[str, Json], at: str) -> Citation | None:
+        url, number = doc.get("url"), doc.get("sourceId")
+        if not isinstance(url, str) or not isinstance(number, str):
+            return None
+        extras = self.keep(doc, ("type", "url", "title", "sourceId"), {"sourceId": number})
+        return Citation("url", url, maybe_str(doc, "title", at), at=at, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def writing(self, log: Ledger, dialect: str | None) -> Writing:
+        return Writing(log, IDS, NAMES, self.is_home(dialect), answer=True)
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        if tree.failure is not None:
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
+        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        out: dict[str, Json] = {}
+        if tree.id is not None:
+            out["id"] = tree.id
+        elif not w.home:
+            out["id"] = log.ids("msg") if log.ids else "msg-1"
+            log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        out["role"] = self.spelling(tree).get("role", "assistant")
+        if out["role"] is None:
+            del out["role"]
+        meta = self.write_metadata(tree, candidate, w)
+        if meta:
+            out["metadata"] = meta
+        out["parts"] = self.write_parts(candidate.message.content, w)
+        self.note_rest(tree, candidate, log)
+        return self.emit(out, tree, log)
+
+    def write_metadata(self, tree: Response, candidate: Candidate, w: Writing) -> dict[str, Json]:
+        meta: dict[str, Json] = {}
+        if tree.model is not None:
+            meta["model"] = tree.model
+        stop = candidate.stop
+        if stop is None and not w.home:
+            meta["finishReason"] = "other"
+            w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'other'")
+        if stop is not None:
+            word = stop.native if self.is_home(stop.dialect) else STOP_WORDS.get(stop.reason)
+            meta["finishReason"] = word or "other"
+            if STOP.get(meta["finishReason"]) != stop.reason:
+                why = f"{stop.native or stop.reason!r} is {meta['finishReason']!r} here"
+                w.log.approximated("stop.reason", candidate.at, why)
+            if stop.sequence is not None:
+                w.log.dropped("stop.sequence", candidate.at, "not said here")
+            if stop.detail is not None:
+                w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        if tree.usage is not None:
+            meta["usage"] = self.write_usage(tree.usage, w)
+        return meta
+
+    def write_usage(self, usage: Usage, w: Writing) -> Json:
+        sent, made = usage.input_total, usage.output_total
+        out: dict[str, Json] = {"inputTokens": sent, "outputTokens": made}
+        out["totalTokens"] = self.spelling(usage).get("total", sent + made)
+        if out["totalTokens"] is None:
+            del out["totalTokens"]
+        if usage.reasoning is not None:
+            out["reasoningTokens"] = usage.reasoning
+        if usage.cache_read is not None:
+            out["cachedInputTokens"] = usage.cache_read
+        if usage.cache_write is not None or usage.cache_write_ttl:
+            why = "what was written to the cache counts as input here, and not apart"
+            w.log.approximated("usage", usage.at, why)
+        self.note_counts(usage, w.log)
+        self.lose(usage.extras, usage.at, w.log)
+        return out
+
+    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "there are no token probabilities here")
+        if tree.created is not None:
+            log.dropped("response.created", tree.at, "answers bear no date here")
+        if tree.service_tier is not None:
+            log.dropped("service_tier", tree.at, "not said here")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        message = candidate.message
+        self.lose(candidate.extras, candidate.at, log)
+        self.lose(message.extras, message.at, log)
+        if message.name is not None:
+            log.dropped("message.name", message.at, "speakers have no names here")
+
+    def write_parts(self, blocks: Sequence[Block], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            out += [{"type": "step-start"}] * self.spelling(block).get("steps", 0)
+            out += self.write_part(block, w)
+        # One call of the model is one step, and a step begins with its mark.
+        return [{"type": "step-start"}, *out] if out and not w.home else out
+
+    def write_part(self, block: Block, w: Writing) -> Iterable[Json]:
+        match block:
+            case Text():
+                return self.write_text(block, w)
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
+            case Reasoning():
+                doc = self.write_thought(block, w)
+                return () if doc is None else (doc,)
+            case ToolCall():
+                return (self.write_tool(block, w),)
+            case Media():
+                return self.write_file(block, w)
+            case Raw() | Hosted() if self.is_home(block.dialect):
+                return (block.payload,)
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Hosted():
+                w.log.dropped("hosted", block.at, f"{block.service} is not shown here")
+            case Passage() | ToolResult():
+                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            case _:
+                assert_never(block)
+        return ()
+
+    def write_text(self, block: Text, w: Writing) -> list[Json]:
+        out: dict[str, Json] = {"type": "text", "text": block.text}
+        self.write_state(out, block, "done")
+        if block.cache is not None:
+            w.log.dropped("cache", block.cache.at, "answers are not marked here")
+        docs: list[Json] = [self.emit(out, block, w.log)]
+        for number, cite in enumerate(block.citations, 1):
+            doc = self.write_source(cite, f"{number}", w)
+            docs += [] if doc is None else [doc]
+        return docs
+
+    def write_state(self, out: dict[str, Json], block: Block, usual: str) -> None:
+        out["state"] = self.spelling(block).get("state", usual)
+        if out["state"] is None:
+            del out["state"]
+
+    def write_source(self, cite: Citation, number: str, w: Writing) -> Json | None:
+        if cite.kind != "url" or cite.url is None:
+            w.log.dropped("text.citations", cite.at, "only web pages are sources here")
+            return None
+        spelled = self.spelling(cite).get("sourceId")
+        out: dict[str, Json] = {"type": "source-url", "sourceId": spelled or f"source-{number}"}
+        out["url"] = cite.url
+        if cite.title is not None:
+            out["title"] = cite.title
+        if not w.home and (cite.span or cite.quote or cite.seal or cite.location):
+            w.log.approximated("text.citations", cite.at, "an address and a title remain")
+        return self.emit(out, cite, w.log)
+
+    def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
+        thoughts = block.content or block.summary
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+        elif block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        if len(thoughts) > 1:
+            w.log.approximated("reasoning", block.at, "the parts of a thought are one here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        meta = self.write_seal(block, w)
+        if not thoughts and meta is None:
+            if block.seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
+            self.lose(block.extras, block.at, w.log)
+            return None
+        out: dict[str, Json] = {"type": "reasoning", "text": "\n\n".join(thoughts)}
+        self.write_state(out, block, "done")
+        if meta is not None:
+            out["providerMetadata"] = meta
+        return self.emit(out, block, w.log)
+
+    def write_seal(self, block: Reasoning, w: Writing) -> Json | None:
+        seal = block.seal
+        if seal is None:
+            return None
+        key = SEALS.get(seal.issuer, {}).get(seal.kind)
+        if key is None:
+            why = f"there is no place for what {seal.issuer} sealed"
+            w.log.dropped("reasoning.seal", block.at, why)
+            return None
+        if not block.content and not block.summary:
+            w.log.approximated("reasoning", block.at, "a thought has a text here, if an empty one")
+        return {seal.issuer: {key: seal.data}}
+
+    def write_tool(self, call: ToolCall, w: Writing) -> Json:
+        spelling = self.spelling(call)
+        name = call.name
+        if spelling.get("dynamic"):
+            out: dict[str, Json] = {"type": "dynamic-tool", "toolName": name}
+        else:
+            out = {"type": f"tool-{name}"}
+        out["toolCallId"] = w.call_id(call)
+        self.write_state(out, call, "input-available")
+        if call.kind == "custom":
+            out["input"] = call.arguments
+        elif spelling.get("input") not in ("null", "absent"):
+            out["input"] = object_of(call, w.log)
+        elif spelling["input"] == "null":
+            out["input"] = None
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        if call.cache is not None:
+            w.log.dropped("cache", call.cache.at, "answers are not marked here")
+        return self.emit(out, call, w.log)
+
+    def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
+        source = block.source
+        kind = source.media_type or "application/octet-stream"
+        if source.kind == "base64":
+            url = data_uri(self.spelling(block).get("type", kind), source.value)
+        elif source.kind == "url":
+            url = source.value
+        else:
+            w.log.dropped("media", block.at, "a file is an address or data here")
+            return ()
+        if source.media_type is None and not w.home:
+            w.log.invented("media.type", block.at, f"taken for {kind}")
+        for key in ("title", "context", "citable", "transcript", "detail"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"files have no {key} here")
+        out: dict[str, Json] = {"type": "file", "url": url, "mediaType": kind}
+        if block.filename is not None:
+            out["filename"] = block.filename
+        return (self.emit(out, block, w.log),)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        doc = as_dict(doc, "")
+        spelling = None if doc.get("type") == "error" else {"type": doc.get("type")}
+        extras = self.keep(doc, ("type", "errorText"), spelling)
+        text = as_str(doc.get("errorText"), "/errorText")
+        return Failure("other", text, dialect=self.name, extras=extras)
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        if not self.is_home(tree.dialect):
+            for key in ("type", "code", "param", "request_id"):
+                if getattr(tree, key) is not None:
+                    log.dropped(f"error.{key}", tree.at, "an error is its text here")
+            if tree.kind != "other" and tree.type is None:
+                log.dropped("error.type", tree.at, "an error is its text here")
+        out: dict[str, Json] = {"type": "error", "errorText": tree.message}
+        if "type" in (spelling := self.spelling(tree)):
+            out["type"] = spelling["type"]
+            if out["type"] is None:
+                del out["type"]
+        return self.emit(out, tree, log)
+
+
+def media_kind(media_type: str) -> MediaKind:
+    """What a medium is, by the first word of its type."""
+    first = media_type.partition("/")[0]
+    kinds: dict[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video"}
+    return kinds.get(first, "document")
