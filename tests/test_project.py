@@ -181,6 +181,25 @@ def test_the_example_of_the_readme_runs_and_prints_what_it_says(capsys: Any) -> 
     assert printed == promised
 
 
+PAGES = sorted(ROOT.glob("docs/**/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT / "docs").as_posix())
+def test_examples_in_the_docs_run(page: Path) -> None:
+    """Python blocks: those with prompts are held to what they show, the others are run."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, names, page.name, None, 0)
+            runner = doctest.DocTestRunner(verbose=False)
+            runner.run(test, clear_globs=False)
+            assert not runner.failures, f"{page.name}: {block}"
+            names = test.globs
+        elif page.name != "providers.md":  # its own tests run those, beside a server
+            exec(compile(block, page.name, "exec"), names)
+
+
 def test_the_demo_runs() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True
