@@ -38,9 +38,8 @@ class Names:
 
     __slots__ = ("given", "limit", "pattern", "staying", "what")
 
-    def __init__(self, pattern: str, limit: int, what: str) -> None:
-        self.pattern = pattern
-        self.limit = limit
+    def __init__(self, rule: Rule, what: str) -> None:
+        self.pattern, self.limit = rule
         self.what = what
         self.staying: set[str] = set()
         self.given: dict[str, str] = {}
@@ -84,19 +83,16 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "home", "id_rule", "ids", "log", "marks",
-        "name_rule", "names", "unnamed", "waiting",
+        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "unnamed",
+        "waiting",
     )  # fmt: skip
-
-    ids: Names
-    names: Names
 
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
     ) -> None:
         self.log = log
-        self.id_rule = id_rule
-        self.name_rule = name_rule
+        self.ids = Names(id_rule, "tool_call.id")
+        self.names = Names(name_rule, "tool.name")
         self.home = home  # the tree was read from this dialect: all is said again as it was
         self.answer = answer  # an answer for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
@@ -105,16 +101,6 @@ class Writing:
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.unnamed = 0
         self.waiting: list[tuple[str, str]] = []
-
-    def __getattr__(self, name: str) -> Names:
-        """``ids`` and ``names`` are made when first asked for: many conversations have none."""
-        if name == "ids":
-            self.ids = Names(*self.id_rule, "tool_call.id")
-            return self.ids
-        if name == "names":
-            self.names = Names(*self.name_rule, "tool.name")
-            return self.names
-        raise AttributeError(name)
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""
@@ -155,7 +141,7 @@ class Writing:
 
     def user(self, user_id: str, at: str) -> str:
         """The end user, where the target wants at most 64 characters."""
-        return Names(".", 64, "user_id")(user_id, at, self.log)
+        return Names((".", 64), "user_id")(user_id, at, self.log)
 
     def result_id(self, result: ToolResult) -> str:
         """The id of the call a result answers; by name, then by order, where it has none."""

@@ -156,7 +156,7 @@ def pair_results(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def legal_tool_ids(tree: Conversation, bench: Bench) -> Conversation:
-    names = Names(*bench.call_ids, "tool_call.id")
+    names = Names(bench.call_ids, "tool_call.id")
     reserve(names, (c.id for m in tree.messages for c in calls_in(m)))
 
     def change(block: Block) -> Block:
@@ -207,7 +207,7 @@ def is_wrong(name: Json, prefix: str | None) -> bool:
 
 
 def legal_tool_names(tree: Conversation, bench: Bench) -> Conversation:
-    names = Names(*bench.tool_names, "tool.name")
+    names = Names(bench.tool_names, "tool.name")
     tools = tree.tools or () if isinstance(tree, Request) else ()
     reserve(names, (tool.name for tool in tools))
 

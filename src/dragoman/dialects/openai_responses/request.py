@@ -519,7 +519,7 @@ class Requests(Tools):
         if form.name is None:
             w.log.invented("output.name", form.at, "a schema has a name here")
             return "answer"
-        return Names("[a-zA-Z0-9_-]", 64, "output.name")(form.name, form.at, w.log)
+        return Names(("[a-zA-Z0-9_-]", 64), "output.name")(form.name, form.at, w.log)
 
 
 def is_prompt(message: Message) -> bool:
