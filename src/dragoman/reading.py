@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, NoReturn
 
 import msgspec
@@ -98,13 +99,21 @@ def escape(token: str) -> str:
     return token
 
 
-_TOKENS = tuple(f"/{index}" for index in range(500))
+def _tokens(count: int) -> tuple[str, ...]:
+    return tuple(f"/{index}" for index in range(count))
 
 
-def tokens(items: list[Json]) -> Sequence[str]:
-    """The tokens ``/0``, ``/1`` ... of the items of a long list, to put behind its own pointer."""
+FEW, MANY = 256, 4096
+_few = _tokens(FEW)
+_many = cache(lambda: _tokens(MANY))
+
+
+def tokens(items: list[Json]) -> tuple[str, ...]:
+    """The tokens ``/0``, ``/1`` ... to put behind the pointer of a list; as many, or more."""
     count = len(items)
-    return _TOKENS if count <= len(_TOKENS) else [f"/{index}" for index in range(count)]
+    if count <= FEW:
+        return _few
+    return _many() if count <= MANY else _tokens(count)
 
 
 _NAMES = {

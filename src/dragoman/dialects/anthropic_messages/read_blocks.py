@@ -198,8 +198,9 @@ class ReadBlocks(Dialect):
         self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
     ) -> list[Block]:
         out: list[Block] = []
-        for token, doc in zip(tokens(docs), docs, strict=False):
-            where = at + token
+        token = tokens(docs)
+        for index, doc in enumerate(docs):  # not zip: it takes long to begin, and lists are short
+            where = at + token[index]
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             kind = doc.get("type")

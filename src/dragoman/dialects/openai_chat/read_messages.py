@@ -115,8 +115,9 @@ class ReadMessages(Parts):
         """Appends the calls to what was said before them; whether a freeform one is among them."""
         custom = False
         at += "/tool_calls"
-        for token, call in zip(tokens(calls), calls, strict=False):
-            where = at + token
+        token = tokens(calls)
+        for index, call in enumerate(calls):  # not zip: it takes long to begin
+            where = at + token[index]
             if call.__class__ is dict and len(call) == 3 and call.get("type") == "function":
                 function = call.get("function")
                 if function.__class__ is dict and len(function) == 2:
