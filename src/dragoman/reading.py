@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
@@ -99,21 +99,29 @@ def escape(token: str) -> str:
     return token
 
 
-def _tokens(count: int) -> tuple[str, ...]:
-    return tuple(f"/{index}" for index in range(count))
+def _spell(at: str, key: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{at}/{index}{key}" for index in range(count))
 
 
 FEW, MANY = 256, 4096
-_few = _tokens(FEW)
-_many = cache(lambda: _tokens(MANY))
+_few = _spell("", "", FEW)
+_spelled = lru_cache(maxsize=16)(_spell)
 
 
 def tokens(items: list[Json]) -> tuple[str, ...]:
-    """The tokens ``/0``, ``/1`` ... to put behind the pointer of a list; as many, or more."""
+    """The tokens ``/0``, ``/1`` ... of the items of a short list; as many, or more."""
+    return _few if len(items) <= FEW else _spell("", "", len(items))
+
+
+def pointers(at: str, items: list[Json], key: str = "") -> tuple[str, ...]:
+    """The pointers of the items of a long list, or of a key in each; as many, or more.
+
+    All conversations have their messages in the same places, so these are spelled only once.
+    """
     count = len(items)
-    if count <= FEW:
-        return _few
-    return _many() if count <= MANY else _tokens(count)
+    if count > MANY:
+        return _spell(at, key, count)
+    return _spelled(at, key, FEW if count <= FEW else MANY)
 
 
 _NAMES = {

@@ -40,6 +40,7 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    pointers,
     tokens,
 )
 from ...writing import is_plain_text
@@ -98,20 +99,21 @@ class ReadBlocks(Dialect):
     def read_history(self, docs: list[Json], at: str, custom: frozenset[str]) -> list[Message]:
         """The messages in normal form: each tool result a message of its own."""
         out: list[Message] = []
-        for token, doc in zip(tokens(docs), docs, strict=False):
-            where = at + token
+        places, contents = pointers(at, docs), pointers(at, docs, "/content")
+        for index, doc in enumerate(docs):  # not zip, which takes long to begin
+            where = places[index]
             if doc.__class__ is dict and len(doc) == 2:
                 role, content = doc.get("role"), doc.get("content")
                 if role == "user" or role == "assistant":  # the usual shapes
                     if content.__class__ is list:
-                        blocks = self.read_blocks(content, f"{where}/content", custom)
+                        blocks = self.read_blocks(content, contents[index], custom)
                         if role == "assistant" and len(blocks) > 1:
                             out.append(Message("assistant", tuple(blocks), at=where))
                         else:
                             self.add_turn(role, blocks, where, None, out)
                         continue
                     if content.__class__ is str:
-                        text = Text(content, at=f"{where}/content")
+                        text = Text(content, at=contents[index])
                         out.append(Message(role, (text,), at=where))
                         continue
             self.read_message(as_dict(doc, where), where, out, custom)
@@ -199,7 +201,7 @@ class ReadBlocks(Dialect):
     ) -> list[Block]:
         out: list[Block] = []
         token = tokens(docs)
-        for index, doc in enumerate(docs):  # not zip: it takes long to begin, and lists are short
+        for index, doc in enumerate(docs):
             where = at + token[index]
             if doc.__class__ is not dict:
                 expected("an object", doc, where)

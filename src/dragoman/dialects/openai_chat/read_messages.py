@@ -32,6 +32,7 @@ from ...reading import (
     maybe_str,
     need_dict,
     need_str,
+    pointers,
     tokens,
 )
 from ...writing import is_plain_text
@@ -61,8 +62,9 @@ class ReadMessages(Parts):
         out: list[Message] = []
         append = out.append
         custom = after_tool = False
-        for token, doc in zip(tokens(docs), docs, strict=False):
-            where = at + token
+        places, contents = pointers(at, docs), pointers(at, docs, "/content")
+        for index, doc in enumerate(docs):  # not zip, which takes long to begin
+            where = places[index]
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             role = doc.get("role")
@@ -70,7 +72,7 @@ class ReadMessages(Parts):
             size = len(doc)
             # The usual shapes, most messages by far; but no text that may begin with a mark.
             if content.__class__ is str:
-                text = Text(content, at=f"{where}/content")
+                text = Text(content, at=contents[index])
                 if role == "tool":
                     if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
                         if not content or content[0] != "[" or not content.startswith(MARK):
@@ -116,7 +118,7 @@ class ReadMessages(Parts):
         custom = False
         at += "/tool_calls"
         token = tokens(calls)
-        for index, call in enumerate(calls):  # not zip: it takes long to begin
+        for index, call in enumerate(calls):
             where = at + token[index]
             if call.__class__ is dict and len(call) == 3 and call.get("type") == "function":
                 function = call.get("function")

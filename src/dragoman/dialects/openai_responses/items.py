@@ -30,7 +30,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import expected, maybe_str, missing, need_str, tokens
+from ...reading import expected, maybe_str, missing, need_str, pointers
 from ...writing import is_blank
 from .calls import RESULTS, Calls, is_bare
 from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
@@ -86,8 +86,9 @@ class Items(Calls):
         """The items of a request in normal form, appended to ``out``."""
         run: list[Block] = []  # what the model said last
         start = ""
-        for token, doc in zip(tokens(docs), docs, strict=False):
-            where = at + token
+        places, outputs = pointers(at, docs), pointers(at, docs, "/output")
+        for index, doc in enumerate(docs):  # not zip, which takes long to begin
+            where = places[index]
             kind = doc.get("type") if doc.__class__ is dict else None
             message = None
             # The usual shapes, most items by far.
@@ -101,7 +102,7 @@ class Items(Calls):
                 output, call_id = doc.get("output"), doc.get("call_id")
                 if output.__class__ is call_id.__class__ is str and len(doc) == 3:
                     if not output or output[0] != "[" or not output.startswith(MARK):
-                        text = Text(output, at=f"{where}/output")
+                        text = Text(output, at=outputs[index])
                         message = Message(
                             "tool", (ToolResult(call_id, (text,), at=where),), at=where
                         )
