@@ -31,7 +31,6 @@ from ...model import (
     ToolResult,
 )
 from ...reading import expected, maybe_str, missing, need_str, pointers
-from ...writing import is_blank
 from .calls import RESULTS, Calls, is_bare
 from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
 
@@ -93,11 +92,13 @@ class Items(Calls):
             message = None
             # The usual shapes, most items by far.
             if kind == "function_call":
-                if (call := read_usual_call(doc, where)) is not None:
-                    if not run:
-                        start = where
-                    run.append(call)
-                    continue
+                call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
+                if given.__class__ is name.__class__ is call_id.__class__ is str and len(doc) == 4:
+                    if given and not given.isspace():
+                        if not run:
+                            start = where
+                        run.append(ToolCall(call_id, name, given, at=where))
+                        continue
             elif kind == "function_call_output":
                 output, call_id = doc.get("output"), doc.get("call_id")
                 if output.__class__ is call_id.__class__ is str and len(doc) == 3:
@@ -536,13 +537,3 @@ class Items(Calls):
                 out.append(self.write_result(block, w))
             else:
                 w.log.dropped("content.role", block.at, "a tool cannot say this here")
-
-
-def read_usual_call(doc: dict[str, Json], at: str) -> ToolCall | None:
-    """A call of a function, if it has the usual shape."""
-    if len(doc) != 4:
-        return None
-    call_id, name, text = doc.get("call_id"), doc.get("name"), doc.get("arguments")
-    if text.__class__ is name.__class__ is call_id.__class__ is str and not is_blank(text):
-        return ToolCall(call_id, name, text, at=at)
-    return None
