@@ -153,12 +153,13 @@ class WriteMessages(Parts):
                     or block.id is None
                 ):
                     break
-                name = block.name
-                function = {
-                    "name": name if name in w.names.staying else w.tool_name(name, block.at),
-                    "arguments": block.arguments or "{}",
-                }
-                calls.append({"id": w.call_id(block), "type": "function", "function": function})
+                name, call_id = block.name, block.id
+                if name not in w.names.staying:
+                    name = w.tool_name(name, block.at)
+                if not w.ids.stays(call_id):
+                    call_id = w.call_id(block)
+                function = {"name": name, "arguments": block.arguments or "{}"}
+                calls.append({"id": call_id, "type": "function", "function": function})
             elif (
                 block.__class__ is Text
                 and text is None

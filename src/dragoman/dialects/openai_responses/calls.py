@@ -230,7 +230,7 @@ class Calls(Parts):
             and text
             and not text.isspace()
         ):  # the usual shape
-            call_id = w.call_id(call)
+            call_id = call.id if w.ids.stays(call.id) else w.call_id(call)
             if name not in w.names.staying:
                 name = w.tool_name(name, call.at)
             return {"type": CALL, "call_id": call_id, "name": name, "arguments": text}
