@@ -111,38 +111,41 @@ class Turns(Tools):
         waiting: list[Message] = []
         for index, message in enumerate(messages):
             role, content, extras = message.role, message.content, message.extras
-            # The usual turns: one result, one plain text, or what the model said and called.
-            if (extras is None or (not w.home and self.is_mute(extras))) and not waiting:
-                block = content[0] if len(content) == 1 else None
-                if role == "tool":
-                    if block.__class__ is ToolResult and (turn is not None or not results):
+            # The usual turns: one result, what the model said and called, or one plain text.
+            if (extras is not None and (w.home or not self.is_mute(extras))) or waiting:
+                pass
+            elif role == "tool":
+                if (turn is not None or not results) and len(content) == 1:
+                    block = content[0]
+                    if block.__class__ is ToolResult:
                         if turn is None:
                             turn = []
                             out.append({"role": "user", "content": turn})
                             results = True
                         turn.append(self.write_result(block, w))
                         continue
-                elif message.name is not None:
-                    pass
-                elif block.__class__ is Text:
-                    if (
-                        (role == "assistant" or role == "user")
-                        and (block.extras is None or (not w.home and self.is_mute(block.extras)))
-                        and block.cache is None
-                        and not block.citations
-                        and block.text
-                        and not block.text.isspace()
-                    ):
-                        out.append({"role": role, "content": block.text})
-                        results, turn = False, None
-                        continue
-                elif role == "assistant":
+            elif message.name is not None:
+                pass
+            elif len(content) != 1 or content[0].__class__ is not Text:
+                if role == "assistant":
                     said = content if w.home else self.fit_assistant(content, w)
                     blocks = self.write_blocks(said, w)
                     if blocks or w.home:
                         out.append({"role": "assistant", "content": blocks})
                     else:
                         self.note_empty(message, w)
+                    results, turn = False, None
+                    continue
+            elif role == "assistant" or role == "user":
+                text = content[0]
+                if (
+                    (text.extras is None or (not w.home and self.is_mute(text.extras)))
+                    and text.cache is None
+                    and not text.citations
+                    and text.text
+                    and not text.text.isspace()
+                ):
+                    out.append({"role": role, "content": text.text})
                     results, turn = False, None
                     continue
             turn = None
