@@ -316,8 +316,9 @@ class ReadBlocks(Dialect):
     def read_thinking(self, doc: dict[str, Json], at: str) -> Block:
         signature = maybe_str(doc, "signature", at)
         spelling = {"signature": ""} if signature == "" else None
+        text = need_str(doc, "thinking", at)
         return Reasoning(
-            (need_str(doc, "thinking", at),),
+            (text,) if text or not signature else (),  # thought, and not shown: only sealed
             seal=Seal(signature, self.issuer) if signature else None,
             at=at,
             extras=self.keep(doc, THINKING_KEYS, spelling),
