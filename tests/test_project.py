@@ -122,6 +122,12 @@ def test_the_core_does_not_load_what_the_outer_layers_need() -> None:
     assert done.stdout == "set()\n", done.stderr
 
 
+def parents(module: str) -> set[str]:
+    """The dialects that a dialect is a variant of: these alone it may know."""
+    bases = type(dialects.get(module.replace("_", "-"))).__mro__
+    return {base.__module__.split(".")[2] for base in bases if "dragoman.dialects" in str(base)}
+
+
 def test_dialects_do_not_know_each_other() -> None:
     names = {name.replace("-", "_") for name in dialects.names()}
     for name, path in modules():
@@ -129,7 +135,7 @@ def test_dialects_do_not_know_each_other() -> None:
             continue
         own = name.split("/")[1].removesuffix(".py")
         text = path.read_text("utf-8")
-        for other in names - {own}:
+        for other in names - (parents(own) if own in names else set()):
             assert not re.search(rf"import .*\b{other}\b|from \.+{other}\b", text), (name, other)
 
 
@@ -205,5 +211,5 @@ def test_the_demo_runs() -> None:
         [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("exactly the original") == 3
+    assert done.stdout.count("exactly the original") == len(dialects.names()) - 1
     assert "NOT the original" not in done.stdout
