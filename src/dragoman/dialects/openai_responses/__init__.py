@@ -28,8 +28,15 @@ class OpenAIResponses(Sniff, Rules, Responses):
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}
-        )
-    }
+        ),
+        "router-responses": frozenset(
+            {
+                "include", "background", "max_tool_calls", "prompt", "stream_options", "user",
+                "context_management", "prompt_cache_options", "prompt_cache_retention",
+                "moderation", "image", "access_programs",
+            }
+        ),
+    }  # fmt: skip
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ResponsesReader

@@ -1,0 +1,576 @@
+"""Responses as routers write it that came from Anthropic: the shapes of a design, not of an API.
+
+What it does differently from ``openai-responses``, its parent: the system prompt stands beside the
+items as ``system``; every content is a list of parts; a call stands inside the assistant's message
+as ``tool_use``, its arguments an object; all results that follow each other share one message of
+the user's, as ``tool_result``; an image of the assistant's is an ``output_image``; images have no
+detail, nothing bears a cache mark, calls have one id; an answer in which nothing is said and
+nothing called holds ``[No response generated]``.
+
+A result has two fields there, whom it answers and what it says, so a failed tool is told by the
+text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, thoughts, settings
+and answers are those of Responses. At home all is said as it was, in whatever form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from ..checking import (
+    Page,
+    Problems,
+    Rule,
+    examine,
+    illegal_name,
+    lay_open,
+    place_of,
+    placed,
+    string,
+    too_long,
+)
+from ..dialect import Problem
+from ..ledger import Ledger
+from ..model import (
+    Block,
+    Extras,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Refusal,
+    Response,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ..reading import compact, maybe_str
+from ..sniffing import Evidence, Look, Verdict, objects, weigh_doubts, weigh_keys, weigh_messages
+from ..walk import rebuild
+from ..writing import object_of
+from .openai_responses import OpenAIResponses
+from .openai_responses import rules as official
+from .openai_responses import sniff as look
+from .openai_responses.calls import TOOL_RESULT_KEYS
+from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
+from .openai_responses.response import stem
+
+SILENCE = "[No response generated]"
+"""What stands where an answer says nothing and calls nothing."""
+CALL, RESULT = "tool_use", "tool_result"
+EASY = "easy-list"
+"""How the parent calls a message that is a role and a list of parts, and nothing else."""
+ENDED = ("completed", "incomplete")
+
+
+# rule -> what it says, in quotes as the design says it.
+RULES: dict[str, str] = official.RULES | {
+    "content-role": "'Always use correct content type for role': input_text and input_image for "
+    "all but the assistant, whose are output_text, output_image and tool_use; a tool_result is "
+    "the user's.",
+    "empty-message": "'User messages must always have content'.",
+    "orphan-result": "'Maintain tool_call_id <-> tool_use_id mapping': a result names a call "
+    "before it.",
+    "result-group": "'Group all tool results in single user message'.",
+    "field-type": "'All fields properly typed': ids are strings, the input of a call is an "
+    "object, the content of a result is text or parts, an image is an address.",
+}
+MEDIA = ("input_image", "input_file")
+PARTS = {
+    "user": (INPUT, *MEDIA, RESULT),
+    "system": (INPUT, *MEDIA),
+    "developer": (INPUT, *MEDIA),
+    "assistant": (OUTPUT, "output_image", "refusal", CALL),
+}
+# The parts that no document of the real API has.
+OWN = (CALL, RESULT, "output_image")
+LOOK = Look(
+    roles=look.LOOK.roles,
+    keys=look.LOOK.keys,
+    items=look.LOOK.items,
+    parts={**look.LOOK.parts, "output_image": 0.9, CALL: 0.6, RESULT: 0.6},
+    foreign_keys=look.LOOK.foreign_keys,
+    foreign_parts={k: v for k, v in look.LOOK.foreign_parts.items() if k not in OWN},
+)
+FOREIGN = {k: v for k, v in look.FOREIGN.items() if k != "system"}
+
+
+class RouterResponses(OpenAIResponses):
+    name = "router-responses"
+    spec = "docs/dialects/router-responses.md"
+    aliases = ("router",)
+    shared: ClassVar[dict[str, frozenset[str]]] = {
+        **OpenAIResponses.shared,
+        "openai-responses": OpenAIResponses.shared["router-responses"],
+    }
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_tool_result(self, doc: dict[str, Json], at: str) -> ToolResult:
+        """A result that has a flag for failure is Anthropic's; without, its text tells."""
+        if doc.get("is_error") is not None:
+            flagged = super().read_tool_result(doc, at)
+            return replace(flagged, extras=self.respell(flagged.extras, flag=True))
+        spelling: dict[str, Json] = {"part": RESULT}
+        failed, blocks = self.read_answered(doc, "content", at, spelling)
+        return ToolResult(
+            maybe_str(doc, "tool_use_id", at),
+            blocks,
+            failed or None,
+            at=at,
+            extras=self.keep(doc, TOOL_RESULT_KEYS, spelling),
+        )
+
+    RESULT_PARTS: ClassVar[dict[str, Reader]] = {
+        **OpenAIResponses.RESULT_PARTS,
+        RESULT: read_tool_result,
+    }
+
+    def read_response(self, doc: Json) -> Response:
+        """An answer; one that holds nothing but the words for silence is empty."""
+        if not is_silent(doc):
+            return super().read_response(doc)
+        said = doc["output"][-1]
+        doc = doc | {"output": doc["output"][:-1]}
+        if doc.get("output_text"):
+            doc["output_text"] = ""
+        tree = super().read_response(doc)
+        only = tree.candidates[0]
+        only = replace(only, extras=self.respell(only.extras, silence=said))
+        return replace(tree, candidates=(only,))
+
+    # -- conversations ----------------------------------------------------------------------
+
+    def write_conversation(
+        self,
+        out: dict[str, Json],
+        messages: Sequence[Message],
+        spelling: dict[str, Json],
+        w: ItemWriting,
+    ) -> None:
+        if not w.home:
+            messages = [unmarked(message, w.log) for message in messages]
+        super().write_conversation(out, messages, spelling, w)
+
+    def write_prompt(
+        self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
+    ) -> Sequence[Message]:
+        left = super().write_prompt(out, messages, w)
+        if "instructions" in out and not w.home:
+            out["system"] = out.pop("instructions")
+        return left
+
+    def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
+        if w.home:
+            return super().write_items(messages, w)
+        out: list[Json] = []
+        before = None
+        for message in messages:
+            if message.role == "assistant":
+                if before == "assistant":
+                    why = "messages of the assistant that follow each other are one turn here"
+                    w.log.approximated("message.boundary", message.at, why)
+                self.write_assistant(message, out, w)
+            elif message.role == "tool":
+                self.write_results(message, out, w)
+            else:
+                self.write_message(message, out, w)
+            before = message.role
+        return out
+
+    def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        if w.home:
+            return super().write_message(message, out, w)
+        self.note_message(message, w)
+        if parts := self.write_parts(message.content, w):
+            out.append({"role": message.role, "content": parts})
+        else:
+            w.log.dropped("message.empty", message.at, "a message must say something here")
+        return None
+
+    def write_results(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        """Results share one message of the user's, in their order."""
+        if w.home:
+            return super().write_results(message, out, w)
+        found: list[Json] = []
+        super().write_results(message, found, w)
+        for doc in found:
+            if doc["type"] != RESULT:
+                out.append(doc)  # the result of a freeform call is an item
+            elif out and holds(out[-1], RESULT):
+                out[-1]["content"].append(doc)
+            else:
+                out.append({"role": "user", "content": [doc]})
+        return None
+
+    def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
+        if w.home or result.kind == "custom":
+            return super().write_result(result, w)
+        content = self.mark_parts(result, w)
+        said: Json = self.bare_text(content, w)
+        if said is None:
+            said = self.write_parts(content, w) or self.write_nothing(result, None, w)
+        if result.name is not None:
+            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
+        self.lose(result.extras, result.at, w.log)
+        return {"type": RESULT, "tool_use_id": w.result_id(result), "content": said}
+
+    def write_tool_result(
+        self, result: ToolResult, spelling: dict[str, Json], w: ItemWriting
+    ) -> Json:
+        """A result as it stood at home."""
+        if "flag" in spelling:
+            return super().write_tool_result(result, spelling, w)
+        out: dict[str, Json] = {"type": RESULT}
+        if result.call_id is not None:
+            out["tool_use_id"] = result.call_id
+        content, spelled = self.mark_parts(result, w), spelling.get("content")
+        text = None if spelled == "list" else self.bare_text(content, w)
+        if text is not None:
+            out["content"] = text
+        elif spelled not in ("null", "absent"):
+            out["content"] = self.write_parts(content, w)
+        return self.emit(out, result, w.log)
+
+    # -- what the assistant says ------------------------------------------------------------
+
+    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
+        """One message, its calls inside; thoughts and freeform calls are items, and part it."""
+        if w.home or w.answer:
+            return super().write_turn(content, out, w)
+        parts: list[Json] = []
+        for block in content:
+            if isinstance(block, Text | Refusal | Media | Passage | ToolResult):
+                self.write_spoken_part(block, parts, w)
+            elif isinstance(block, ToolCall) and block.kind != "custom":
+                parts.append(self.write_call(block, w))
+            elif (doc := self.write_item(block, w)) is not None:
+                if parts:
+                    out.append({"role": "assistant", "content": parts})
+                    parts = []
+                out.append(doc)
+        if parts:
+            out.append({"role": "assistant", "content": parts})
+        return None
+
+    def write_spoken_part(self, block: Block, parts: list[Json], w: ItemWriting) -> None:
+        match block:
+            case Text():
+                parts.append(self.write_text(block, OUTPUT, w))
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
+                self.lose(block.extras, block.at, w.log)
+                parts.append({"type": OUTPUT, "text": block.text})
+            case Media() if block.transcript:
+                w.log.approximated("media", block.at, "what was spoken is written here")
+                self.lose(block.extras, block.at, w.log)
+                parts.append({"type": OUTPUT, "text": block.transcript})
+            case Media(kind="image"):
+                count = len(parts)
+                self.write_media(block, parts, w)
+                for part in parts[count:]:
+                    part["type"] = "output_image"
+            case _:
+                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+
+    def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
+        if w.home or w.answer or call.kind == "custom":
+            return super().write_call(call, w)
+        out: dict[str, Json] = {"type": CALL, "id": w.call_id(call)}
+        out["name"] = w.tool_name(call.name, call.at)
+        out["input"] = object_of(call, w.log)
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose(call.extras, call.at, w.log)
+        return out
+
+    def write_text(self, block: Text, usual: str, w: Any) -> Json:
+        out = super().write_text(block, usual, w)
+        if not (w.home or w.answer or out.get("annotations")):
+            out.pop("annotations", None)
+        return out
+
+    def write_image(self, block: Media, w: Any) -> dict[str, Json]:
+        out = super().write_image(block, w)
+        if not w.home:
+            if out.pop("detail", "auto") != "auto":
+                w.log.dropped("media.detail", block.at, "images have no detail here")
+        return out
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        out = super().write_response(tree, log)
+        if self.is_home(tree.dialect):
+            self.write_own_silence(out, tree)
+        elif is_silent(out):
+            why = f"{SILENCE!r} stands for an answer without a word here"
+            log.approximated("message.empty", tree.candidates[0].at, why)
+        elif out["status"] in ENDED and all(doc["type"] == "reasoning" for doc in out["output"]):
+            w = self.writing(log, tree.dialect, answer=True)
+            w.within = stem(tree.id)
+            out["output"].append(silence(w.item_id("msg"), out["status"]))
+            log.moved("message.empty", tree.at, f"an answer without a word is {SILENCE!r} here")
+        return out
+
+    def write_own_silence(self, out: dict[str, Json], tree: Response) -> None:
+        """The words for silence as the document had them, if there is still silence."""
+        only = tree.candidates[0] if tree.candidates else None
+        said = None if only is None else self.spelling(only).get("silence")
+        if said is not None:
+            out["output"].append(said)
+            if out.get("output_text") == "":
+                out["output_text"] = SILENCE
+
+    def settle(self, message: Message, log: Ledger) -> Message:
+        """In a history, calls stand inside the message, and have one id."""
+        content: list[Block] = []
+        for block in super().settle(message, log).content:
+            if isinstance(block, ToolCall) and block.kind == "function":
+                joins = bool(content) and self.is_part(content[-1], True)
+                block = self.settle_call(block, joins, log)
+            content.append(block)
+        return replace(message, content=tuple(content))
+
+    def settle_call(self, call: ToolCall, joins: bool, log: Ledger) -> ToolCall:
+        if "part" in self.spelling(call):
+            return call
+        if call.item_id is not None:
+            log.dropped("tool_call.item_id", call.at, "a call in a history has one id here")
+        fields = {} if call.extras is None else call.extras.fields
+        extras = Extras(self.name, fields, spelling={"part": CALL, "object": True})
+        if not joins:
+            extras = self.mark(extras, None, EASY)
+        arguments = compact(object_of(call, log))
+        return replace(call, arguments=arguments, item_id=None, extras=extras)
+
+    # -- what it rejects, and how to know it ------------------------------------------------
+
+    rules = RULES
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        listed = "output" if facet == "response" else "input"
+        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        """Only what the parent would never say; all else is the parent's to claim."""
+        if doc.__class__ is dict and doc.get("output").__class__ is list:
+            if is_silent(doc) or tells(doc["output"]):
+                yield answer(doc)
+        elif doc.__class__ is dict and doc.get("input").__class__ in (str, list):
+            if doc.get("system").__class__ is str or tells(doc["input"]):
+                yield request(doc)
+                yield history(doc)
+        elif tells(doc) and not look.LOOK.parts.keys().isdisjoint(kinds_in(doc)):
+            e = Evidence("messages")
+            e.speaks_for("a list of messages", 0.3)
+            weigh_messages(e, doc, LOOK)
+            yield e.verdict()
+
+
+def unmarked(message: Message, log: Ledger) -> Message:
+    """The message without its cache marks: "Strip these before transformation"."""
+
+    def change(node: Any, at: str) -> Any:
+        cache = getattr(node, "cache", None)
+        if cache is None:
+            return node
+        log.dropped("cache", cache.at, "there are no cache marks here")
+        return replace(node, cache=None)
+
+    return rebuild(message, change)
+
+
+def silence(made: str, status: str) -> dict[str, Json]:
+    """The message that stands where nothing was said."""
+    part = {"type": OUTPUT, "text": SILENCE, "annotations": []}
+    head: dict[str, Json] = {"type": "message", "id": made, "status": status}
+    return head | {"role": "assistant", "content": [part]}
+
+
+def is_silent(doc: Json) -> bool:
+    """Whether an answer has nothing but thoughts and, at its end, the words for silence."""
+    output = doc.get("output") if doc.__class__ is dict else None
+    if output.__class__ is not list or not output or doc.get("output_text") not in (None, SILENCE):
+        return False
+    *before, last = output
+    if last.__class__ is not dict or last.get("role") != "assistant":
+        return False
+    content = last.get("content")
+    if content.__class__ is not list or len(content) != 1 or content[0].__class__ is not dict:
+        return False
+    said = content[0]
+    return (
+        last.get("type") == "message"
+        and last.keys() <= {"type", "id", "status", "role", "content"}
+        and (said.get("type"), said.get("text")) == (OUTPUT, SILENCE)
+        and said.keys() <= {"type", "text", "annotations", "logprobs"}
+        and not (said.get("annotations") or said.get("logprobs"))
+        and all(i.__class__ is dict and i.get("type") == "reasoning" for i in before)
+    )
+
+
+def holds(message: Json, kind: str) -> bool:
+    """Whether a message has a part of some type."""
+    return any(part.get("type") == kind for part in objects(message.get("content")))
+
+
+# -- rules ----------------------------------------------------------------------------------------
+
+
+def messages_in(page: Page) -> Iterator[tuple[str, str, dict[str, Json]]]:
+    """The messages among the items: place, role, message."""
+    for at, item in page.messages:
+        if official.kind_of(item) == "message" and (role := string(item.get("role"))) is not None:
+            yield at, role, item
+
+
+def parts_in(page: Page) -> Iterator[tuple[str, str, dict[str, Json]]]:
+    """The parts of the messages: place, type, part."""
+    for at, _, item in messages_in(page):
+        for where, part in placed(item.get("content"), f"{at}/content"):
+            yield where, string(part.get("type")) or "", part
+
+
+def roles(page: Page) -> Problems:
+    for at, role, item in messages_in(page):
+        known = PARTS.get(role)
+        if known is None:
+            message = f"Invalid value: {role!r}. Supported values are: {', '.join(PARTS)}."
+            yield Problem("role", f"{at}/role", message)
+            continue
+        for where, part in placed(item.get("content"), f"{at}/content"):
+            kind = string(part.get("type"))
+            if kind is not None and kind not in known:
+                message = f"{kind!r} is no content of the role {role!r}; {', '.join(known)} are"
+                yield Problem("content-role", f"{where}/type", message)
+
+
+def contents(page: Page) -> Problems:
+    for at, role, item in messages_in(page):
+        if role == "user" and not item.get("content"):
+            yield Problem("empty-message", at, "User messages must always have content")
+
+
+def groups(page: Page) -> Problems:
+    before = False
+    for at, item in page.messages:
+        results = item.get("role") == "user" and holds(item, RESULT)
+        if results and before:
+            message = "these results and those of the message before belong into one message"
+            yield Problem("result-group", at, message)
+        before = results
+
+
+def pairing(page: Page) -> Problems:
+    """Every call has its result, every result its call before it, be they parts or items."""
+    if official.stored(page):
+        return
+    pairs = list(calls_and_results(page))
+    answered = {name for name, _, is_result in pairs if is_result}
+    called: set[str] = set()
+    for name, at, is_result in pairs:
+        if not is_result:
+            called.add(name)
+            if page.whole and name not in answered:
+                yield Problem("unanswered-call", at, f"No tool output found for call {name}.")
+        elif name not in called:
+            yield Problem("orphan-result", at, f"No tool call found for result of {name}.")
+
+
+def calls_and_results(page: Page) -> Iterator[tuple[str, str, bool]]:
+    """The id of each call and result in their order, its place, and whether it is a result."""
+    for at, item in page.messages:
+        for where, doc in ((at, item), *placed(item.get("content"), f"{at}/content")):
+            kind = string(doc.get("type")) or ""
+            result = kind == RESULT or kind in official.RESULTS
+            key = {CALL: "id", RESULT: "tool_use_id"}.get(kind, "call_id")
+            name = string(doc.get(key))
+            if name is not None and (result or kind == CALL or kind in official.CALLS):
+                yield name, where, result
+
+
+def fields(page: Page) -> Problems:
+    for at, kind, part in parts_in(page):
+        key = {CALL: "id", RESULT: "tool_use_id"}.get(kind)
+        if key is not None:
+            yield from too_long("call-id", f"{at}/{key}", part.get(key), official.ID_LIMIT)
+            if string(part.get(key)) is None:
+                yield mistyped(at, key, "a string")
+        if kind == CALL:
+            name = part.get("name")
+            yield from illegal_name("tool-name", f"{at}/name", name, official.NAME_LIMIT)
+            if part.get("input").__class__ is not dict:
+                yield mistyped(at, "input", "an object")
+        elif kind == RESULT and part.get("content").__class__ not in (str, list):
+            yield mistyped(at, "content", "a string or a list")
+        elif kind in ("input_image", "output_image") and string(part.get("file_id")) is None:
+            if string(part.get("image_url")) is None:
+                yield mistyped(at, "image_url", "a string")
+
+
+def mistyped(at: str, key: str, what: str) -> Problem:
+    where = f"{at}/{key}"
+    return Problem("field-type", where, f"Invalid type for '{place_of(where)}': expected {what}.")
+
+
+HISTORY: tuple[Rule, ...] = (
+    roles, contents, groups, pairing, fields, official.identifiers, official.reasoning,
+)  # fmt: skip
+FACETS: dict[str, tuple[Rule, ...]] = official.FACETS | {
+    "request": (*official.FACETS["request"][: -len(official.HISTORY)], *HISTORY),
+    "messages": HISTORY,
+}
+
+
+# -- evidence -------------------------------------------------------------------------------------
+
+
+def kinds_in(items: Json) -> set[str]:
+    """The types of the parts of the first messages."""
+    parts = (part for item in objects(items) for part in objects(item.get("content")))
+    return {kind for part in parts if (kind := string(part.get("type"))) is not None}
+
+
+def tells(items: Json) -> bool:
+    """Whether there is a part that no document of the real API has."""
+    return not kinds_in(items).isdisjoint(OWN)
+
+
+def request(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("request")
+    weigh_keys(e, doc, {"input": 0.5, "system": 0.5, **look.REQUEST})
+    weigh_doubts(e, doc, FOREIGN)
+    if doc.get("model").__class__ is not str:
+        e.speaks_against("no model is named", 0.4)
+    weigh_items(e, doc["input"])
+    return e.verdict()
+
+
+def history(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("messages")
+    weigh_keys(e, doc, {"input": 0.5, "system": 0.5})
+    weigh_doubts(e, doc, FOREIGN | {"model": 0.9, "tools": 0.5})
+    weigh_items(e, doc["input"])
+    return e.verdict()
+
+
+def answer(doc: dict[str, Json]) -> Verdict:
+    e = Evidence("response")
+    weigh_keys(e, doc, {"output": 0.5, "status": 0.3})
+    if is_silent(doc):
+        e.speaks_for(f"the words {SILENCE!r}", 0.9)
+    if doc.get("object") == "response":
+        e.speaks_for("the object 'response'", 0.9)
+    weigh_items(e, doc["output"])
+    return e.verdict()
+
+
+def weigh_items(e: Evidence, items: Json) -> None:
+    if items.__class__ is list:
+        weigh_messages(e, items, LOOK)
+
+
+DIALECT = RouterResponses()
