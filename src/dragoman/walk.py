@@ -22,6 +22,7 @@ from .model import (
     ToolCall,
     ToolChoice,
     ToolResult,
+    Usage,
 )
 from .reading import compact, escape, parse
 from .writing import repeats_a_key
@@ -90,7 +91,7 @@ def meaning(tree: S) -> S:
 
 def _meaning(node: Any, at: str) -> Any:
     if isinstance(node, Extras):
-        return replace(node, dialect="", blanks={}, spelling={}, inner=())
+        return replace(node, dialect="", blanks={}, inner=())
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
     if isinstance(node, Root) and node.dialect is not None:
@@ -115,9 +116,16 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, strict=None)
     elif isinstance(node, Media) and node.detail == "auto":
         node = replace(node, detail=None)
-    if isinstance(node, Node) and node.extras is not None and not node.extras.fields:
-        node = replace(node, extras=None)
+    if isinstance(node, Node) and node.extras is not None:
+        node = replace(node, extras=_extras_meaning(node, node.extras))
     return node
+
+
+def _extras_meaning(node: Node, extras: Extras) -> Extras | None:
+    """Fields say something; spellings do not, but for counts that contradict the sums."""
+    counts = extras.spelling if isinstance(node, Usage) else {}
+    counts = {key: count for key, count in counts.items() if count is not None}
+    return replace(extras, spelling=counts) if extras.fields or counts else None
 
 
 def _value_text(arguments: str) -> str:
