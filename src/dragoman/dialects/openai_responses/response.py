@@ -151,10 +151,7 @@ class Responses(Requests):
         native = status if word is None else f"{status}:{word}"
         reason = STATUS.get(status, "other") if word is None else INCOMPLETE.get(word, "other")
         if reason == "end":
-            if any(isinstance(b, ToolCall) for b in blocks):
-                reason = "tool-call"
-            elif any(isinstance(b, Refusal) for b in blocks):
-                reason = "filter"
+            reason = end_of(blocks)
         return Stop(reason, native, self.name, detail=detail)
 
     def read_failure(self, doc: Json) -> Failure:
@@ -282,8 +279,7 @@ class Responses(Requests):
         out.setdefault("error", None)
         if stop is None:
             return
-        calls = any(isinstance(b, ToolCall) for b in content)
-        if not exact or (status == "completed" and calls != (reason == "tool-call")):
+        if not exact or (status == "completed" and end_of(content) != reason):
             why = f"{stop.native or stop.reason!r} is {word or status!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
         if stop.sequence is not None:
@@ -451,6 +447,13 @@ def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | No
 def kind_of(code: str | None, word: str | None) -> ErrorKind:
     """What kind of error it is; the code knows better than the type."""
     return ERRORS.get(code or "") or ERRORS.get(word or "", "other")
+
+
+def end_of(blocks: tuple[Block, ...]) -> StopReason:
+    """Why a completed answer ended."""
+    if any(isinstance(b, ToolCall) for b in blocks):
+        return "tool-call"
+    return "filter" if any(isinstance(b, Refusal) for b in blocks) else "end"
 
 
 def said_in(blocks: tuple[Block, ...]) -> str:
