@@ -4,8 +4,9 @@ What it does differently from ``openai-responses``, its parent: the system promp
 items as ``system``; every content is a list of parts; a call stands inside the assistant's message
 as ``tool_use``, its arguments an object; all results that follow each other share one message of
 the user's, as ``tool_result``; an image of the assistant's is an ``output_image``; images have no
-detail, nothing bears a cache mark, calls have one id; an answer in which nothing is said and
-nothing called holds ``[No response generated]``.
+detail, nothing bears a cache mark, calls have one id; an answer does not repeat its request, its
+messages have no ids, and one in which nothing is said and nothing called holds
+``[No response generated]``.
 
 A result has two fields there, whom it answers and what it says, so a failed tool is told by the
 text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, thoughts, settings
@@ -45,6 +46,7 @@ from ..model import (
     Text,
     ToolCall,
     ToolResult,
+    Usage,
 )
 from ..reading import compact, maybe_str
 from ..sniffing import Evidence, Look, Verdict, objects, weigh_doubts, weigh_keys, weigh_messages
@@ -55,7 +57,6 @@ from .openai_responses import rules as official
 from .openai_responses import sniff as look
 from .openai_responses.calls import TOOL_RESULT_KEYS
 from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
-from .openai_responses.response import stem
 
 SILENCE = "[No response generated]"
 """What stands where an answer says nothing and calls nothing."""
@@ -63,6 +64,11 @@ CALL, RESULT = "tool_use", "tool_result"
 EASY = "easy-list"
 """How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
+DETAILS = (
+    ("input_tokens_details", "cached_tokens", "cache_read"),
+    ("input_tokens_details", "cache_write_tokens", "cache_write"),
+    ("output_tokens_details", "reasoning_tokens", "reasoning"),
+)
 
 
 # rule -> what it says, in quotes as the design says it.
@@ -288,7 +294,7 @@ class RouterResponses(OpenAIResponses):
 
     def write_text(self, block: Text, usual: str, w: Any) -> Json:
         out = super().write_text(block, usual, w)
-        if not (w.home or w.answer or out.get("annotations")):
+        if not (w.home or out.get("annotations")):
             out.pop("annotations", None)
         return out
 
@@ -305,14 +311,39 @@ class RouterResponses(OpenAIResponses):
         out = super().write_response(tree, log)
         if self.is_home(tree.dialect):
             self.write_own_silence(out, tree)
-        elif is_silent(out):
+            return out
+        items = out["output"]
+        if items and items[-1].get("status") == "incomplete":
+            del items[-1]["status"]  # the answer says it for all its items
+        if is_silent(out):
             why = f"{SILENCE!r} stands for an answer without a word here"
             log.approximated("message.empty", tree.candidates[0].at, why)
-        elif out["status"] in ENDED and all(doc["type"] == "reasoning" for doc in out["output"]):
-            w = self.writing(log, tree.dialect, answer=True)
-            w.within = stem(tree.id)
-            out["output"].append(silence(w.item_id("msg"), out["status"]))
+        elif out["status"] in ENDED and all(item["type"] == "reasoning" for item in items):
+            items.append(said_item([{"type": OUTPUT, "text": SILENCE}]))
             log.moved("message.empty", tree.at, f"an answer without a word is {SILENCE!r} here")
+        return out
+
+    def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
+        """A message of an answer has no id here, so none is made up."""
+        if w.answer and not w.home:
+            return said_item(self.write_spoken(blocks, w))
+        return super().write_new_item(blocks, w)
+
+    def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
+        """An answer need not repeat its request here."""
+        if w.home:
+            super().write_echo(out, tree, w)
+        elif tree.echo is not None and tree.echo.fields:
+            w.log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+
+    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
+        """Counts that nobody gave are not made up: no type demands them here."""
+        out: dict[str, Json] = super().write_usage(usage, w)
+        for key, name, field in DETAILS if not w.home else ():
+            if getattr(usage, field) is None:
+                del out[key][name]
+                if not out[key]:
+                    del out[key]
         return out
 
     def write_own_silence(self, out: dict[str, Json], tree: Response) -> None:
@@ -383,11 +414,9 @@ def unmarked(message: Message, log: Ledger) -> Message:
     return rebuild(message, change)
 
 
-def silence(made: str, status: str) -> dict[str, Json]:
-    """The message that stands where nothing was said."""
-    part = {"type": OUTPUT, "text": SILENCE, "annotations": []}
-    head: dict[str, Json] = {"type": "message", "id": made, "status": status}
-    return head | {"role": "assistant", "content": [part]}
+def said_item(parts: list[Json]) -> dict[str, Json]:
+    """A message of an answer."""
+    return {"type": "message", "role": "assistant", "content": parts}
 
 
 def is_silent(doc: Json) -> bool:
