@@ -13,7 +13,7 @@ from msgspec.json import format as squeeze
 
 from .ledger import Ledger
 from .model import Block, Cache, Json, Message, Params, Text, ToolCall, ToolResult
-from .reading import decode, encode
+from .reading import decode, encode, name_of
 
 if TYPE_CHECKING:
     from .dialect import Dialect
@@ -173,11 +173,11 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     except (MsgspecError, UnicodeError, RecursionError):
         value = {} if is_blank(text) else None
     if value.__class__ is not dict:
-        log.approximated(
-            "tool_call.arguments",
-            call.at,
-            "the arguments are not a JSON object; they are sent as text under 'arguments'",
+        why = (
+            f"the arguments are not a JSON object: {fault_of(text)}; they are sent as text under "
+            "'arguments', unless repair's 'fix-arguments' mends them first"
         )
+        log.approximated("tool_call.arguments", call.at, why)
         return {"arguments": text}
     # Each entry has a colon: where a text has no more of them than there are entries, none is
     # lost. To count is the quickest for a short text, to encode for a long one.
@@ -190,6 +190,22 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
             "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
         )
     return value
+
+
+def fault_of(text: str) -> str:
+    """Why text is not a JSON object, and where it breaks; never a word of it, it may be secret."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as problem:
+        what = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
+        return f"{what} at line {problem.lineno} column {problem.colno}"
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValueError:
+        return "it has a number that is too long"
+    if value.__class__ is not dict:
+        return f"it is {name_of(value)}"
+    return "it has what strict JSON has not, such as NaN or half a surrogate pair"
 
 
 def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
