@@ -206,6 +206,24 @@ def test_examples_in_the_docs_run(page: Path) -> None:
             exec(compile(block, page.name, "exec"), names)
 
 
+PAGES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if "```python" in p.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, capsys: Any) -> None:
+    """The examples of a page are one program; lines that begin with ``# `` are what it prints."""
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        exec(compile(code, page.name, "exec"), names)
+        printed = capsys.readouterr().out.splitlines()
+        assert printed == [line[2:] for line in code.splitlines() if line.startswith("# ")]
+
+
+def test_every_dialect_has_a_page() -> None:
+    pages = {path.stem for path in (ROOT / "docs" / "dialects").glob("*.md")}
+    assert set(dialects.names()) <= pages
+
+
 def test_the_demo_runs() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True
