@@ -629,6 +629,39 @@ def test_004_the_neighbours_keep_what_is_theirs(dialect: str, doc: Any) -> None:
     assert dragoman.detect(doc)[0].dialect == dialect
 
 
+@pytest.mark.parametrize(
+    "doc",
+    [
+        {"system": "Be brief.", "input": "1 2", "output": "3"},  # a row of a data set
+        respond({"type": "message", "role": "assistant", "content": [spoke("Hi")]}, system="x"),
+    ],
+)
+def test_004_a_stranger_is_not_claimed(doc: Any) -> None:
+    assert ROUTER not in {guess.dialect for guess in dragoman.detect(doc)}
+
+
+# -- mending --------------------------------------------------------------------------------------
+
+
+def test_004_what_breaks_a_rule_can_be_mended() -> None:
+    broken = {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": []},
+            user(heard("Hi")),
+            assistant(use("c"), use("d")),
+            user(result("c")),
+        ],
+    }
+    rules = [problem.rule for problem in dragoman.check(broken, ROUTER)]
+    assert rules == ["empty-message", "unanswered-call"]
+    mended = dragoman.repair(broken, ROUTER).document
+    assert dragoman.check(mended, ROUTER) == []
+    chat = convert(mended, ROUTER, CHAT, "request")["messages"]
+    assert [message["role"] for message in chat] == ["user", "assistant", "tool", "tool"]
+    assert chat[3]["tool_call_id"] == "d"
+
+
 # -- the laws over conversations nobody wrote down ------------------------------------------------
 
 relaxed = settings(max_examples=100, suppress_health_check=list(HealthCheck))

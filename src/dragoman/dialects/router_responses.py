@@ -10,7 +10,7 @@ messages have no ids, and one in which nothing is said and nothing called holds
 
 A result has two fields there, whom it answers and what it says, so a failed tool is told by the
 text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, thoughts, settings
-and answers are those of Responses. At home all is said as it was, in whatever form.
+and the items of an answer are those of Responses. At home all is said as it was, in whatever form.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ..walk import rebuild
 from ..writing import object_of
 from .openai_responses import OpenAIResponses
 from .openai_responses import rules as official
-from .openai_responses import sniff as look
+from .openai_responses import sniff as signs
 from .openai_responses.calls import TOOL_RESULT_KEYS
 from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
 
@@ -69,7 +69,6 @@ DETAILS = (
     ("input_tokens_details", "cache_write_tokens", "cache_write"),
     ("output_tokens_details", "reasoning_tokens", "reasoning"),
 )
-
 
 # rule -> what it says, in quotes as the design says it.
 RULES: dict[str, str] = official.RULES | {
@@ -93,14 +92,14 @@ PARTS = {
 # The parts that no document of the real API has.
 OWN = (CALL, RESULT, "output_image")
 LOOK = Look(
-    roles=look.LOOK.roles,
-    keys=look.LOOK.keys,
-    items=look.LOOK.items,
-    parts={**look.LOOK.parts, "output_image": 0.9, CALL: 0.6, RESULT: 0.6},
-    foreign_keys=look.LOOK.foreign_keys,
-    foreign_parts={k: v for k, v in look.LOOK.foreign_parts.items() if k not in OWN},
+    roles=signs.LOOK.roles,
+    keys=signs.LOOK.keys,
+    items=signs.LOOK.items,
+    parts={**signs.LOOK.parts, "output_image": 0.9, CALL: 0.6, RESULT: 0.6},
+    foreign_keys=signs.LOOK.foreign_keys,
+    foreign_parts={k: v for k, v in signs.LOOK.foreign_parts.items() if k not in OWN},
 )
-FOREIGN = {k: v for k, v in look.FOREIGN.items() if k != "system"}
+FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 
 class RouterResponses(OpenAIResponses):
@@ -277,7 +276,7 @@ class RouterResponses(OpenAIResponses):
                 count = len(parts)
                 self.write_media(block, parts, w)
                 for part in parts[count:]:
-                    part["type"] = "output_image"
+                    part["type"] = part["type"].replace("input_image", "output_image")
             case _:
                 w.log.dropped("content.role", block.at, "the assistant cannot say this here")
 
@@ -350,7 +349,7 @@ class RouterResponses(OpenAIResponses):
         """The words for silence as the document had them, if there is still silence."""
         only = tree.candidates[0] if tree.candidates else None
         said = None if only is None else self.spelling(only).get("silence")
-        if said is not None:
+        if said is not None and all(item.get("type") == "reasoning" for item in out["output"]):
             out["output"].append(said)
             if out.get("output_text") == "":
                 out["output_text"] = SILENCE
@@ -393,8 +392,9 @@ class RouterResponses(OpenAIResponses):
         elif doc.__class__ is dict and doc.get("input").__class__ in (str, list):
             if doc.get("system").__class__ is str or tells(doc["input"]):
                 yield request(doc)
-                yield history(doc)
-        elif tells(doc) and not look.LOOK.parts.keys().isdisjoint(kinds_in(doc)):
+                if doc["input"].__class__ is list:
+                    yield history(doc)
+        elif tells(doc) and not signs.LOOK.parts.keys().isdisjoint(kinds_in(doc)):
             e = Evidence("messages")
             e.speaks_for("a list of messages", 0.3)
             weigh_messages(e, doc, LOOK)
@@ -570,7 +570,7 @@ def tells(items: Json) -> bool:
 
 def request(doc: dict[str, Json]) -> Verdict:
     e = Evidence("request")
-    weigh_keys(e, doc, {"input": 0.5, "system": 0.5, **look.REQUEST})
+    weigh_keys(e, doc, {"input": 0.5, "system": 0.5, **signs.REQUEST})
     weigh_doubts(e, doc, FOREIGN)
     if doc.get("model").__class__ is not str:
         e.speaks_against("no model is named", 0.4)
