@@ -399,6 +399,15 @@ def test_004_an_answer_that_is_still_running_or_failed_is_not_silent() -> None:
         assert convert(doc, REAL, ROUTER, "response")["output"] == []
 
 
+def test_004_an_answer_that_is_incomplete_for_no_known_reason_stays_so() -> None:
+    said_so = {"type": "message", "role": "assistant", "content": "Well,"}
+    there = dragoman.convert(
+        respond(said_so, status="incomplete"), source=REAL, target=ROUTER, facet="response"
+    )
+    assert there.document["status"] == "incomplete"
+    assert not there.losses
+
+
 def test_004_who_really_says_the_words_is_warned() -> None:
     answer = respond({"type": "message", "role": "assistant", "content": "[No response generated]"})
     there = dragoman.convert(answer, source=REAL, target=ROUTER, facet="response")

@@ -279,6 +279,7 @@ class Responses(Requests):
         out.setdefault("error", None)
         if stop is None:
             return
+        exact = exact or stop.native == status  # a variant of this API said so
         if not exact or (status == "completed" and end_of(content) != reason):
             why = f"{stop.native or stop.reason!r} is {word or status!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
