@@ -9,7 +9,7 @@ that the items come back as they were, the first block of a message item keeps t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, assert_never
+from typing import ClassVar, Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
@@ -78,6 +78,11 @@ PROVIDED = frozenset({"program_output", "tool_search_output"})
 
 class Items(Calls):
     """Reading and writing the items of a conversation."""
+
+    speakers: ClassVar[tuple[Speaker, ...]] = SPEAKERS
+    """Who speaks beside the assistant."""
+    listed: ClassVar[bool] = False
+    """Whether a message from elsewhere always holds a list of parts, never a string."""
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -178,7 +183,7 @@ class Items(Calls):
             expected("an object", doc, at)
         kind, role = doc.get("type"), doc.get("role")
         if kind is None or kind == "message":
-            if role.__class__ is str and (role in SPEAKERS or role == "assistant"):
+            if role.__class__ is str and (role in self.speakers or role == "assistant"):
                 return "message", role
             if role is None and kind is None and doc.get("id").__class__ is str:
                 return "item_reference", None  # "type" is optional there as well
@@ -186,7 +191,7 @@ class Items(Calls):
                 missing("type" if kind is None else "role", at)
             need_str(doc, "role", at)
             raise Malformed(
-                f"unknown role {role!r}; there are: {', '.join(SPEAKERS)}, assistant", at
+                f"unknown role {role!r}; there are: {', '.join(self.speakers)}, assistant", at
             )
         return need_str(doc, "type", at), None
 
@@ -308,6 +313,7 @@ class Items(Calls):
     def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
         out: list[Json] = []
         before = None
+        strings = w.home or not self.listed
         for message in messages:
             role, content, extras = message.role, message.content, message.extras
             usual = message.name is None and (extras is None or self.is_mute(extras))
@@ -318,7 +324,8 @@ class Items(Calls):
             if role == "tool" and block.__class__ is ToolResult:
                 out.append(self.write_result(block, w))  # the usual shape
             elif (
-                block.__class__ is Text
+                strings
+                and block.__class__ is Text
                 and role != "tool"
                 and block.cache is None
                 and not block.citations
@@ -352,7 +359,7 @@ class Items(Calls):
     def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
         """What the model said, as items; texts that follow each other share one message."""
         said: list[Block] = []
-        easy = not (w.home or w.answer)
+        easy = not (w.home or w.answer or self.listed)
         for block in content:
             if block.__class__ is ToolCall and block.extras is None:
                 if said:
@@ -484,7 +491,8 @@ class Items(Calls):
         if len(content) == 1 and self.write_whole(content[0], out, w):
             return self.note_message(message, w)
         spelled = spelling.get("content")
-        said: Json = None if spelled is not None else self.bare_text(content, w)
+        strings = spelled is None and (w.home or not self.listed)
+        said: Json = self.bare_text(content, w) if strings else None
         if said is None and spelled not in ("null", "absent"):
             said = self.write_parts(content, w)
             if not said and not w.home:
