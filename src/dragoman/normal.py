@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from .ledger import Ledger
-from .model import Block, Json, Message, Response, Text, ToolCall, ToolResult
+from .model import Block, Json, Media, Message, Response, Text, ToolCall, ToolResult
 from .reading import maybe_bool
-from .writing import Writing
+from .writing import Writing, is_plain_text
+
+HOISTED = "[content of tool result {id}]"
+"""What introduces the images of a tool result, in the user turn behind the results."""
+_HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)
 
 
 def mark_custom_results(messages: list[Message]) -> list[Message]:
@@ -61,6 +66,46 @@ def _behind_its_call(message: Message, out: list[Message]) -> int:
                 place += 1
             return place
     return len(out)
+
+
+def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResult], bool]) -> bool:
+    """Images that were hoisted out of tool results go back into them, if that is what these are.
+
+    ``out`` is what was read so far. A result that ``holds_all`` held its images itself.
+    """
+    groups: dict[str, list[Block]] = {}
+    current: list[Block] | None = None
+    for block in message.content:
+        found = _HOIST.fullmatch(block.text) if is_plain_text(block) else None
+        if found:
+            if found[1] in groups:
+                return False
+            current = groups.setdefault(found[1], [])
+        elif current is None or not isinstance(block, Media):
+            return False
+        else:
+            current.append(block)
+    places: dict[str, int] = {}
+    for index in range(len(out) - 1, -1, -1):
+        result = out[index].content[0] if out[index].content else None
+        if out[index].role != "tool" or not isinstance(result, ToolResult):
+            break
+        if result.call_id is not None and not holds_all(result):
+            places.setdefault(result.call_id, index)
+    order = [places.get(call_id, -1) for call_id in groups]
+    if not groups or -1 in order or order != sorted(order) or not all(groups.values()):
+        return False
+    for call_id, blocks in groups.items():
+        index = places[call_id]
+        result = out[index].content[0]
+        assert isinstance(result, ToolResult)
+        content = result.content
+        only = content[0] if len(content) == 1 and not result.is_error else None
+        if only is not None and is_plain_text(only) and only.text == "":
+            content = ()  # it had nothing but these; an empty text was written for it
+        result = replace(result, content=(*content, *blocks))
+        out[index] = replace(out[index], content=(result,))
+    return True
 
 
 def with_extension(name: str, extension: str) -> str:

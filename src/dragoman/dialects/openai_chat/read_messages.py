@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from ...errors import Malformed
@@ -23,7 +21,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results
+from ...normal import mark_custom_results, unhoist
 from ...reading import (
     as_dict,
     compact,
@@ -51,8 +49,6 @@ SIMPLE_CALL = frozenset({"id", "type", "function"})
 SIMPLE_FUNCTION = frozenset({"name", "arguments"})
 # How compatible servers say what the model thought; the official API never does.
 THINKING_KEYS = ("reasoning_content", "reasoning")
-
-HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)
 
 
 class ReadMessages(Parts):
@@ -105,7 +101,7 @@ class ReadMessages(Parts):
                     continue
             message = self.read_message(doc, where)
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 2 and self.unhoist(message, out):
+                if len(doc) == 2 and unhoist(message, out, self.holds_all):
                     continue
             elif message.role == "assistant":
                 custom = custom or any(is_custom(block) for block in message.content)
@@ -340,41 +336,9 @@ class ReadMessages(Parts):
             return False, blocks
         return bool(failed), (replace(first, text=text), *blocks[1:])
 
-    def unhoist(self, message: Message, out: list[Message]) -> bool:
-        """Images that were hoisted out of tool results go back into them."""
-        groups: dict[str, list[Block]] = {}
-        current: list[Block] | None = None
-        for block in message.content:
-            found = HOIST.fullmatch(block.text) if is_plain_text(block) else None
-            if found:
-                if found[1] in groups:
-                    return False
-                current = groups.setdefault(found[1], [])
-            elif current is None or not isinstance(block, Media):
-                return False
-            else:
-                current.append(block)
-        places: dict[str, int] = {}
-        for index in range(len(out) - 1, -1, -1):
-            result = out[index].content[0] if out[index].content else None
-            if out[index].role != "tool" or not isinstance(result, ToolResult):
-                break
-            if result.call_id is not None and not self.spelling(result).get("content"):
-                places.setdefault(result.call_id, index)
-        order = [places.get(call_id, -1) for call_id in groups]
-        if not groups or -1 in order or order != sorted(order) or not all(groups.values()):
-            return False
-        for call_id, blocks in groups.items():
-            index = places[call_id]
-            result = out[index].content[0]
-            assert isinstance(result, ToolResult)
-            content = result.content
-            only = content[0] if len(content) == 1 and not result.is_error else None
-            if only is not None and is_plain_text(only) and only.text == "":
-                content = ()  # it had nothing but these; an empty text was written for it
-            result = replace(result, content=(*content, *blocks))
-            out[index] = replace(out[index], content=(result,))
-        return True
+    def holds_all(self, result: ToolResult) -> bool:
+        """Whether a result holds its images itself, against the official rules."""
+        return bool(self.spelling(result).get("content"))
 
 
 def is_custom(block: Block) -> bool:

@@ -23,15 +23,12 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_last_text, results_in_place
+from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
 from ...writing import Writing, is_plain_text
 from .parts import Parts
-
-HOISTED = "[content of tool result {id}]"
-"""What introduces the images of a tool result, in the user turn behind the results."""
 
 
 class WriteMessages(Parts):
