@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from msgspec import MsgspecError
 from msgspec.json import format as squeeze
+from msgspec.structs import replace
 
 from .ledger import Ledger
-from .model import Block, Cache, Json, Message, Params, Text, ToolCall, ToolResult
+from .model import (
+    Block,
+    Cache,
+    Json,
+    Message,
+    Node,
+    OutputFormat,
+    Params,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from .reading import decode, encode, name_of
 
 if TYPE_CHECKING:
@@ -260,6 +272,20 @@ def write_usual(out: dict[str, Json], params: Params, limit: str) -> bool:
     if stream is not None:
         out["stream"] = stream
     return True
+
+
+def leave_out(params: Params, reasons: Mapping[str, str], log: Ledger) -> Params:
+    """The parameters without those that the target does not take; the reasons say why not."""
+    gone: dict[str, None] = {}
+    for name, why in reasons.items():
+        value = getattr(params, name)
+        if value is None:
+            continue
+        gone[name] = None
+        at = value.at if isinstance(value, Node) else params.where(name)
+        if (name, value) != ("candidates", 1) and value != OutputFormat("text", at=at):
+            log.dropped(name, at, why)
+    return replace(params, **gone) if gone else params
 
 
 def is_plain(message: Message) -> bool:
