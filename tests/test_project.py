@@ -147,7 +147,8 @@ def parent_of(own: str) -> str:
     name = own.replace("_", "-")
     bases = type(dialects.get(name)).__mro__[1:] if name in dialects.names() else ()
     homes = (base.__module__.removeprefix("dragoman.dialects.").split(".")[0] for base in bases)
-    return next((home for home in homes if home.replace("_", "-") in dialects.names()), own)
+    others = (home for home in homes if home != own)
+    return next((home for home in others if home.replace("_", "-") in dialects.names()), own)
 
 
 def test_dialects_of_other_packages_register_by_entry_point(monkeypatch: Any) -> None:

@@ -1,0 +1,271 @@
+"""GitHub Copilot's ``/responses``, as Copilot's own clients use it.
+
+What it does differently from OpenAI Responses, of which it is a variant: the system prompt is an
+item, never ``instructions``; a message always holds a list of parts, and what the assistant said
+stands in the form of an answer, with a dummy id; an output holds only text, so the images of a tool
+follow in a message of the user's; few parameters are sent, and nothing is ever stored, so sealed
+thoughts are asked for, and only Copilot's own are sent back.
+
+What OpenAI's items say beyond the tree (``phase``, ``status``) is said here in the same way. The
+reverse does not hold: OpenAI refuses fields it does not know, so what only Copilot knows
+(``copilot_usage``) is lost there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ..ledger import Ledger
+from ..model import (
+    Block,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Request,
+    Text,
+    Tool,
+    ToolChoice,
+    ToolResult,
+)
+from ..normal import HOISTED, unhoist
+from ..writing import home_only, leave_out
+from .openai_responses import OpenAIResponses
+from .openai_responses.parts import INPUT, ItemWriting
+
+# https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
+SENT = frozenset({"include"})
+"""Fields that the tree has no name for and Copilot's clients send."""
+SEALED = "reasoning.encrypted_content"
+UNSENT = dict.fromkeys(
+    (
+        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
+        "store", "conversation_id",
+    ),
+    "Copilot's clients never send this",
+)  # fmt: skip
+DUMMY = re.compile(r"msg_\d{1,9}")
+"""The id of a message that was made up. Copilot's own client says ``msg_123`` of all of them."""
+
+
+class Copilot(OpenAIResponses):
+    name = "copilot"
+    spec = "https://github.com/microsoft/vscode-copilot-chat"
+    issuer = "copilot"
+    aliases = ("github-copilot",)
+    kin = frozenset({"openai-responses"})
+    shared: ClassVar[dict[str, frozenset[str]]] = {}
+    listed = True
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_items(self, docs: list[Json], at: str, out: list[Message]) -> None:
+        start = len(out)
+        super().read_items(docs, at, out)
+        read = out[start:]
+        del out[start:]
+        for message in read:
+            behind_results = message.role == "user" and out and out[-1].role == "tool"
+            if not (behind_results and unhoist(message, out, self.holds_all)):
+                out.append(message)
+
+    def holds_all(self, result: ToolResult) -> bool:
+        """Whether the output of a tool is a list of parts, images among them, as at OpenAI."""
+        return any(not isinstance(block, Text) for block in result.content)
+
+    def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
+        """A message of the assistant; a dummy id in a history says nothing."""
+        start = len(run)
+        super().read_said(doc, at, run, answer)
+        made, first = doc.get("id"), run[start]
+        if answer or made.__class__ is not str or not DUMMY.fullmatch(made):
+            return
+        if (extras := first.extras) is not None and "id" in extras.fields:
+            fields = {k: v for k, v in extras.fields.items() if k != "id"}
+            extras = replace(extras, fields=fields, blanks=extras.blanks | {"id": made})
+            run[start] = replace(first, extras=extras)
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        if self.is_home(tree.dialect):
+            return super().write_request(tree, log)
+        out = super().write_request(self.only_sent(tree, log), log)
+        if out.get("reasoning", {}).get("effort", "none") != "none" and "include" not in out:
+            # Nothing is stored, so thoughts that do not come back sealed are lost to the model.
+            out["include"] = [SEALED]
+            thinking = tree.params.thinking
+            at = "" if thinking is None else thinking.at
+            log.invented("thinking.display", at, "thoughts are asked for sealed, to be sent back")
+        return out
+
+    def only_sent(self, tree: Request, log: Ledger) -> Request:
+        """The request without what Copilot's clients never send."""
+        extras, choice = tree.extras, tree.tool_choice
+        if extras is not None and self.knows(extras.dialect):
+            unsent = {k: v for k, v in extras.fields.items() if k not in SENT}
+            self.lose(replace(extras, fields=unsent), tree.at, log)
+            extras = replace(
+                extras, fields={k: v for k, v in extras.fields.items() if k in SENT}, inner=()
+            )
+        if choice is not None and choice.parallel is not None:
+            if not choice.parallel:
+                why = "Copilot's clients never say whether calls may be parallel"
+                log.dropped("tool_choice.parallel", choice.at, why)
+            choice = replace(choice, parallel=None)
+        params = leave_out(tree.params, UNSENT, log)
+        return replace(tree, extras=extras, tool_choice=choice, params=params)
+
+    def write_prompt(
+        self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
+    ) -> Sequence[Message]:
+        return super().write_prompt(out, messages, w) if w.home else messages
+
+    def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
+        if tool.kind == "hosted" and not self.is_home(tool.dialect):
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        return super().write_tool(tool, w)
+
+    def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
+        if choice.payload is not None and not self.is_home(choice.dialect):
+            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return None
+        return super().write_choice(choice, w)
+
+    # -- items ------------------------------------------------------------------------------
+
+    def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
+        if w.home:
+            return super().write_items(messages, w)
+        out: list[Json] = []
+        run: list[Message] = []  # what came since the last images of tools
+        hoisted: list[Json] = []
+        for message in messages:
+            content = self.sendable(message.content, w)
+            if message.content and not content:
+                self.note_message(message, w)
+                continue
+            if message.role != "tool" and hoisted:
+                out += super().write_items(run, w)
+                out.append({"role": "user", "content": list(hoisted)})
+                run.clear()
+                hoisted.clear()
+            if message.role == "tool":
+                content = tuple(self.only_text(block, hoisted, w) for block in content)
+            run.append(message if content is message.content else replace(message, content=content))
+        out += super().write_items(run, w)
+        if hoisted:
+            out.append({"role": "user", "content": hoisted})
+        return out
+
+    def sendable(self, content: tuple[Block, ...], w: ItemWriting) -> tuple[Block, ...]:
+        """Blocks without cache marks, and without what only another API knows.
+
+        Work of OpenAI's tools, and items that refer to what OpenAI stored, mean nothing here.
+        """
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Hosted | Raw):
+                if not self.is_home(block.dialect):
+                    what = "hosted" if isinstance(block, Hosted) else "raw"
+                    w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
+                    continue
+            elif isinstance(block, Text | Media | Passage | ToolResult):
+                if block.cache is not None:
+                    self.lose_cache(block.cache, w)
+                    block = replace(block, cache=None)
+                if isinstance(block, Passage | ToolResult):
+                    inner = self.sendable(block.content, w)
+                    block = block if inner is block.content else replace(block, content=inner)
+            kept.append(block)
+        same = len(kept) == len(content) and all(a is b for a, b in zip(kept, content, strict=True))
+        return content if same else tuple(kept)
+
+    def only_text(self, block: Block, hoisted: list[Json], w: ItemWriting) -> Block:
+        """A result as one text; its images go to a message of the user's behind the results."""
+        if not isinstance(block, ToolResult) or not block.content:
+            return block
+        if len(block.content) == 1 and isinstance(block.content[0], Text):
+            return block
+        texts: list[Block] = []
+        parts: list[Json] = []
+        for part in block.content:
+            if isinstance(part, Text | Passage):
+                if parts:
+                    w.log.approximated("content.order", part.at, "images follow the text here")
+                texts.append(part)
+                continue
+            before = len(parts)
+            self.write_part(part, parts, w)
+            if len(parts) > before:
+                why = "an output holds only text; this follows in a message of the user's"
+                w.moved("tool_result.content", part.at, why)
+        if parts:
+            mark = HOISTED.format(id=w.result_id(block))
+            hoisted += [{"type": INPUT, "text": mark}, *parts]
+        return replace(block, content=self.joined_texts(texts, block, w))
+
+    def joined_texts(
+        self, blocks: Sequence[Block], result: ToolResult, w: ItemWriting
+    ) -> tuple[Block, ...]:
+        """The texts of a result as one, as Copilot's client joins them."""
+        texts: list[Text] = []
+        for block in blocks:
+            if isinstance(block, Passage):
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose(block.extras, block.at, w.log)
+                texts += (inner for inner in block.content if isinstance(inner, Text))
+            elif isinstance(block, Text):
+                texts.append(block)
+        if len(texts) == 1:
+            return tuple(texts)
+        for text in texts[1:]:
+            w.log.approximated("text.boundary", text.at, "an output is one text here")
+        for text in texts:
+            self.lose(text.extras, text.at, w.log)
+            for cite in text.citations:
+                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
+        if not texts and result.is_error:
+            return ()
+        return (Text("".join(text.text for text in texts), at=result.at),)
+
+    def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
+        """What the assistant said, in the form of an answer; its id is a dummy."""
+        if w.home or w.answer:
+            return super().write_new_item(blocks, w)
+        first = blocks[0]
+        w.count["msg"] = w.count.get("msg", 0) + 1
+        made = f"msg_{w.count['msg']}"
+        out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
+        out |= {"role": "assistant", "content": self.write_spoken(blocks, w)}
+        extras = first.extras
+        if extras is None or not self.knows(extras.dialect) or "item" not in extras.spelling:
+            return out
+        if "id" in extras.fields:
+            w.log.dropped("message.id", first.at, "an id that another API gave")
+        return self.emit(out, self.item_of(first), w.log) | {"id": made}
+
+    def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
+        """Only what Copilot sealed may be sent back to it."""
+        if w.home or w.answer or self.is_sealed(block):
+            return super().write_reasoning(block, w)
+        self.seal_of(block, w)
+        if block.content or block.summary or block.seal is None:
+            w.log.dropped("reasoning", block.at, "a thought is taken back only sealed")
+        self.lose(block.extras, block.at, w.log)
+        return None
+
+    def is_sealed(self, block: Reasoning) -> bool:
+        seal = block.seal
+        return seal is not None and home_only(self, seal.issuer) and seal.kind == "encrypted"
+
+
+DIALECT = Copilot()

@@ -1,0 +1,29 @@
+"""Copilot's ``/responses`` in the shapes of XZatoma's types (design 001).
+
+What it does differently from OpenAI Responses, of which it is a variant: every item has its type
+and every message a list of parts; only the user, the assistant and the system speak, and anyone
+else is an error; inside a turn of the assistant, calls come first, then the text; an image is
+``{"url": ...}``; tools are nested, and not strict unless they say so; a choice is an object,
+``{"auto": true}``; an output is one string; an answer is one ``message`` with its ``reasoning``
+beside it, and does not say why it ended.
+
+The endpoint itself speaks OpenAI's shapes: that is the dialect ``copilot``. So the reader here
+takes those as well, and says them again at home as they were.
+"""
+
+from typing import ClassVar
+
+from .response import Answers
+from .sniff import Sniff
+
+
+class CopilotResponses(Sniff, Answers):
+    name = "copilot-responses"
+    spec = "https://github.com/xbcsmith/xzatoma"
+    issuer = "copilot"
+    aliases: ClassVar[tuple[str, ...]] = ()
+    shared: ClassVar[dict[str, frozenset[str]]] = {}
+    rules: ClassVar[dict[str, str]] = {}
+
+
+DIALECT = CopilotResponses()

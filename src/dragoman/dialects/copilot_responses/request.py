@@ -1,0 +1,396 @@
+"""Requests in the shapes of design 001, both ways."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ... import freeform
+from ...dialect import Problem
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ...reading import (
+    compact,
+)
+from ...writing import Writing, data_uri, leave_out
+from ..openai_responses import OpenAIResponses
+from ..openai_responses.calls import CALL_OUTPUT
+from ..openai_responses.items import Speaker
+from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
+
+THOUGHT = "reasoning"
+"""The type of an item, and what is included in an answer so that thoughts come with it."""
+THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
+UNSENT = dict.fromkeys(
+    (
+        "max_tokens", "top_p", "top_k", "stop", "seed", "frequency_penalty", "presence_penalty",
+        "logit_bias", "logprobs", "top_logprobs", "candidates", "output", "verbosity", "metadata",
+        "user_id", "service_tier", "cache_key", "cache", "store", "previous_id",
+        "conversation_id", "truncation",
+    ),
+    "a request has no place for this here",
+)  # fmt: skip
+CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+JOINT = " "
+"""What stands between texts that become one: "Joins text from multiple content items with space
+separator"."""
+# How the data of an image begin.
+MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"BM", "image/bmp"),
+)
+
+
+class Requests(OpenAIResponses):
+    """Items, media, tools and choices."""
+
+    speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
+    listed = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The shapes of OpenAI, where they differ from those of this dialect.
+        self.easy = self.respell(None, easy=True)
+        self.easy_string = self.respell(None, item="easy-string")
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        """Nobody knows what a server would reject that speaks these shapes."""
+        return iter(())
+
+    # -- items, reading ---------------------------------------------------------------------
+
+    def read_items(self, docs: list[Json], at: str, out: list[Message]) -> None:
+        start = len(out)
+        super().read_items(docs, at, out)
+        out[start:] = map(self.mark_easy, out[start:])
+
+    def mark_easy(self, message: Message) -> Message:
+        """What is spelled as OpenAI allows it, and this dialect never writes it, is marked."""
+        if message.role == "assistant":
+            content = tuple(
+                replace(block, extras=self.easy_string)
+                if isinstance(block, Text) and block.extras is None and block.at.endswith("content")
+                else block
+                for block in message.content
+            )
+            return replace(message, content=content)
+        if message.role != "tool" and message.extras is None:
+            return replace(message, extras=self.easy)
+        return message
+
+    def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
+        """A thought: this dialect keeps its words in texts like those of a message."""
+        parts = doc.get("content")
+        if parts.__class__ is not list or not parts or "summary" in doc:
+            return super().read_reasoning(doc, at)
+        kinds = {part.get("type") if part.__class__ is dict else None for part in parts}
+        if len(kinds) != 1 or not kinds <= set(THOUGHT_TEXTS):
+            return Raw(self.name, doc, at=at, extras=self.as_item)
+        if any(len(part) != 2 or part.get("text").__class__ is not str for part in parts):
+            return Raw(self.name, doc, at=at, extras=self.as_item)
+        if doc.get("encrypted_content") is not None or doc.get("id") is not None:
+            return super().read_reasoning(doc, at)
+        extras = self.keep_item(doc, frozenset({"type", "content"}), {"texts": kinds.pop()})
+        return Reasoning(tuple(part["text"] for part in parts), at=at, extras=extras)
+
+    def read_image(self, doc: dict[str, Json], kind: str, at: str) -> Block:
+        image = super().read_image(doc, kind, at)
+        if isinstance(image, Media) and doc.get("image_url") is not None:
+            image = replace(image, extras=self.respell(image.extras, key="image_url"))
+        return image
+
+    # -- items, writing ---------------------------------------------------------------------
+
+    def write_prompt(
+        self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
+    ) -> Sequence[Message]:
+        """The system prompt is an item; at home it stands where it stood."""
+        if w.home and messages and self.is_own(messages[0]):
+            return super().write_prompt(out, messages, w)
+        if w.home and messages and messages[0].at == "/instructions":
+            return super().write_prompt(out, messages, w)
+        return messages
+
+    def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
+        """Messages of this dialect as they were, all others in its own form."""
+        out: list[Json] = []
+        anew = w if not w.home else self.writing(w.log, None)
+        for own, run in groupby(messages, self.is_own):
+            out += super().write_items(list(run), w if own else anew)
+        return out
+
+    def is_own(self, message: Message) -> bool:
+        """Whether a message bears the marks of having been read from this dialect."""
+        return any(
+            node.extras is not None and self.is_home(node.extras.dialect)
+            for node in (message, *message.content)
+        )
+
+    def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
+        if w.home:
+            return super().write_message(message, out, w)
+        if message.role == "developer":
+            w.log.approximated("message.role", message.at, "a developer is the system here")
+            message = replace(message, role="system")
+        count = len(out)
+        super().write_message(message, out, w)
+        out[count:] = [{"type": "message", **doc} for doc in out[count:]]
+        return None
+
+    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
+        super().write_turn(content if w.home else self.calls_first(content, w), out, w)
+
+    def calls_first(self, content: Sequence[Block], w: ItemWriting) -> list[Block]:
+        """Thoughts, then calls, then text: "tool calls first, then text content"."""
+        ranks = [0 if isinstance(b, Reasoning) else 1 if is_call(b) else 2 for b in content]
+        highest = 0
+        for block, rank in zip(content, ranks, strict=True):
+            if rank < highest:
+                why = "thoughts come before calls, and calls before text here"
+                w.log.approximated("content.order", block.at, why)
+            highest = max(highest, rank)
+        order = sorted(range(len(content)), key=ranks.__getitem__)
+        return [self.as_text(content[index], w) for index in order]
+
+    def as_text(self, block: Block, w: ItemWriting) -> Block:
+        if not isinstance(block, Refusal):
+            return block
+        w.log.approximated("refusal", block.at, "a refusal is plain text here")
+        return Text(block.text, at=block.at, extras=block.extras)
+
+    def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
+        return {"type": "message", "role": "assistant", "content": self.write_spoken(blocks, w)}
+
+    def write_text(self, block: Text, usual: str, w: Writing) -> Json:
+        if w.home:
+            return super().write_text(block, usual, w)
+        return {"type": usual, "text": self.text_of(block, w)}
+
+    def text_of(self, block: Text, w: Writing) -> str:
+        """A text and nothing more: there are no cache marks and no citations."""
+        self.lose_cache(block.cache, w)
+        for cite in block.citations:
+            w.log.dropped("text.citations", cite.at, "nothing is cited here")
+        self.lose(block.extras, block.at, w.log)
+        return block.text
+
+    def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
+        if not w.home and (call.item_id is not None or call.kind != "function"):
+            if call.item_id is not None:
+                w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+            if call.kind != "function":
+                why = "a freeform call is wrapped as {'input': text}"
+                w.log.approximated("tool_call.kind", call.at, why)
+                call = replace(call, arguments=compact({"input": call.arguments}))
+            call = replace(call, item_id=None, kind="function")
+        return super().write_call(call, w)
+
+    def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
+        """The output of a tool is one string."""
+        if w.home:
+            return super().write_result(result, w)
+        if result.kind != "function":
+            why = "a freeform result is that of a function"
+            w.log.approximated("tool_call.kind", result.at, why)
+        if result.name is not None:
+            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
+        self.lose_cache(result.cache, w)
+        out: dict[str, Json] = {"type": CALL_OUTPUT, "call_id": w.result_id(result)}
+        texts: list[Block] = []
+        for block in result.content:
+            if isinstance(block, Text | Passage):
+                texts.append(block)
+            else:
+                w.log.dropped("tool_result.content", block.at, "an output is one string here")
+                self.lose(block.extras, block.at, w.log)
+        bare = replace(result, content=tuple(texts), cache=None)
+        out["output"] = self.join(self.mark_parts(bare, w), w)
+        if not result.content and not result.is_error:
+            w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
+        return self.emit(out, result, w.log)
+
+    def join(self, blocks: Sequence[Block], w: Writing) -> str:
+        texts: list[str] = []
+        for block in blocks:
+            if isinstance(block, Passage):
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                inner = [part for part in block.content if isinstance(part, Text)]
+                texts.append(JOINT.join(self.text_of(part, w) for part in inner))
+            elif isinstance(block, Text):
+                if texts:
+                    w.log.approximated("text.boundary", block.at, "joined with a space")
+                texts.append(self.text_of(block, w))
+        return JOINT.join(texts)
+
+    def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
+        kind = self.spelling(block).get("texts")
+        if w.home and kind is None and block.extras is not None:
+            return super().write_reasoning(block, w)
+        thoughts = self.thoughts_of(block, w)
+        if not thoughts:
+            return None
+        parts = [{"type": kind or OUTPUT, "text": text} for text in thoughts]
+        out: dict[str, Json] = {"type": THOUGHT, "content": parts}
+        return out if block.extras is None else self.emit(out, block, w.log)
+
+    def thoughts_of(self, block: Reasoning, w: ItemWriting) -> tuple[str, ...]:
+        """The words of a thought, and a note of all else it had."""
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "the thought itself is said here")
+        elif block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        thoughts = block.content or block.summary
+        if not thoughts:
+            self.lose(block.extras, block.at, w.log)
+            if block.seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
+        return thoughts
+
+    # -- media ------------------------------------------------------------------------------
+
+    def write_media(self, block: Media, out: list[Json], w: Writing) -> None:
+        if w.home:
+            return super().write_media(block, out, w)
+        source = block.source
+        self.lose_cache(block.cache, w)
+        self.lose(block.extras, block.at, w.log)
+        if source.kind in ("text", "blocks"):
+            self.note_media(replace(block, title=None), w)
+            w.log.approximated("media", block.at, "a document of plain text is plain text here")
+            inner = source.blocks if source.kind == "blocks" else (Text(source.value, at=block.at),)
+            out += self.write_parts(inner, w)
+        elif block.kind != "image" or source.kind == "file":
+            w.log.dropped("media", block.at, "only images are sent here, by address or as data")
+        else:
+            self.note_media(block, w)
+            if block.detail not in (None, "auto"):
+                w.log.dropped("media.detail", block.at, "images have no detail level here")
+            out.append({"type": "input_image", "url": self.write_address(block, "image/png", w)})
+        return None
+
+    def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
+        """At home; an image that is new there has no spelling."""
+        if block.extras is None:
+            block = replace(block, extras=self.respell(None, key="url"))
+        return super().write_image(block, w)
+
+    def write_address(self, block: Media, usual: str, w: Writing) -> str:
+        """The data know better what they are than whoever labelled them."""
+        source = block.source
+        found = image_type(source.value) if source.kind == "base64" and not w.home else None
+        if found is None or found == source.media_type:
+            return super().write_address(block, usual, w)
+        say = w.log.invented if source.media_type is None else w.log.approximated
+        say("media.type", block.at, f"the data are {found}, as their first bytes tell")
+        return data_uri(found, source.value)
+
+    # -- requests, tools, choice ------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        if self.is_home(tree.dialect):
+            return super().write_request(tree, log)
+        choice, params = tree.tool_choice, leave_out(tree.params, UNSENT, log)
+        if choice is not None and choice.parallel is not None:
+            if not choice.parallel:
+                why = "whether calls may be parallel is not said here"
+                log.dropped("tool_choice.parallel", choice.at, why)
+            choice = replace(choice, parallel=None)
+        thinking = params.thinking
+        if thinking is not None and thinking.display is not None:
+            why = "what of the reasoning is seen is not said here"
+            log.dropped("thinking.display", thinking.at, why)
+            params = replace(params, thinking=replace(thinking, display=None))
+        tree = replace(tree, tool_choice=choice, params=params)
+        out: dict[str, Json] = super().write_request(tree, log)
+        del out["store"]  # there is no such field; nothing is stored
+        if out.get("reasoning", {}).get("effort", "none") != "none":
+            out["include"] = [THOUGHT]
+            at = "" if thinking is None else thinking.at
+            log.invented("thinking.display", at, "thoughts must be asked for to be in the answer")
+        return out
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        tool = super().read_tool(doc, at)
+        if tool.kind != "hosted" and "nested" not in self.spelling(tool):
+            tool = replace(tool, extras=self.respell(tool.extras, flat=True))
+        return tool
+
+    def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
+        if self.spelling(tool) or tool.kind == "hosted":
+            return super().write_tool(tool, w)
+        if tool.kind == "custom":
+            w.log.approximated(
+                "tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}"
+            )
+            wrapped = freeform.wrap(tool)
+            tool = replace(tool, kind="function", description=wrapped, schema=freeform.SCHEMA)
+        out: dict[str, Json] = super().write_tool(tool, w) or {}
+        out.setdefault("strict", False)
+        kind = out.pop("type")
+        return {"type": kind, "function": out}
+
+    def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
+        choice = super().read_choice(doc, parallel, at)
+        if choice.payload is None and not self.spelling(choice):
+            word = {"word": doc} if doc.__class__ is str else {"flat": True}
+            choice = replace(choice, extras=self.respell(choice.extras, **word))
+        return choice
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        said = super().write_tool_choice(tree, log)
+        return {"auto": True} if said == "auto" and "word" not in self.spelling(tree) else said
+
+    def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
+        """A tool that is named ``auto`` or ``any`` can be chosen: its choice is of another form."""
+        if choice.payload is not None or self.spelling(choice):
+            return super().write_choice(choice, w)
+        self.lose(choice.extras, choice.at, w.log)
+        if choice.allowed is not None:
+            w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
+        if choice.mode == "named":
+            return {"function": {"name": w.tool_name(choice.name or "", choice.at)}}
+        return None if choice.mode is None else {CHOICES[choice.mode]: True}
+
+
+def is_call(block: Block) -> bool:
+    return isinstance(block, ToolCall)
+
+
+def image_type(data: str) -> str | None:
+    """The media type of an image by its first bytes, given as base64; None for all others."""
+    try:
+        head = base64.b64decode(data[:32], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for magic, kind in MAGIC if head.startswith(magic)), None)

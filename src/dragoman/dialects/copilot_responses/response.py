@@ -1,0 +1,253 @@
+"""Answers in the shapes of design 001, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Candidate,
+    Json,
+    Message,
+    Reasoning,
+    Response,
+    Stop,
+    Text,
+    ToolCall,
+    Usage,
+)
+from ...normal import lose_answer
+from ...reading import (
+    as_dict,
+    compact,
+    expected,
+    maybe_dict,
+    maybe_str,
+    missing,
+    need_dict,
+    need_list,
+    need_str,
+)
+from ...writing import is_blank
+from ..openai_responses.parts import OUTPUT, ItemWriting
+from ..openai_responses.response import totals
+from .request import THOUGHT, Requests
+
+
+class Answers(Requests):
+    """One message, or a list of choices with a message each; thoughts stand beside them."""
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if doc.keys().isdisjoint(("message", "choices")) and doc.get("error") is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        spelling: dict[str, Json] = {}
+        if doc.get("message") is not None or "choices" not in doc:
+            if doc.get("message") is None:
+                missing("message", "")
+            places = [(doc, "")]
+        else:
+            spelling["choices"] = True
+            choices = need_list(doc, "choices", "")
+            places = [(as_dict(c, f"/choices/{i}"), f"/choices/{i}") for i, c in enumerate(choices)]
+        candidates = [self.read_candidate(holder, at) for holder, at in places]
+        thought = maybe_str(doc, "reasoning", "")
+        if thought and candidates:
+            first = candidates[0]
+            said = (Reasoning((thought,), at="/reasoning"), *first.message.content)
+            candidates[0] = replace(first, message=replace(first.message, content=said))
+            taken: tuple[str, ...] = ("message", "reasoning", "model", "usage")
+        else:
+            taken = ("message", "model", "usage")
+        usage = maybe_dict(doc, "usage", "")
+        if spelling:
+            taken = (*taken[1:], "choices")
+        return Response(
+            None,
+            maybe_str(doc, "model", ""),
+            tuple(candidates),
+            None if usage is None else self.read_usage(usage, "/usage"),
+            dialect=self.name,
+            extras=self.keep(doc, taken, spelling),
+        )
+
+    def read_candidate(self, holder: dict[str, Json], at: str) -> Candidate:
+        doc, where = need_dict(holder, "message", at), f"{at}/message"
+        role = doc.get("role")
+        if role is not None and role != "assistant":
+            role = need_str(doc, "role", where)
+            raise Malformed(f"unknown role {role!r}; an answer is the assistant's", where)
+        spelling: dict[str, Json] = {} if role is not None else {"role": None}
+        content = doc.get("content")
+        blocks: list[Block] = []
+        if content.__class__ is str:
+            blocks = [Text(content, at=f"{where}/content")] if content else []
+        elif content.__class__ is list:
+            spelling["content"] = "list"
+            blocks = self.read_parts(content, f"{where}/content", OUTPUT)
+        elif content is not None:
+            expected("a string or a list", content, f"{where}/content")
+        if not blocks and "content" in doc:
+            spelling["nothing"] = content
+        calls = doc.get("tool_calls")
+        if calls is not None and calls.__class__ is not list:
+            expected("a list", calls, f"{where}/tool_calls")
+        for index, call in enumerate(calls or ()):
+            place = f"{where}/tool_calls/{index}"
+            blocks.append(self.read_answer_call(as_dict(call, place), place))
+        taken = ("role", "content", "tool_calls")
+        extras = self.keep(doc, taken, spelling)
+        if calls == []:
+            extras = self.respell(extras, calls=[])
+        message = Message("assistant", tuple(blocks), at=where, extras=extras)
+        called = any(isinstance(block, ToolCall) for block in blocks)
+        stop = Stop("tool-call" if called else "end")
+        own = self.keep(holder, ("message",)) if at else None
+        return Candidate(message, stop, at=at or "/message", extras=own)
+
+    def read_answer_call(self, doc: dict[str, Json], at: str) -> ToolCall:
+        inner, where = need_dict(doc, "function", at), f"{at}/function"
+        text, spelled = self.read_arguments(inner, "arguments", where)
+        spelling = dict(spelled or {}) | ({} if doc.get("type") == "function" else {"bare": True})
+        taken = ("id", "type") if doc.get("type") == "function" else ("id",)
+        return ToolCall(
+            maybe_str(doc, "id", at),
+            need_str(inner, "name", where),
+            text,
+            at=at,
+            extras=self.keep(doc, taken, spelling, partly={"function": ("name", "arguments")}),
+        )
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        if tree.failure is not None:
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
+        out: dict[str, Json] = {}
+        candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
+        written = [self.write_candidate(candidate, out, w) for candidate in candidates]
+        if len(written) > 1 or "choices" in self.spelling(tree):
+            out["choices"] = written if tree.candidates or not w.home else []
+        else:
+            out |= written[0]
+        if tree.model is not None:
+            out["model"] = tree.model
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, w)
+        if not w.home:
+            self.note_response(tree, w)
+        return self.emit(out, tree, log)
+
+    def note_response(self, tree: Response, w: ItemWriting) -> None:
+        """What other answers say of themselves."""
+        for code, value in (
+            ("response.id", tree.id),
+            ("response.created", tree.created),
+            ("service_tier", tree.service_tier),
+            ("response.echo", tree.echo and tree.echo.fields),
+        ):
+            if value:
+                w.log.dropped(code, tree.at, "an answer has no place for this here")
+
+    def write_candidate(
+        self, candidate: Candidate, out: dict[str, Json], w: ItemWriting
+    ) -> dict[str, Json]:
+        message = candidate.message
+        spelling = self.spelling(message)
+        doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
+        said: list[Block] = []
+        calls: list[Json] = []
+        thoughts: list[str] = []
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                calls.append(self.write_answer_call(block, w))
+                continue
+            if calls and not w.home:
+                w.log.approximated("content.order", block.at, "calls come after the text here")
+            if isinstance(block, Reasoning):
+                thoughts += self.write_thought(block, thoughts, w)
+            else:
+                said.append(self.as_text(block, w) if not w.home else block)
+        if thoughts and THOUGHT in out:
+            at = candidate.at
+            w.log.dropped("reasoning", at, "only the first answer has its thoughts here")
+        elif thoughts:
+            out[THOUGHT] = "\n\n".join(thoughts)
+        if spelling.get("content") == "list":
+            doc["content"] = self.write_spoken(said, w)
+        elif said or not w.home:
+            doc["content"] = self.join_said(said, w)
+        elif "nothing" in spelling:
+            doc["content"] = spelling["nothing"]
+        if calls or "calls" in spelling:
+            doc["tool_calls"] = calls
+        if not w.home:
+            self.note_candidate(candidate, bool(calls), w)
+        return self.emit({"message": self.emit(doc, message, w.log)}, candidate, w.log)
+
+    def write_thought(self, block: Reasoning, before: list[str], w: ItemWriting) -> Sequence[str]:
+        if w.home:
+            return block.content
+        if before:
+            w.log.approximated("text.boundary", block.at, "an answer has one thought here")
+        self.lose(block.extras, block.at, w.log)
+        return self.thoughts_of(block, w)
+
+    def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str:
+        for block in blocks:
+            if not isinstance(block, Text):
+                w.log.dropped("content.role", block.at, "an answer is text and calls here")
+                self.lose(block.extras, block.at, w.log)
+        return self.join([block for block in blocks if isinstance(block, Text)], w)
+
+    def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
+        spelling = self.spelling(call)
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        if call.kind != "function":
+            why = "a freeform call is wrapped as {'input': text}"
+            w.log.approximated("tool_call.kind", call.at, why)
+            call = replace(call, arguments=compact({"input": call.arguments}))
+        self.lose_cache(call.cache, w)
+        inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
+        inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
+        if spelling:
+            self.spell_arguments(inner, "arguments", call, spelling)
+        out: dict[str, Json] = {}
+        if call.id is not None or not w.home:
+            out["id"] = w.call_id(call)
+        if "bare" not in spelling:
+            out["type"] = "function"
+        out["function"] = inner
+        return self.emit(out, call, w.log)
+
+    def note_candidate(self, candidate: Candidate, called: bool, w: ItemWriting) -> None:
+        """That it ended with its text, or with calls, is all that can be told of an end."""
+        stop = candidate.stop
+        if candidate.message.name is not None:
+            w.log.dropped("message.name", candidate.message.at, "speakers have no names here")
+        if candidate.logprobs is not None:
+            w.log.dropped("logprobs", candidate.at, "there are no probabilities here")
+        if stop is None:
+            w.log.invented("stop.reason", candidate.at, "an answer has ended here")
+            return
+        if stop.reason != ("tool-call" if called else "end"):
+            w.log.dropped("stop.reason", candidate.at, "why it ended is not said here")
+        if stop.sequence is not None:
+            w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+
+    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
+        if w.home:
+            return super().write_usage(usage, w)
+        parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
+        if any(part is not None for part in parts):
+            w.log.approximated("usage", usage.at, "only the sums are said here")
+        self.note_counts(usage, w.log)
+        return self.emit(dict(totals(usage)), usage, w.log)
