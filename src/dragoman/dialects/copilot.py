@@ -76,9 +76,15 @@ class Copilot(OpenAIResponses):
             if not (behind_results and unhoist(message, out, self.holds_all)):
                 out.append(message)
 
+    def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
+        result = super().read_result(doc, kind, at)
+        if doc.get("output").__class__ is list:
+            result = replace(result, extras=self.respell(result.extras, parts=True))
+        return result
+
     def holds_all(self, result: ToolResult) -> bool:
-        """Whether the output of a tool is a list of parts, images among them, as at OpenAI."""
-        return any(not isinstance(block, Text) for block in result.content)
+        """Whether the output of a tool is a list of parts, which holds its images, as at OpenAI."""
+        return not self.spelling(result).keys().isdisjoint(("parts", "part"))
 
     def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
         """A message of the assistant; a dummy id in a history says nothing."""
@@ -143,13 +149,11 @@ class Copilot(OpenAIResponses):
     # -- items ------------------------------------------------------------------------------
 
     def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
-        if w.home:
-            return super().write_items(messages, w)
         out: list[Json] = []
         run: list[Message] = []  # what came since the last images of tools
         hoisted: list[Json] = []
         for message in messages:
-            content = self.sendable(message.content, w)
+            content = message.content if w.home else self.sendable(message.content, w)
             if message.content and not content:
                 self.note_message(message, w)
                 continue
@@ -191,7 +195,7 @@ class Copilot(OpenAIResponses):
 
     def only_text(self, block: Block, hoisted: list[Json], w: ItemWriting) -> Block:
         """A result as one text; its images go to a message of the user's behind the results."""
-        if not isinstance(block, ToolResult) or not block.content:
+        if not isinstance(block, ToolResult) or not block.content or self.holds_all(block):
             return block
         if len(block.content) == 1 and isinstance(block.content[0], Text):
             return block

@@ -18,6 +18,7 @@ from ...model import (
     Json,
     Media,
     Message,
+    Node,
     Passage,
     Raw,
     Reasoning,
@@ -143,11 +144,16 @@ class Requests(OpenAIResponses):
         return out
 
     def is_own(self, message: Message) -> bool:
-        """Whether a message bears the marks of having been read from this dialect."""
-        return any(
-            node.extras is not None and self.is_home(node.extras.dialect)
-            for node in (message, *message.content)
-        )
+        """Whether a message bears the marks of having been read from this dialect, or needs none.
+
+        Calls and outputs are the same in all forms.
+        """
+        if any(map(self.is_kept, (message, *message.content))):
+            return True
+        return bool(message.content) and all(map(is_unmarked, message.content))
+
+    def is_kept(self, node: Node) -> bool:
+        return node.extras is not None and self.is_home(node.extras.dialect)
 
     def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
         if w.home:
@@ -379,6 +385,17 @@ class Requests(OpenAIResponses):
         if choice.mode == "named":
             return {"function": {"name": w.tool_name(choice.name or "", choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
+
+
+def is_unmarked(block: Block) -> bool:
+    """Whether a block is spelled in one way only."""
+    match block:
+        case ToolCall():
+            return True
+        case ToolResult(content=content):
+            return not content or (len(content) == 1 and isinstance(content[0], Text))
+        case _:
+            return False
 
 
 def is_call(block: Block) -> bool:

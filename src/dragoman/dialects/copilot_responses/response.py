@@ -85,7 +85,7 @@ class Answers(Requests):
         content = doc.get("content")
         blocks: list[Block] = []
         if content.__class__ is str:
-            blocks = [Text(content, at=f"{where}/content")] if content else []
+            blocks = [Text(content, at=f"{where}/content")]
         elif content.__class__ is list:
             spelling["content"] = "list"
             blocks = self.read_parts(content, f"{where}/content", OUTPUT)
@@ -180,7 +180,7 @@ class Answers(Requests):
             out[THOUGHT] = "\n\n".join(thoughts)
         if spelling.get("content") == "list":
             doc["content"] = self.write_spoken(said, w)
-        elif said or not w.home:
+        elif said:
             doc["content"] = self.join_said(said, w)
         elif "nothing" in spelling:
             doc["content"] = spelling["nothing"]
@@ -193,10 +193,15 @@ class Answers(Requests):
     def write_thought(self, block: Reasoning, before: list[str], w: ItemWriting) -> Sequence[str]:
         if w.home:
             return block.content
-        if before:
+        thoughts = self.thoughts_of(block, w)
+        if len(thoughts) > 1 or (before and thoughts):
             w.log.approximated("text.boundary", block.at, "an answer has one thought here")
-        self.lose(block.extras, block.at, w.log)
-        return self.thoughts_of(block, w)
+        if thoughts:
+            self.lose(block.extras, block.at, w.log)
+        if thoughts == ("",):
+            w.log.dropped("reasoning", block.at, "a thought without words")
+            return ()
+        return thoughts
 
     def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str:
         for block in blocks:
