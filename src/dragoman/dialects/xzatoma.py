@@ -1,0 +1,303 @@
+"""XZatoma's own messages, tools and choices, which design 001 converts to and from ``/responses``.
+
+What it does differently from OpenAI Chat, which it looks like: what a message says is one string,
+and several texts are joined with a space; a call has no type; a tool is flat; a choice is a word,
+the name of a tool among them, so that a tool that is named like a mode cannot be chosen. There are
+no requests: XZatoma keeps the parameters elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from .. import freeform
+from ..dialect import Dialect
+from ..errors import Malformed
+from ..ledger import Ledger
+from ..marks import is_marked, mark_error, mark_plain, unmark_error
+from ..model import (
+    Block,
+    Cache,
+    Extras,
+    History,
+    Json,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ..reading import as_dict, as_list, as_str, compact, maybe_list, maybe_str, need_dict, need_str
+from ..writing import Writing
+
+Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
+
+ROLES: tuple[Speaker, ...] = ("user", "assistant", "system", "tool")
+ANYTHING = (r"[\s\S]", 10_000)
+JOINT = " "
+MODES: dict[str, Literal["auto", "none", "required"]] = {
+    "auto": "auto",
+    "none": "none",
+    "required": "required",
+    "any": "required",
+}
+
+
+class Xzatoma(Dialect):
+    name = "xzatoma"
+    spec = "https://github.com/xbcsmith/xzatoma"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_messages(self, doc: Json) -> History:
+        docs = as_list(doc, "")
+        read = (self.read_message(as_dict(d, f"/{i}"), f"/{i}") for i, d in enumerate(docs))
+        return History(tuple(read), dialect=self.name)
+
+    def read_message(self, doc: dict[str, Json], at: str) -> Message:
+        role = self.read_role(doc, at)
+        content = maybe_str(doc, "content", at)
+        said: tuple[Block, ...] = () if content is None else (Text(content, at=f"{at}/content"),)
+        match role:
+            case "tool":
+                return Message("tool", (self.read_result(doc, content, at),), at=at)
+            case "assistant":
+                calls = maybe_list(doc, "tool_calls", at) or ()
+                called = (self.read_call(c, f"{at}/tool_calls/{i}") for i, c in enumerate(calls))
+                extras = self.keep(doc, ("role", "content", "tool_calls"))
+                if doc.get("tool_calls") == []:
+                    extras = self.respell(extras, calls=[])
+                return Message("assistant", (*said, *called), at=at, extras=extras)
+            case _:
+                return Message(role, said, at=at, extras=self.keep(doc, ("role", "content")))
+
+    def read_role(self, doc: dict[str, Json], at: str) -> Speaker:
+        role = need_str(doc, "role", at)
+        for known in ROLES:
+            if role == known:
+                return known
+        raise Malformed(f"unknown role {role!r}; there are: {', '.join(ROLES)}", at)
+
+    def read_result(self, doc: dict[str, Json], content: str | None, at: str) -> ToolResult:
+        failed, text = (None, None) if content is None else unmark_error(content)
+        return ToolResult(
+            need_str(doc, "tool_call_id", at),
+            () if text is None else (Text(text, at=f"{at}/content"),),
+            failed,
+            at=at,
+            extras=self.keep(doc, ("role", "content", "tool_call_id")),
+        )
+
+    def read_call(self, doc: Json, at: str) -> ToolCall:
+        doc = as_dict(doc, at)
+        inner, where = need_dict(doc, "function", at), f"{at}/function"
+        typed = doc.get("type") == "function"  # as in Chat
+        extras = self.keep(
+            doc,
+            ("id", "type") if typed else ("id",),
+            {"type": "function"} if typed else None,
+            partly={"function": ("name", "arguments")},
+        )
+        name, text = need_str(inner, "name", where), need_str(inner, "arguments", where)
+        return ToolCall(need_str(doc, "id", at), name, text, at=at, extras=extras)
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        docs = as_list(doc, "")
+        read = (self.read_tool(as_dict(d, f"/{i}"), f"/{i}") for i, d in enumerate(docs))
+        return Toolbox(tuple(read), dialect=self.name)
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        return Tool(
+            need_str(doc, "name", at),
+            maybe_str(doc, "description", at),
+            doc.get("parameters"),
+            at=at,
+            extras=self.keep(doc, ("name", "description", "parameters")),
+        )
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        word = as_str(doc, "")
+        if (mode := MODES.get(word)) is None:
+            return ToolChoice("named", word, dialect=self.name)
+        extras = None if mode == word else Extras(self.name, spelling={"word": word})
+        return ToolChoice(mode, dialect=self.name, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect))
+        written = (self.write_message(message, w) for message in tree.messages)
+        return [doc for doc in written if doc is not None]
+
+    def write_message(self, message: Message, w: Writing) -> Json | None:
+        if message.role == "tool" and message.content:
+            block = message.content[0]
+            if not isinstance(block, ToolResult):
+                raise Malformed("a tool message holds tool results", block.at)
+            self.lose(message.extras, message.at, w.log)
+            return self.write_result(block, w)
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        role = message.role
+        if role == "developer":
+            w.log.approximated("message.role", message.at, "a developer is the system here")
+            role = "system"
+        doc: dict[str, Json] = {"role": role}
+        texts, calls = self.sort_blocks(message, w)
+        if texts:
+            doc["content"] = self.join(texts, w)
+        if calls or "calls" in self.spelling(message):
+            doc["tool_calls"] = [self.write_call(call, w) for call in calls]
+        if len(doc) == 1 and not w.home:
+            self.lose(message.extras, message.at, w.log)
+            w.log.dropped("message.empty", message.at, "a message must say something here")
+            return None
+        return self.emit(doc, message, w.log)
+
+    def sort_blocks(self, message: Message, w: Writing) -> tuple[list[Text], list[ToolCall]]:
+        """The texts of a message and its calls; all else has no place."""
+        texts: list[Text] = []
+        calls: list[ToolCall] = []
+        for block in message.content:
+            if isinstance(block, ToolCall) and message.role == "assistant":
+                calls.append(block)
+                continue
+            count = len(texts)
+            texts += self.texts_in(block, w)
+            if calls and len(texts) > count:
+                w.log.approximated("content.order", block.at, "text comes before calls here")
+        return texts, calls
+
+    def texts_in(self, block: Block, w: Writing) -> Sequence[Text]:
+        """What a block says as text; what is no text is lost."""
+        match block:
+            case Text():
+                return (block,)
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                return (Text(block.text, at=block.at, extras=block.extras),)
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                found = [text for inner in block.content for text in self.texts_in(inner, w)]
+            case Reasoning():
+                w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
+                found = []
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+                found = []
+            case _:
+                what = {"Media": "media", "Hosted": "hosted"}.get(type(block).__name__)
+                w.log.dropped(what or "content.role", block.at, "a message is text and calls here")
+                found = []
+        self.lose(block.extras, block.at, w.log)
+        return found
+
+    def join(self, texts: Sequence[Text], w: Writing) -> str:
+        for index, text in enumerate(texts):
+            if index:
+                w.log.approximated("text.boundary", text.at, "joined with a space")
+            for cite in text.citations:
+                w.log.dropped("text.citations", cite.at, "nothing is cited here")
+            self.lose_cache(text.cache, w)
+            self.lose(text.extras, text.at, w.log)
+        return JOINT.join(text.text for text in texts)
+
+    def write_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        arguments = call.arguments or "{}" if not w.home else call.arguments
+        if call.kind != "function":
+            why = "a freeform call is wrapped as {'input': text}"
+            w.log.approximated("tool_call.kind", call.at, why)
+            arguments = compact({"input": call.arguments})
+        self.lose_cache(call.cache, w)
+        out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
+        out["function"] = {"name": call.name, "arguments": arguments}
+        return self.emit(out, call, w.log)
+
+    def write_result(self, result: ToolResult, w: Writing) -> Json:
+        doc: dict[str, Json] = {"role": "tool"}
+        texts: list[Text] = []
+        for block in result.content:
+            if isinstance(block, Text | Passage):
+                texts += self.texts_in(block, w)
+            else:
+                w.log.dropped("tool_result.content", block.at, "a result is one string here")
+                self.lose(block.extras, block.at, w.log)
+        said = self.join(texts, w) if texts else None
+        if result.is_error:
+            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            said = mark_error(said)
+        elif said is not None and is_marked(said):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            said = mark_plain(said)
+        if said is not None:
+            doc["content"] = said
+        if result.kind != "function":
+            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+        if result.name is not None:
+            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
+        self.lose_cache(result.cache, w)
+        doc["tool_call_id"] = w.result_id(result)
+        return self.emit(doc, result, w.log)
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        written = (self.write_tool(tool, log) for tool in tree.tools)
+        return [doc for doc in written if doc is not None]
+
+    def write_tool(self, tool: Tool, log: Ledger) -> Json | None:
+        if tool.kind == "hosted":
+            log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        if tool.kind == "custom":
+            log.approximated("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+            wrapped = freeform.wrap(tool)
+            tool = replace(tool, description=wrapped, schema=freeform.SCHEMA)
+        if tool.strict:
+            log.dropped("tool.strict", tool.at, "no schema is enforced here")
+        if tool.cache is not None:
+            log.dropped("cache", tool.cache.at, "this place cannot be marked here")
+        out: dict[str, Json] = {"name": tool.name}
+        if tool.description is not None:
+            out["description"] = tool.description
+        if tool.schema is not None:
+            out["parameters"] = tool.schema
+        return self.emit(out, tool, log)
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        if tree.parallel is False:
+            log.dropped("tool_choice.parallel", tree.at, "not said here")
+        if tree.allowed is not None:
+            log.dropped("tool_choice.allowed", tree.at, "all tools may be chosen here")
+        self.lose(tree.extras, tree.at, log)
+        if tree.payload is not None:
+            log.dropped("tool_choice", tree.at, "only the source knows this choice")
+            return "auto"
+        if tree.mode is None:
+            log.invented("tool_choice", tree.at, "'auto', which is the default")
+            return "auto"
+        if tree.mode != "named":
+            return self.spelling(tree).get("word", tree.mode)
+        if tree.kind == "custom":
+            log.approximated("tool.kind", tree.at, "a choice does not say what kind a tool is")
+        name = tree.name or ""
+        if name in MODES:
+            log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")
+        return name
+
+    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "this place cannot be marked here")
+
+
+DIALECT = Xzatoma()
