@@ -30,9 +30,8 @@ def main() -> None:
     print(paint(f"{SAMPLE.name}: a request in {SOURCE}, {len(original)} bytes", "title"))
     print("It holds signed reasoning, three parallel tool calls, an image from the user, an image")
     print("from a tool, a tool that failed, and a cache mark.\n")
-    for form in dragoman.formats():
-        if form.name != SOURCE:
-            show(original, form.name, width)
+    for target in ("native", "openai-chat", "openai-responses"):
+        show(original, target, width)
     print(paint("And an answer comes back the other way:", "title"))
     show_answer()
 

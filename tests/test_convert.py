@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import dialects
+from dragoman import dialects, testing
 from dragoman.model import History, Message, Request, Text
 
 ASK: dict[str, Any] = {
@@ -48,7 +48,7 @@ def test_bytes_are_parsed_and_values_taken() -> None:
 
 def test_the_input_is_not_changed() -> None:
     before = repr(THOUGHT)
-    for target in dialects.names():
+    for target in filter(lambda name: testing.speaks(name, "request"), dialects.names()):
         dragoman.convert(THOUGHT, source="anthropic", target=target, carry=True)
     assert repr(THOUGHT) == before
 
@@ -119,8 +119,9 @@ def test_unknown_dialects_and_facets_say_what_there_is() -> None:
 def test_formats_lists_what_exists() -> None:
     found = {form.name: form for form in dragoman.formats()}
     assert {"anthropic-messages", "openai-chat", "openai-responses", "native"} <= found.keys()
+    assert found["openai-chat"].facets["request"] == ("read", "write")
     for form in found.values():
-        assert form.facets["request"] == ("read", "write")
+        assert form.facets
         assert form.spec
 
 
