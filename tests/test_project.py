@@ -236,6 +236,18 @@ def test_every_dialect_has_a_page() -> None:
     assert set(dialects.names()) <= pages
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "dialects").glob("*.md")), ids=lambda page: page.stem
+)
+def test_the_examples_of_a_dialects_page_print_what_they_say(page: Path, capsys: Any) -> None:
+    assert page.stem in dialects.names()
+    for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        exec(compile(code, page.name, "exec"), {})
+        promised = [line[2:] for line in code.splitlines() if line.startswith("# ")]
+        assert promised, f"an example of {page.name} prints nothing"
+        assert capsys.readouterr().out.splitlines() == promised
+
+
 def test_the_demo_runs() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True

@@ -26,6 +26,7 @@ from ..model import (
     Json,
     Media,
     Message,
+    Node,
     Passage,
     Raw,
     Reasoning,
@@ -242,20 +243,25 @@ class Copilot(OpenAIResponses):
         return (Text("".join(text.text for text in texts), at=result.at),)
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
-        """What the assistant said, in the form of an answer; its id is a dummy."""
-        if w.home or w.answer:
-            return super().write_new_item(blocks, w)
+        """What the assistant said, in the form of an answer; in a history its id is a dummy."""
         first = blocks[0]
-        w.count["msg"] = w.count.get("msg", 0) + 1
-        made = f"msg_{w.count['msg']}"
-        out: dict[str, Json] = {"type": "message", "id": made, "status": "completed"}
-        out |= {"role": "assistant", "content": self.write_spoken(blocks, w)}
         extras = first.extras
         if extras is None or not self.knows(extras.dialect) or "item" not in extras.spelling:
-            return out
-        if "id" in extras.fields:
-            w.log.dropped("message.id", first.at, "an id that another API gave")
-        return self.emit(out, self.item_of(first), w.log) | {"id": made}
+            item = Node()
+        else:
+            item = self.item_of(first)  # what OpenAI's item says beyond the tree
+        named = item.extras is not None and "id" in item.extras.fields
+        if w.home or (w.answer and not named):
+            out: dict[str, Json] = super().write_new_item(blocks, w)
+            return out if w.home else self.emit(out, item, w.log)
+        out = {"type": "message", "id": "", "status": "completed", "role": "assistant"}
+        out = self.emit(out | {"content": self.write_spoken(blocks, w)}, item, w.log)
+        if not w.answer:
+            w.count["msg"] = w.count.get("msg", 0) + 1
+            out["id"] = f"msg_{w.count['msg']}"
+            if named:
+                w.log.dropped("message.id", first.at, "an id that another API gave")
+        return out
 
     def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
         """Only what Copilot sealed may be sent back to it."""

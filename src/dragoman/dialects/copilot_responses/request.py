@@ -35,7 +35,7 @@ from ...reading import (
 )
 from ...writing import Writing, data_uri, leave_out
 from ..openai_responses import OpenAIResponses
-from ..openai_responses.calls import CALL_OUTPUT
+from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
 
@@ -107,15 +107,14 @@ class Requests(OpenAIResponses):
         parts = doc.get("content")
         if parts.__class__ is not list or not parts or "summary" in doc:
             return super().read_reasoning(doc, at)
-        kinds = {part.get("type") if part.__class__ is dict else None for part in parts}
-        if len(kinds) != 1 or not kinds <= set(THOUGHT_TEXTS):
-            return Raw(self.name, doc, at=at, extras=self.as_item)
-        if any(len(part) != 2 or part.get("text").__class__ is not str for part in parts):
+        kind = parts[0].get("type") if parts[0].__class__ is dict else None
+        texts = texts_of(parts, kind) if kind in THOUGHT_TEXTS else None
+        if texts is None:
             return Raw(self.name, doc, at=at, extras=self.as_item)
         if doc.get("encrypted_content") is not None or doc.get("id") is not None:
             return super().read_reasoning(doc, at)
-        extras = self.keep_item(doc, frozenset({"type", "content"}), {"texts": kinds.pop()})
-        return Reasoning(tuple(part["text"] for part in parts), at=at, extras=extras)
+        extras = self.keep_item(doc, frozenset({"type", "content"}), {"texts": kind})
+        return Reasoning(texts, at=at, extras=extras)
 
     def read_image(self, doc: dict[str, Json], kind: str, at: str) -> Block:
         image = super().read_image(doc, kind, at)
