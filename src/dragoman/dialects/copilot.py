@@ -171,6 +171,11 @@ class Copilot(OpenAIResponses):
             out.append({"role": "user", "content": hoisted})
         return out
 
+    def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
+        if w.answer and not w.home:
+            content = self.sendable(tuple(content), w)
+        super().write_turn(content, out, w)
+
     def sendable(self, content: tuple[Block, ...], w: ItemWriting) -> tuple[Block, ...]:
         """Blocks without cache marks, and without what only another API knows.
 
