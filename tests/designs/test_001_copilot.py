@@ -431,7 +431,28 @@ def test_001_nothing_is_lost_in_silence(target: str, tree: Any) -> None:
                 "usage": {"input_tokens": 1, "output_tokens": 1},
             },
         ),
+        (
+            "copilot-responses",
+            "request",
+            {
+                "model": "m",
+                "input": [
+                    item("user", "Hi")
+                    | {"content": [{"type": "input_image", "url": "https://example.org/a.png"}]}
+                ],
+            },
+        ),
         ("openai-responses", "request", {"model": "m", "input": [item("user", "Hi")]}),
+        (
+            "openai-responses",
+            "request",
+            {
+                "model": "m",
+                "input": [{"role": "user", "content": "Hi"}],
+                "max_output_tokens": 9,
+                "tools": [{"type": "function", "function": {"name": "f"}}],
+            },
+        ),
     ],
 )
 def test_001_detection(dialect: str, facet: str, doc: Any) -> None:

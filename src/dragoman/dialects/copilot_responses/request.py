@@ -30,9 +30,7 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...reading import (
-    compact,
-)
+from ...reading import compact
 from ...writing import Writing, data_uri, leave_out
 from ..openai_responses import OpenAIResponses
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
@@ -83,10 +81,17 @@ class Requests(OpenAIResponses):
 
     # -- items, reading ---------------------------------------------------------------------
 
-    def read_items(self, docs: list[Json], at: str, out: list[Message]) -> None:
-        start = len(out)
-        super().read_items(docs, at, out)
-        out[start:] = map(self.mark_easy, out[start:])
+    def read_conversation(
+        self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
+    ) -> list[Message]:
+        return [self.mark_easy(m) for m in super().read_conversation(doc, taken, spelling)]
+
+    def read_input(
+        self, value: Json, at: str, out: list[Message], spelling: dict[str, Json]
+    ) -> None:
+        super().read_input(value, at, out, spelling)
+        if not at:  # the bare items; all else is a conversation
+            out[:] = map(self.mark_easy, out)
 
     def mark_easy(self, message: Message) -> Message:
         """What is spelled as OpenAI allows it, and this dialect never writes it, is marked."""
@@ -129,8 +134,6 @@ class Requests(OpenAIResponses):
     ) -> Sequence[Message]:
         """The system prompt is an item; at home it stands where it stood."""
         if w.home and messages and self.is_own(messages[0]):
-            return super().write_prompt(out, messages, w)
-        if w.home and messages and messages[0].at == "/instructions":
             return super().write_prompt(out, messages, w)
         return messages
 

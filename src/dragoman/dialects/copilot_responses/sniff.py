@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dialect import Dialect
-from ...model import (
-    Json,
-)
-from ...reading import (
-    compact,
-)
-from ...sniffing import Evidence, Verdict, objects, weigh_keys
+from ...model import Json
+from ...reading import compact
+from ...sniffing import Evidence, Verdict, objects, weigh_doubts, weigh_keys
 from .request import CHOICES, THOUGHT
+
+REQUEST = frozenset(
+    {"model", "input", "stream", "temperature", "tools", "tool_choice", "reasoning", "include"}
+)
 
 
 class Sniff(Dialect):
     """Only what no other dialect says speaks for this one."""
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
-        """Only what no other dialect says: all else is OpenAI's."""
         if doc.__class__ is not dict:
             return
         if doc.get("input").__class__ is list:
@@ -35,18 +34,22 @@ class Sniff(Dialect):
 
 
 def sniff_request(doc: dict[str, Json]) -> Verdict:
-    """The signs that OpenAI would not know; one of them proves it, for all else is alike."""
+    """The signs that OpenAI would not know, in a request that has no key but those of its type."""
     e = Evidence("request" if "model" in doc else "messages")
     if is_choice(doc.get("tool_choice")):
         e.speaks_for("a tool choice like {'auto': true}", 0.999)
     if doc.get("include") == [THOUGHT]:
         e.speaks_for("'reasoning' to be included", 0.999)
     if any(tool.get("function").__class__ is dict for tool in objects(doc.get("tools"))):
-        e.speaks_for("a tool with 'function' inside, beside an 'input'", 0.999)
+        # Some clients send these to OpenAI as well, so it takes another sign to prove it.
+        e.speaks_for("a tool with 'function' inside, beside an 'input'", 0.9)
     for item in objects(doc["input"]):
+        if item.get("type").__class__ is not str:
+            e.speaks_against("an item without a type", 0.5)
         for part in objects(item.get("content")):
             if part.get("type") == "input_image" and part.get("url").__class__ is str:
                 e.speaks_for("an image with a 'url'", 0.999)
+    weigh_doubts(e, doc, dict.fromkeys(doc.keys() - REQUEST, 0.9))
     return e.verdict()
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from ...dialect import Dialect
 from ...model import Json
 from ...sniffing import (
+    PARTS,
     Evidence,
     Look,
     Verdict,
     is_list_of_objects,
+    objects,
     weigh_doubts,
     weigh_keys,
     weigh_messages,
@@ -100,6 +102,8 @@ def request(doc: dict[str, Json]) -> Verdict:
         e.speaks_for("a stored prompt", 0.6)
     elif doc.get("model").__class__ is not str:
         e.speaks_against("no model is named", 0.4)
+    if doc.get("include") == ["reasoning"]:
+        e.speaks_against("'reasoning' is nothing to be included", 0.5)
     weigh_items(e, doc.get("input"))
     weigh_tools(e, doc.get("tools"), tool_form)
     value = doc.get("tool_choice")
@@ -174,6 +178,10 @@ def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
 def weigh_items(e: Evidence, items: Json) -> None:
     if items.__class__ is list:
         weigh_messages(e, items, LOOK)
+    for item in objects(items):
+        for part in objects(item.get("content"), PARTS):
+            if part.get("type") == "input_image" and part.get("url").__class__ is str:
+                e.speaks_against("an image with a 'url'", 0.5)
 
 
 def tool_form(tool: dict[str, Json]) -> str:
