@@ -11,8 +11,6 @@ The endpoint itself speaks OpenAI's shapes: that is the dialect ``copilot``. So 
 takes those as well, and says them again at home as they were.
 """
 
-from typing import ClassVar
-
 from .response import Answers
 from .sniff import Sniff
 
@@ -21,9 +19,7 @@ class CopilotResponses(Sniff, Answers):
     name = "copilot-responses"
     spec = "https://github.com/xbcsmith/xzatoma"
     issuer = "copilot"
-    aliases: ClassVar[tuple[str, ...]] = ()
-    shared: ClassVar[dict[str, frozenset[str]]] = {}
-    rules: ClassVar[dict[str, str]] = {}
+    history = "input"
 
 
 DIALECT = CopilotResponses()

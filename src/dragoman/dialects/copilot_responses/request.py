@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import ClassVar
 
 from msgspec.structs import replace
 
 from ... import freeform
-from ...dialect import Problem
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -32,10 +31,10 @@ from ...model import (
 )
 from ...reading import compact
 from ...writing import Writing, data_uri, leave_out
-from ..openai_responses import OpenAIResponses
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
+from ..openai_responses.response import Responses
 
 THOUGHT = "reasoning"
 """The type of an item, and what is included in an answer so that thoughts come with it."""
@@ -63,7 +62,7 @@ MAGIC = (
 )
 
 
-class Requests(OpenAIResponses):
+class Requests(Responses):
     """Items, media, tools and choices."""
 
     speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
@@ -74,10 +73,6 @@ class Requests(OpenAIResponses):
         # The shapes of OpenAI, where they differ from those of this dialect.
         self.easy = self.respell(None, easy=True)
         self.easy_string = self.respell(None, item="easy-string")
-
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        """Nobody knows what a server would reject that speaks these shapes."""
-        return iter(())
 
     # -- items, reading ---------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
-    aliases: ClassVar[tuple[str, ...]] = ("responses",)
+    aliases = ("responses",)
     history = "input"
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
