@@ -249,6 +249,7 @@ class WriteBlocks(Dialect):
             if seal.kind == "encrypted":
                 out = {"type": "redacted_thinking", "data": seal.data}
                 return self.emit(out, block, w.log)
+            self.note_signed(block, w)
             text = "".join(block.content or block.summary)
             out = {"type": "thinking", "thinking": text, "signature": seal.data}
             return self.emit(out, block, w.log)
@@ -275,6 +276,17 @@ class WriteBlocks(Dialect):
         # "messages.1.content.0.thinking.signature: Field required"
         w.log.dropped("reasoning", block.at, "a thought without Anthropic's signature is rejected")
         return None
+
+    def note_signed(self, block: Reasoning, w: Writing) -> None:
+        """A signed thought is one text here, and nothing else."""
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if len(block.content or block.summary) > 1:
+            w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
+        if not block.content and block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        elif not block.content:
+            w.log.invented("text.empty", block.at, "a signed thought has a text, if an empty one")
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
         log = w.log
