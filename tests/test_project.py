@@ -29,6 +29,10 @@ LAYERS = [
     {"errors", "model"},
     {"ledger", "reading", "freeform", "marks", "events", "framing"},
     {"normal", "writing", "result"},
+
+
+    {"ledger", "reading", "freeform", "ids", "marks"},
+    {"normal", "writing"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},
