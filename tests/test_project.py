@@ -155,6 +155,18 @@ def parent_of(own: str) -> str:
     return next((home for home in others if home.replace("_", "-") in dialects.names()), own)
 
 
+        for other in names - {own} - parents(own):
+            assert not re.search(rf"import .*\b{other}\b|from \.+{other}\b", text), (name, other)
+
+
+def parents(module: str) -> set[str]:
+    """The dialects of which a dialect is a variant; it inherits from them, so it imports them."""
+    if module.startswith("_"):
+        return set()
+    own = type(dialects.get(module.replace("_", "-")))
+    return {base.name.replace("-", "_") for base in own.__mro__[1:] if "name" in vars(base)}
+
+
 def test_dialects_of_other_packages_register_by_entry_point(monkeypatch: Any) -> None:
     class Parrot(Dialect):
         name = "parrot"
