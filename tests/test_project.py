@@ -270,4 +270,8 @@ def test_the_demo_runs() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("exactly the original") == len(dialects.names()) - 1
+
+
+    others = [f for f in dragoman.formats() if len(f.facets.get("request", ())) == 2][1:]
+    assert done.stdout.count("exactly the original") == len(others) >= 3
     assert "NOT the original" not in done.stdout
