@@ -1,0 +1,27 @@
+"""IContent: how llxprt-code keeps a conversation, whatever provider it talks to.
+
+What it does differently from its neighbours: a content has a ``speaker`` (``human``, ``ai``,
+``tool``) and ``blocks``; there is no system speaker, a request has a ``systemInstruction`` and a
+history marks such a turn in its ``metadata``; call ids begin with ``hist_tool_``, see ``ids``; a
+tool's answer is any JSON value, names its tool, has its error beside it and its images behind it;
+thoughts keep their seals; code is a block of its own. The design of its converter (``image``
+blocks, a ``system`` speaker, ``status``) differs from the type: all of it is read, and
+``icontent-design`` writes it so.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .request import Requests
+from .sniff import Sniff
+
+
+class IContent(Sniff, Requests):
+    name = "icontent"
+    spec = "https://github.com/vybestack/llxprt-code"
+    aliases: ClassVar[tuple[str, ...]] = ("llxprt",)
+    kin = frozenset({"icontent-design"})
+
+
+DIALECT = IContent()

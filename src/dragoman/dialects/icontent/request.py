@@ -1,0 +1,456 @@
+"""Requests, histories, tools and answers of llxprt, both ways.
+
+A request is what llxprt hands to a provider, ``GenerateChatOptions``: the contents, the tools, the
+system prompt, and under ``resolved`` the few settings that all providers share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ... import freeform
+from ...errors import Malformed
+from ...ledger import Ledger
+from ...model import (
+    Candidate,
+    Extras,
+    History,
+    Json,
+    Message,
+    OutputFormat,
+    Params,
+    Request,
+    Response,
+    Stop,
+    StopReason,
+    Text,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolChoice,
+    Usage,
+)
+from ...reading import (
+    as_dict,
+    as_list,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_list,
+    need_str,
+)
+from .write import ContentWriting, Write
+
+RESOLVED = ("model", "maxTokens", "temperature", "streaming")
+REQUEST_KEYS = ("contents", "tools", "systemInstruction")
+SAID = frozenset({"max_tokens", "temperature", "stream", "ats", "at", "extras"})
+SCHEMAS = ("parametersJsonSchema", "parameters")
+
+# Providers say it in their own words, under stopReason or (as OpenAI's do) under finishReason.
+STOP: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "stop-sequence",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "context",
+    "tool_use": "tool-call",
+    "refusal": "filter",
+    "pause_turn": "pause",
+    "compaction": "compaction",
+    "cancelled": "cancelled",
+    "error": "error",
+    "unfinished": "unfinished",
+}
+STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items()}
+STOP |= {
+    "stop": "end",
+    "length": "length",
+    "tool_calls": "tool-call",
+    "function_call": "tool-call",
+    "content_filter": "filter",
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    "SAFETY": "filter",
+    "completed": "end",
+    "max_output_tokens": "length",
+}
+VAGUE = frozenset({"stop", "STOP", "completed"})
+"""Words that come with calls as well."""
+ANSWER = ("usage", "stopReason", "model", "id", "timestamp")
+TOTALS = ("promptTokens", "completionTokens", "totalTokens")
+# What an older version of the type called them.
+ALIASES = {
+    "cachedTokens": "cache_read_input_tokens",
+    "cacheCreationTokens": "cache_creation_input_tokens",
+}
+
+
+class Requests(Write):
+    """Reading and writing what goes to a provider and what comes from it."""
+
+    has_instruction = True
+    """whether the system prompt of a request stands beside its contents"""
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> ContentWriting:
+        return ContentWriting(log, self.is_home(dialect), answer)
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        tools = None if doc.get("tools") is None else self.read_groups(doc["tools"], "/tools")
+        custom = frozenset(t.name for t in tools or () if t.kind == "custom")
+        messages = self.read_history(need_list(doc, "contents", ""), "/contents", custom)
+        prompt = maybe_str(doc, "systemInstruction", "")
+        if prompt is not None:
+            at = "/systemInstruction"
+            spelling = Extras(self.name, spelling={"place": "instruction"})
+            messages.insert(0, Message("system", (Text(prompt, at=at),), at=at, extras=spelling))
+        resolved = maybe_dict(doc, "resolved", "") or {}
+        at = "/resolved"
+        names = {"max_tokens": "maxTokens", "temperature": "temperature", "stream": "streaming"}
+        params = Params(
+            max_tokens=maybe_int(resolved, "maxTokens", at),
+            temperature=maybe_number(resolved, "temperature", at),
+            stream=maybe_bool(resolved, "streaming", at),
+            ats={k: f"{at}/{v}" for k, v in names.items() if resolved.get(v) is not None},
+        )
+        return Request(
+            maybe_str(resolved, "model", at),
+            tuple(messages),
+            tools,
+            params=params,
+            dialect=self.name,
+            extras=self.keep(doc, REQUEST_KEYS, partly={"resolved": RESOLVED}),
+        )
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        out: dict[str, Json] = {}
+        messages = tree.messages
+        if tree.tools:
+            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
+        if count := self.count_instructions(messages, w):
+            self.write_instruction(out, messages[:count], w)
+        out["contents"] = self.write_history(messages[count:], w)
+        if tree.tools is not None and (groups := self.write_groups(tree.tools, w) or w.home):
+            out["tools"] = [] if groups is True else groups
+        self.write_params(out, tree, w)
+        if tree.tool_choice is not None:
+            self.note_choice(tree.tool_choice, w)
+        if tree.prefill:
+            why = "the model answers anew here, and does not go on with this turn"
+            log.approximated("prefill", messages[-1].at, why)
+        return self.emit(out, tree, log)
+
+    def count_instructions(self, messages: Sequence[Message], w: ContentWriting) -> int:
+        """How many of the first messages are the system prompt that stands beside the contents."""
+        if w.home:
+            first = messages[0] if messages else None
+            return int(first is not None and self.spelling(first).get("place") == "instruction")
+        count = 0
+        if self.has_instruction:
+            for message in messages:
+                if message.role not in ("system", "developer"):
+                    break
+                count += 1
+        return count
+
+    def write_instruction(
+        self, out: dict[str, Json], messages: Sequence[Message], w: ContentWriting
+    ) -> None:
+        texts: list[Text] = []
+        for index, message in enumerate(messages):
+            if index:
+                w.log.approximated("message.boundary", message.at, "one system prompt here")
+            if message.role == "developer":
+                why = "the developer speaks as system here"
+                w.log.approximated("message.role", message.at, why)
+            if message.name is not None:
+                w.log.dropped("message.name", message.at, "speakers have no names here")
+            self.lose(message.extras, message.at, w.log)
+            for block in message.content:
+                if not isinstance(block, Text):
+                    w.log.dropped("content.role", block.at, "the system prompt is text here")
+                    continue
+                self.note_text(block, w)
+                self.lose(block.extras, block.at, w.log)
+                if texts:
+                    w.log.approximated("text.boundary", block.at, "the system prompt is one text")
+                texts.append(block)
+        if texts:
+            out["systemInstruction"] = "\n".join(text.text for text in texts)
+        else:
+            w.log.dropped("message.empty", messages[0].at, "an empty system prompt is no prompt")
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: ContentWriting) -> None:
+        params = tree.params
+        resolved: dict[str, Json] = {
+            "model": tree.model,
+            "maxTokens": params.max_tokens,
+            "temperature": params.temperature,
+            "streaming": params.stream,
+        }
+        resolved = {key: value for key, value in resolved.items() if value is not None}
+        if resolved:
+            out["resolved"] = resolved
+        for name in params.__struct_fields__:
+            value = getattr(params, name)
+            if name in SAID or value is None or (name == "candidates" and value == 1):
+                continue
+            if isinstance(value, OutputFormat) and value.kind == "text" and not value.extras:
+                continue
+            at = value.at if hasattr(value, "at") else params.where(name)
+            w.log.dropped(name, at, "llxprt keeps this in its settings, not in a request")
+        self.lose(params.extras, params.at, w.log)
+
+    def note_choice(self, choice: ToolChoice, w: ContentWriting) -> None:
+        said = choice.mode is not None or choice.payload is not None or choice.parallel is False
+        if said or choice.allowed is not None:
+            w.log.dropped("tool_choice", choice.at, "the model chooses by itself here")
+
+    # -- histories --------------------------------------------------------------------------
+
+    def read_messages(self, doc: Json) -> History:
+        return History(tuple(self.read_history(as_list(doc, ""), "")), dialect=self.name)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
+        return self.write_history(tree.messages, self.writing(log, tree.dialect))
+
+    # -- tools ------------------------------------------------------------------------------
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_groups(doc, ""), dialect=self.name)
+
+    def read_groups(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        """Tools come in groups; what else stands in a group is a tool of the provider."""
+        tools: list[Tool] = []
+        for index, group in enumerate(as_list(docs, at)):
+            where = f"{at}/{index}"
+            group = as_dict(group, where)
+            functions = as_list(group.get("functionDeclarations", []), where)
+            rest = {k: v for k, v in group.items() if k != "functionDeclarations" or not functions}
+            if rest or not functions:
+                name = next(iter(rest), "")
+                tools.append(
+                    Tool(
+                        name, kind="hosted", service=name, dialect=self.name, payload=rest, at=where
+                    )
+                )
+            for number, doc in enumerate(functions):
+                place = f"{where}/functionDeclarations/{number}"
+                new = bool(index) and not number and not rest
+                tools.append(self.read_function(as_dict(doc, place), place, new))
+        return tuple(tools)
+
+    def read_function(self, doc: dict[str, Json], at: str, new: bool) -> Tool:
+        spelling: dict[str, Json] = {"group": "new"} if new else {}
+        key = next((key for key in SCHEMAS if doc.get(key) is not None), SCHEMAS[0])
+        if key != SCHEMAS[0]:
+            spelling["schema"] = key
+        name, description = need_str(doc, "name", at), maybe_str(doc, "description", at)
+        schema = doc.get(key)
+        extras = self.keep(doc, ("name", "description", key), spelling)
+        if (found := freeform.unwrap(description, schema)) is not None:
+            description, grammar = found
+            return Tool(name, description, kind="custom", grammar=grammar, at=at, extras=extras)
+        return Tool(name, description, schema, at=at, extras=extras)
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        return self.write_groups(tree.tools, self.writing(log, tree.dialect))
+
+    def write_groups(self, tools: Sequence[Tool], w: ContentWriting) -> list[Json]:
+        groups: list[dict[str, Json]] = []
+        for tool in tools:
+            if tool.kind == "hosted":
+                if self.is_home(tool.dialect):
+                    groups.append(dict(tool.payload))
+                else:
+                    w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+                continue
+            function = self.write_function(tool, w)
+            if not groups or self.spelling(tool).get("group") == "new":
+                groups.append({})
+            groups[-1].setdefault("functionDeclarations", []).append(function)
+        return list(groups)
+
+    def write_function(self, tool: Tool, w: ContentWriting) -> Json:
+        self.lose_cache(tool.cache, w)
+        if tool.strict:
+            w.log.dropped("tool.strict", tool.at, "schemas are not enforced here")
+        out: dict[str, Json] = {"name": tool.name}
+        if tool.kind == "custom":
+            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+            out |= {"description": freeform.wrap(tool), SCHEMAS[0]: freeform.SCHEMA}
+            return self.emit(out, tool, w.log)
+        if tool.description is not None:
+            out["description"] = tool.description
+        if tool.schema is not None:
+            out[self.spelling(tool).get("schema", SCHEMAS[0])] = tool.schema
+        return self.emit(out, tool, w.log)
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def read_response(self, doc: Json) -> Response:
+        """One content of the ai; what is counted and why it ended stand in its metadata."""
+        doc = as_dict(doc, "")
+        if doc.get("speaker") != "ai":
+            raise Malformed("an answer is what the ai says", "/speaker")
+        found = self.read_history([doc], "")
+        if len(found) != 1 or found[0].role != "assistant":
+            raise Malformed("an answer holds no tool results", "/blocks")
+        message = Message("assistant", found[0].content, at="")
+        metadata = maybe_dict(doc, "metadata", "") or {}
+        at = "/metadata"
+        taken = list(ANSWER)
+        spelling: dict[str, Json] = {}
+        stop = self.read_stop(metadata, message, taken, spelling)
+        usage = maybe_dict(metadata, "usage", at)
+        time = maybe_number(metadata, "timestamp", at)
+        return Response(
+            maybe_str(metadata, "id", at),
+            maybe_str(metadata, "model", at),
+            (Candidate(message, stop, at=""),),
+            None if usage is None else self.read_usage(usage, f"{at}/usage"),
+            None if time is None else time / 1000,
+            dialect=self.name,
+            extras=self.keep(doc, ("speaker", "blocks"), spelling, partly={"metadata": taken}),
+        )
+
+    def read_stop(
+        self,
+        metadata: dict[str, Json],
+        message: Message,
+        taken: list[str],
+        spelling: dict[str, Json],
+    ) -> Stop | None:
+        word = maybe_str(metadata, "stopReason", "/metadata")
+        other = maybe_str(metadata, "finishReason", "/metadata")
+        if other is not None and (word is None or STOP.get(word) == STOP.get(other)):
+            taken.append("finishReason")
+            spelling["finishReason"] = other
+        if word is None and other is None:
+            return None
+        said = word or other or ""
+        if word is None:
+            spelling["stopReason"] = None
+        reason = STOP.get(said, "other")
+        if said in VAGUE and any(isinstance(block, ToolCall) for block in message.content):
+            reason = "tool-call"
+        return Stop(reason, said, self.name)
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        """Cached tokens are counted as prompt tokens, thoughts as completion tokens."""
+        cached, written = (self.read_cached(doc, key, at) for key in ALIASES)
+        reasoning = maybe_int(doc, "reasoningTokens", at)
+        prompt, completion, _ = (maybe_int(doc, key, at) or 0 for key in TOTALS)
+        usage = Usage(
+            max(prompt - (cached or 0) - (written or 0), 0),
+            cached,
+            written,
+            None,
+            max(completion - (reasoning or 0), 0),
+            reasoning,
+        )
+        sums = totals(usage)
+        spelling = {key: doc.get(key) for key in TOTALS if doc.get(key) != sums[key]}
+        extras = self.keep(doc, {*TOTALS, *ALIASES, *ALIASES.values(), "reasoningTokens"}, spelling)
+        old = {alias: doc[alias] for alias in ALIASES.values() if doc.get(alias) is not None}
+        if old:
+            base = extras or Extras(self.name)
+            extras = Extras(self.name, base.fields, base.blanks | old, base.spelling)
+        return Usage(
+            usage.input, cached, written, None, usage.output, reasoning, at=at, extras=extras
+        )
+
+    def read_cached(self, doc: dict[str, Json], key: str, at: str) -> int | None:
+        count = maybe_int(doc, key, at)
+        alias = maybe_int(doc, ALIASES[key], at)
+        return alias if count is None else count
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        out: dict[str, Json] = {"speaker": "ai", "blocks": []}
+        metadata: dict[str, Json] = {}
+        if tree.id is not None:
+            metadata["id"] = tree.id
+        if tree.model is not None:
+            metadata["model"] = tree.model
+        if tree.created is not None:
+            metadata["timestamp"] = whole(tree.created * 1000)
+        if tree.candidates:
+            candidate = tree.candidates[0]
+            out["blocks"] = self.write_message(candidate.message, w)["blocks"]
+            self.write_stop(metadata, candidate, self.spelling(tree), w)
+            if candidate.logprobs is not None:
+                log.dropped("logprobs", candidate.at, "there are no token probabilities here")
+            self.lose(candidate.extras, candidate.at, log)
+        if tree.usage is not None:
+            metadata["usage"] = self.write_usage(tree.usage, w)
+        if tree.failure is not None:
+            log.dropped("response.failure", tree.failure.at, "a failed answer is an exception here")
+        if tree.service_tier is not None:
+            log.dropped("service_tier", tree.at, "the service tier is not told here")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        if metadata:
+            out["metadata"] = metadata
+        return self.emit(out, tree, log)
+
+    def write_stop(
+        self,
+        metadata: dict[str, Json],
+        candidate: Candidate,
+        spelling: dict[str, Json],
+        w: ContentWriting,
+    ) -> None:
+        stop = candidate.stop
+        if stop is None:
+            return
+        if stop.native is not None and self.is_home(stop.dialect):
+            if "stopReason" not in spelling:
+                metadata["stopReason"] = stop.native
+            if "finishReason" in spelling:
+                metadata["finishReason"] = spelling["finishReason"]
+            return
+        if stop.sequence is not None:
+            why = "which stop string it was is not said here"
+            w.log.dropped("stop.sequence", candidate.at, why)
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        word = STOP_WORDS.get(stop.reason)
+        if word is None:
+            word = stop.native if stop.native and stop.native not in STOP else "other"
+        metadata["stopReason"] = word
+
+    def write_usage(self, usage: Usage, w: ContentWriting) -> Json:
+        out: dict[str, Json] = dict(totals(usage))
+        old = usage.extras.blanks if usage.extras and self.is_home(usage.extras.dialect) else {}
+        counts = {"cachedTokens": usage.cache_read, "cacheCreationTokens": usage.cache_write}
+        for key, count in counts.items():
+            if count is not None and (ALIASES[key] not in old or key in old):
+                out[key] = count
+        if usage.reasoning is not None:
+            out["reasoningTokens"] = usage.reasoning
+        if usage.cache_write_ttl:
+            w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
+        self.note_counts(usage, w.log)
+        for key, value in self.spelling(usage).items():
+            out[key] = value
+            if value is None:
+                del out[key]
+        return self.emit(out, usage, w.log)
+
+
+def totals(usage: Usage) -> dict[str, int]:
+    prompt, completion = usage.input_total, usage.output_total
+    return dict(zip(TOTALS, (prompt, completion, prompt + completion), strict=True))
+
+
+def whole(number: float) -> float:
+    """A number of milliseconds, whole where it is."""
+    return int(number) if number == int(number) else number

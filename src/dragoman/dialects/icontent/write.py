@@ -1,0 +1,419 @@
+"""Writing the contents of llxprt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from ...errors import Malformed
+from ...ids import to_history
+from ...ledger import Ledger
+from ...marks import ERROR
+from ...model import (
+    Block,
+    Cache,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...writing import Writing, data_uri, object_of
+from .media import verify
+from .read import NOBODY, REDACTED, Read
+
+ANY = ("(?s:.)", 10**9)
+"""Ids and names may be what they like; ids are written in a form of their own."""
+SPEAKERS = {"user": "human", "assistant": "ai", "tool": "tool"}
+# Which seals the blocks have a place for, and the field that tells whose they are.
+SIGNED = {"anthropic": "thinking", "google": "thought"}
+
+
+class ContentWriting(Writing):
+    """A conversion into contents: knows the tools that were called, by the ids of the calls."""
+
+    __slots__ = ("tools",)
+
+    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
+        super().__init__(log, ANY, ANY, home, answer)
+        self.tools: dict[str | None, str] = {}
+
+
+class Write(Read):
+    """The contents of a conversation, out of the tree."""
+
+    has_error = True
+    """whether a result has an ``error`` beside it"""
+
+    def write_history(self, messages: Sequence[Message], w: ContentWriting) -> list[Json]:
+        out: list[Json] = []
+        for message in messages:
+            doc = self.write_message(message, w)
+            if out and message.extras is not None and self.spelling(message).get("joined"):
+                out[-1]["blocks"] += doc["blocks"]
+            else:
+                out.append(doc)
+        return out
+
+    def write_message(self, message: Message, w: ContentWriting) -> dict[str, Json]:
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        doc: dict[str, Json] = {}
+        if message.role == "tool":
+            if len(message.content) != 1 or not isinstance(message.content[0], ToolResult):
+                raise Malformed("a tool message holds one tool result", message.at)
+            doc["speaker"] = "tool"
+            doc["blocks"] = self.write_result(message.content[0], w)
+        else:
+            if message.role == "assistant":
+                w.tools |= {b.id: b.name for b in message.content if isinstance(b, ToolCall)}
+            self.write_speaker(doc, message, w)
+            doc["blocks"] = self.write_blocks(message.content, w)
+            if "metadata" in doc:
+                doc["metadata"] = doc.pop("metadata")  # behind the blocks
+        if message.extras is None:
+            return doc
+        doc["speaker"] = self.spelling(message).get("speaker", doc["speaker"])
+        return self.emit(doc, message, w.log)
+
+    def write_speaker(self, doc: dict[str, Json], message: Message, w: Writing) -> None:
+        role = message.role
+        if role == "developer":
+            w.log.approximated("message.role", message.at, "the developer speaks as system here")
+        elif role != "system":
+            doc["speaker"] = SPEAKERS[role]
+            return
+        self.write_system(doc, self.spelling(message))
+
+    def write_system(self, doc: dict[str, Json], spelling: dict[str, Json]) -> None:
+        """There is no system speaker: llxprt's converters go by the metadata."""
+        doc["speaker"] = "ai"
+        if spelling.get("role", True):
+            doc["metadata"] = {"role": "system"}
+
+    # -- blocks -----------------------------------------------------------------------------
+
+    def write_blocks(self, blocks: Sequence[Block], w: ContentWriting) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if block.__class__ is Text and block.extras is None and block.cache is None:
+                if not block.citations:
+                    out.append({"type": "text", "text": block.text})
+                    continue
+            out += self.write_block(block, w)
+        return out
+
+    def write_block(self, block: Block, w: ContentWriting) -> list[Json]:
+        match block:
+            case Text():
+                return [self.write_text(block, w)]
+            case ToolCall():
+                return [self.write_call(block, w)]
+            case ToolResult():
+                return self.write_result(block, w)
+            case Media():
+                return self.write_media(block, w)
+            case Reasoning():
+                return self.write_reasoning(block, w)
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                return [self.write_text(Text(block.text, at=block.at, extras=block.extras), w)]
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                return self.write_blocks(block.content, w)
+            case Raw() | Hosted() if self.is_home(block.dialect):
+                return [block.payload]
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+                return []
+            case Hosted():
+                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
+                return []
+            case _:
+                assert_never(block)
+
+    def write_text(self, block: Text, w: Writing) -> Json:
+        self.note_text(block, w)
+        if block.extras is not None and self.spelling(block).get("type") == "code":
+            return self.emit({"type": "code"}, block, w.log)
+        return self.emit({"type": "text", "text": block.text}, block, w.log)
+
+    def note_text(self, block: Text, w: Writing) -> None:
+        self.lose_cache(block.cache, w)
+        for cite in block.citations:
+            w.log.dropped("text.citations", cite.at, "nothing is cited here")
+
+    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "llxprt marks what is cached by itself")
+
+    def write_call(self, call: ToolCall, w: ContentWriting) -> Json:
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose_cache(call.cache, w)
+        spelling = self.spelling(call)
+        call_id = call.id if call.id is not None else w.call_id(call)
+        out: dict[str, Json] = {"type": "tool_call", "id": to_history(call_id), "name": call.name}
+        if "id" in spelling:
+            out["id"] = spelling["id"]
+        if call.kind == "custom":
+            out["parameters"] = {"input": call.arguments}
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            elif not w.home:
+                w.log.approximated("tool_call.kind", call.at, why)
+        elif spelling.get("parameters") == "text":
+            out["parameters"] = call.arguments
+        elif "parameters" not in spelling or call.arguments != "{}":
+            out["parameters"] = self.write_arguments(call, w)
+        if spelling.get("input"):
+            out["input"] = out["parameters"]
+        return self.emit(out, call, w.log)
+
+    def write_arguments(self, call: ToolCall, w: Writing) -> Json:
+        if "value" in (spelling := self.spelling(call)):
+            return spelling["value"]
+        return object_of(call, w.log)
+
+    def write_result(self, result: ToolResult, w: ContentWriting) -> list[Json]:
+        self.lose_cache(result.cache, w)
+        if result.extras is not None and self.is_home(result.extras.dialect):
+            return self.write_own_result(result, w)
+        texts, media = self.sort_answer(result.content, w)
+        answer = "\n".join(text.text for text in texts)
+        mute = result.is_error and self.has_error  # a failure without a word has a form here
+        if not texts and not mute:
+            why = "a result has a text here, if only an empty one"
+            w.log.invented("text.empty", result.at, why)
+        elif mute and not answer and texts:
+            w.log.dropped("text.empty", result.at, "a tool that failed without a word")
+        out = self.name_result(result, w)
+        out["result"] = answer
+        if result.is_error:
+            self.write_failed(out, answer)
+        return [self.emit(out, result, w.log), *media]
+
+    def write_failed(self, out: dict[str, Json], answer: str) -> None:
+        """That a tool failed: the error is the answer, or a mark where it said nothing."""
+        out["error"] = answer or ERROR
+
+    def name_result(self, result: ToolResult, w: ContentWriting) -> dict[str, Json]:
+        """The call a result answers, and the tool: the type demands its name."""
+        call_id = result.call_id if result.call_id is not None else w.result_id(result)
+        name = result.name or w.tools.get(result.call_id, "")
+        return {"type": "tool_response", "callId": to_history(call_id), "toolName": name}
+
+    def sort_answer(
+        self, content: Sequence[Block], w: ContentWriting
+    ) -> tuple[list[Text], list[Json]]:
+        """Texts, which are the result, and media, which stand beside it."""
+        texts: list[Text] = []
+        media: list[Json] = []
+        for block in flat(content, w):
+            if isinstance(block, Text):
+                self.note_text(block, w)
+                self.lose(block.extras, block.at, w.log)
+                if texts:
+                    w.log.approximated("text.boundary", block.at, "a result is one text here")
+                if media:
+                    w.log.approximated("content.order", block.at, "images follow the text here")
+                texts.append(block)
+            elif isinstance(block, Media):
+                for doc in self.write_media(block, w):
+                    if doc["type"] == "text":  # a document of plain text
+                        texts.append(Text(doc["text"], at=block.at))
+                    else:
+                        media.append(doc)
+            else:
+                w.log.dropped("tool_result.content", block.at, "a tool cannot say this here")
+        return texts, media
+
+    def write_own_result(self, result: ToolResult, w: ContentWriting) -> list[Json]:
+        """A result as this dialect said it."""
+        spelling, content = self.spelling(result), result.content
+        first = spelling.get("before", 0)
+        out = self.name_result(result, w)
+        out["callId"] = spelling.get("id", out["callId"])
+        if not out["toolName"] or "toolName" in spelling:
+            out["toolName"] = spelling.get("toolName", "")
+            if not isinstance(out["toolName"], str):
+                del out["toolName"]
+        own = content[first : first + spelling.get("own", 1)]
+        if spelling.get("result"):
+            out["result"] = spelling["result"][0]
+        elif "result" not in spelling:
+            out["result"] = own[0].text if own and isinstance(own[0], Text) else ""
+        if spelling.get("status"):
+            out["status"] = "error"
+        for key in ("isError", "error"):
+            if key in spelling:
+                out[key] = spelling[key]
+        doc = self.emit(out, result, w.log)
+        before = self.write_blocks(content[:first], w)
+        return [*before, doc, *self.write_blocks(content[first + len(own) :], w)]
+
+    def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
+        if block.extras is not None and self.is_home(block.extras.dialect):
+            return [self.write_own_reasoning(block, w)]
+        seal, texts = block.seal, block.content or block.summary
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        for _ in texts[1:]:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+        out: dict[str, Json] = {"type": "thinking", "thought": "\n\n".join(texts)}
+        summed = False  # whether what is written here is read as a summary
+        if seal is not None:
+            field = SIGNED.get(seal.issuer)
+            if seal.kind == "signature" and field is not None:
+                out |= {"sourceField": field, "signature": seal.data}
+                if not texts:
+                    w.log.invented("reasoning", block.at, "a signed thought has words here: none")
+            elif seal.issuer == "anthropic":
+                if texts:
+                    w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
+                out |= {"thought": REDACTED, "sourceField": "thinking", "signature": seal.data}
+            elif seal.kind == "encrypted" and seal.issuer == "openai":
+                out["encryptedContent"] = seal.data
+                summed = True
+            else:
+                whose = "nobody knows whose" if seal.issuer.startswith(NOBODY) else seal.issuer
+                w.log.dropped("reasoning.seal", block.at, f"there is no place for it here: {whose}")
+                seal = None
+        if texts and summed != (not block.content):
+            w.log.approximated("reasoning.summary", block.at, "whether it is one is not said here")
+        if not texts and seal is None:
+            self.lose(block.extras, block.at, w.log)
+            if block.seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
+            return []
+        return [self.emit(out, block, w.log)]
+
+    def write_own_reasoning(self, block: Reasoning, w: Writing) -> Json:
+        spelling, seal = self.spelling(block), block.seal
+        thought = REDACTED if spelling.get("redacted") else "".join(block.content or block.summary)
+        out: dict[str, Json] = {"type": "thinking"}
+        if thought or "thought" not in spelling:
+            out["thought"] = thought
+        out |= {k: spelling[k] for k in ("sourceField", "signature") if k in spelling}
+        if seal is not None:
+            plain = seal.kind == "signature" or spelling.get("redacted")
+            out["signature" if plain else "encryptedContent"] = seal.data
+        return self.emit(out, block, w.log)
+
+    # -- media ------------------------------------------------------------------------------
+
+    def write_media(self, block: Media, w: ContentWriting) -> list[Json]:
+        self.lose_cache(block.cache, w)
+        if block.extras is not None and self.is_home(block.extras.dialect):
+            return [self.write_own_media(block, w)]
+        if block.source.kind in ("text", "blocks"):
+            return self.write_text_document(block, w)
+        self.note_media(block, w)
+        source = self.write_source(block, w)
+        if source is None:
+            self.lose(block.extras, block.at, w.log)
+            return []
+        return [self.emit(self.write_image_or_file(source, block, w), block, w.log)]
+
+    def write_image_or_file(
+        self, source: dict[str, Json], block: Media, w: Writing
+    ) -> dict[str, Json]:
+        out: dict[str, Json] = {"type": "media", **source}
+        self.name_media(out, block, w)
+        return out
+
+    def note_media(self, block: Media, w: Writing) -> None:
+        for key in ("context", "citable", "transcript"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
+        if block.detail not in (None, "auto"):
+            w.log.dropped("media.detail", block.at, "images have no detail level here")
+
+    def name_media(self, out: dict[str, Json], block: Media, w: Writing) -> None:
+        if block.filename is not None:
+            out["filename"] = block.filename
+        if block.title is not None and block.filename is None:
+            out["filename"] = block.title
+            w.log.approximated("media.title", block.at, "the title becomes the file name")
+        elif block.title is not None:
+            w.log.dropped("media.title", block.at, "a document has a file name, not a title")
+
+    def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        """Data from elsewhere is looked at before it is passed on."""
+        source = block.source
+        if source.kind == "file":
+            w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
+            return None
+        if source.kind == "url":
+            if source.value[:5].lower() == "data:":
+                w.log.dropped("media", block.at, "data must be base64 here")
+                return None
+            media_type = source.media_type
+            if media_type is None and block.kind == "document":
+                media_type = "application/pdf"
+                w.log.invented("media.type", block.at, f"taken for {media_type}")
+            media_type = media_type or f"{block.kind}/*"
+            return {"mimeType": media_type, "data": source.value, "encoding": "url"}
+        good, media_type = verify(source.value, source.media_type)
+        if not good:
+            w.log.dropped("media", block.at, f"the data is no base64 of {media_type or 'anything'}")
+            return None
+        if media_type is None and block.kind == "document":
+            media_type = "application/pdf"
+            w.log.invented("media.type", block.at, f"taken for {media_type}")
+        elif media_type != source.media_type:
+            why = f"the data is {media_type}, not {source.media_type or 'of a type that is told'}"
+            w.log.approximated("media.type", block.at, why)
+        media_type = media_type or f"{block.kind}/*"
+        return {"mimeType": media_type, "data": source.value, "encoding": "base64"}
+
+    def write_own_media(self, block: Media, w: Writing) -> Json:
+        source, spelling = block.source, self.spelling(block)
+        data = source.value
+        if "uri" in spelling:
+            data = data_uri(spelling["uri"], data)
+        if spelling.get("type") == "image":
+            out: dict[str, Json] = {"type": "image", "data": data}
+            said: Json = spelling.get("mimeType", source.media_type)
+        else:
+            said = spelling.get("mimeType", source.media_type)
+            encoding = "url" if source.kind == "url" else "base64"
+            encoding = spelling.get("encoding", encoding)
+            out = {"type": "media", "data": data}
+            if encoding not in ("null", "absent"):
+                out["encoding"] = encoding
+            if block.filename is not None:
+                out["filename"] = block.filename
+        if isinstance(said, str):
+            out["mimeType"] = said
+        return self.emit(out, block, w.log)
+
+    def write_text_document(self, block: Media, w: ContentWriting) -> list[Json]:
+        w.log.approximated("media", block.at, "a document of plain text is plain text here")
+        self.lose(block.extras, block.at, w.log)
+        if block.source.kind == "blocks":
+            return self.write_blocks(block.source.blocks, w)
+        return [{"type": "text", "text": block.source.value}]
+
+
+def flat(content: Sequence[Block], w: Writing) -> list[Block]:
+    """What a result holds, passages as their texts."""
+    out: list[Block] = []
+    for block in content:
+        if isinstance(block, Passage):
+            w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+            out += block.content
+        else:
+            out.append(block)
+    return out

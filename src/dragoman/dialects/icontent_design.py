@@ -1,0 +1,71 @@
+"""IContent as the design of llxprt's converter has it, which the type never became.
+
+What it does differently from ``icontent``: there is a speaker ``system``, in a request as well; an
+image is ``image{data}``, a data URL or an address, and there are no other media; a result does not
+name its tool, and its ``status`` says that it failed; there are no thoughts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..model import Json, Media, Reasoning, ToolResult
+from ..writing import Writing, data_uri
+from .icontent import IContent
+from .icontent.write import ContentWriting
+
+
+class IContentDesign(IContent):
+    name = "icontent-design"
+    aliases: ClassVar[tuple[str, ...]] = ()
+    kin = frozenset({"icontent"})
+    has_instruction = False
+    has_error = False
+
+    def write_system(self, doc: dict[str, Json], spelling: dict[str, Json]) -> None:
+        doc["speaker"] = "system"
+        if spelling.get("role"):
+            doc["metadata"] = {"role": "system"}
+
+    def write_failed(self, out: dict[str, Json], answer: str) -> None:
+        out["status"] = "error"
+
+    def name_result(self, result: ToolResult, w: ContentWriting) -> dict[str, Json]:
+        out = super().name_result(result, w)
+        if not w.home:
+            del out["toolName"]
+            if result.name is not None:
+                why = "a result names its call, not its tool"
+                w.log.dropped("tool_result.name", result.at, why)
+        return out
+
+    def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
+        if w.home:
+            return super().write_reasoning(block, w)
+        w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
+        self.lose(block.extras, block.at, w.log)
+        return []
+
+    def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        if block.kind != "image":
+            w.log.dropped("media", block.at, "images are the only media here")
+            return None
+        return super().write_source(block, w)
+
+    def write_image_or_file(
+        self, source: dict[str, Json], block: Media, w: Writing
+    ) -> dict[str, Json]:
+        for key in ("filename", "title"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"an image has no {key} here")
+        data = source["data"]
+        if source["encoding"] == "url" and block.source.media_type is not None:
+            w.log.dropped("media.type", block.at, "an address tells no type here")
+        if source["encoding"] == "base64":
+            data = data_uri(source["mimeType"], data)
+        return {"type": "image", "data": data}
+
+
+DIALECT = IContentDesign()
