@@ -346,7 +346,7 @@ class Read(Dialect):
         while fence in code:
             fence += "`"
         text = f"{fence}{language or ''}\n{code}\n{fence}"
-        extras = self.keep(doc, ("type",), {"type": "code"})
+        extras = self.keep(doc, ("type",))
         return Text(text, at=at, extras=extras)
 
 

@@ -41,6 +41,7 @@ from ...reading import (
     need_list,
     need_str,
 )
+from .read import Known
 from .write import ContentWriting, Write
 
 RESOLVED = ("model", "maxTokens", "temperature", "streaming")
@@ -298,7 +299,8 @@ class Requests(Write):
         doc = as_dict(doc, "")
         if doc.get("speaker") != "ai":
             raise Malformed("an answer is what the ai says", "/speaker")
-        found = self.read_history([doc], "")
+        found: list[Message] = []
+        self.read_content(doc, "", Known(), found)
         if len(found) != 1 or found[0].role != "assistant":
             raise Malformed("an answer holds no tool results", "/blocks")
         message = Message("assistant", found[0].content, at="")
@@ -314,7 +316,7 @@ class Requests(Write):
             maybe_str(metadata, "model", at),
             (Candidate(message, stop, at=""),),
             None if usage is None else self.read_usage(usage, f"{at}/usage"),
-            None if time is None else time / 1000,
+            None if time is None else whole(time / 1000),
             dialect=self.name,
             extras=self.keep(doc, ("speaker", "blocks"), spelling, partly={"metadata": taken}),
         )
@@ -452,5 +454,5 @@ def totals(usage: Usage) -> dict[str, int]:
 
 
 def whole(number: float) -> float:
-    """A number of milliseconds, whole where it is."""
+    """A number, whole where it is."""
     return int(number) if number == int(number) else number

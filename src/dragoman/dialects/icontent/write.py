@@ -142,7 +142,8 @@ class Write(Read):
 
     def write_text(self, block: Text, w: Writing) -> Json:
         self.note_text(block, w)
-        if block.extras is not None and self.spelling(block).get("type") == "code":
+        extras = block.extras
+        if extras is not None and self.knows(extras.dialect) and "code" in extras.fields:
             return self.emit({"type": "code"}, block, w.log)
         return self.emit({"type": "text", "text": block.text}, block, w.log)
 
@@ -188,7 +189,7 @@ class Write(Read):
         self.lose_cache(result.cache, w)
         if result.extras is not None and self.is_home(result.extras.dialect):
             return self.write_own_result(result, w)
-        texts, media = self.sort_answer(result.content, w)
+        texts, before, media = self.sort_answer(result.content, w)
         answer = "\n".join(text.text for text in texts)
         mute = result.is_error and self.has_error  # a failure without a word has a form here
         if not texts and not mute:
@@ -200,7 +201,7 @@ class Write(Read):
         out["result"] = answer
         if result.is_error:
             self.write_failed(out, answer)
-        return [self.emit(out, result, w.log), *media]
+        return [*before, self.emit(out, result, w.log), *media]
 
     def write_failed(self, out: dict[str, Json], answer: str) -> None:
         """That a tool failed: the error is the answer, or a mark where it said nothing."""
@@ -214,18 +215,21 @@ class Write(Read):
 
     def sort_answer(
         self, content: Sequence[Block], w: ContentWriting
-    ) -> tuple[list[Text], list[Json]]:
-        """Texts, which are the result, and media, which stand beside it."""
+    ) -> tuple[list[Text], list[Json], list[Json]]:
+        """Texts, which are the result, and media, which stand before and behind it."""
         texts: list[Text] = []
+        before: list[Json] = []
         media: list[Json] = []
         for block in flat(content, w):
             if isinstance(block, Text):
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
-                if texts:
+                if not texts:
+                    before, media = media, before
+                else:
                     w.log.approximated("text.boundary", block.at, "a result is one text here")
-                if media:
-                    w.log.approximated("content.order", block.at, "images follow the text here")
+                    if media:
+                        w.log.approximated("content.order", block.at, "images follow the text here")
                 texts.append(block)
             elif isinstance(block, Media):
                 for doc in self.write_media(block, w):
@@ -235,7 +239,7 @@ class Write(Read):
                         media.append(doc)
             else:
                 w.log.dropped("tool_result.content", block.at, "a tool cannot say this here")
-        return texts, media
+        return texts, before, media
 
     def write_own_result(self, result: ToolResult, w: ContentWriting) -> list[Json]:
         """A result as this dialect said it."""
