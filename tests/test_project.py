@@ -164,7 +164,8 @@ def parents(module: str) -> set[str]:
     if module.startswith("_"):
         return set()
     own = type(dialects.get(module.replace("_", "-")))
-    return {base.name.replace("-", "_") for base in own.__mro__[1:] if "name" in vars(base)}
+    names = (vars(base).get("name", "") for base in own.__mro__[1:])
+    return {name.replace("-", "_") for name in names}
 
 
 def test_dialects_of_other_packages_register_by_entry_point(monkeypatch: Any) -> None:
@@ -261,6 +262,15 @@ def test_the_examples_of_a_dialects_page_print_what_they_say(page: Path, capsys:
         exec(compile(code, page.name, "exec"), {})
         promised = [line[2:] for line in code.splitlines() if line.startswith("# ")]
         assert promised, f"an example of {page.name} prints nothing"
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/dialects/*.md")), ids=lambda p: p.stem)
+def test_the_examples_of_a_dialect_run_and_print_what_they_say(page: Path, capsys: Any) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    assert blocks
+    for code in blocks:
+        exec(compile(code, page.name, "exec"), {})
+        promised = [line[2:] for line in code.splitlines() if line.startswith("# ")]
         assert capsys.readouterr().out.splitlines() == promised
 
 
