@@ -52,6 +52,9 @@ class IContentDesign(IContent):
         if block.kind != "image":
             w.log.dropped("media", block.at, "images are the only media here")
             return None
+        if block.source.kind == "url" and "://" not in block.source.value[:16]:
+            w.log.dropped("media", block.at, "what is no address is taken for data here")
+            return None
         return super().write_source(block, w)
 
     def write_image_or_file(

@@ -106,7 +106,7 @@ class Read(Dialect):
         metadata = known.metadata = maybe_dict(doc, "metadata", at) or {}
         spelling: dict[str, Json] = {}
         taken: tuple[str, ...] = ()
-        if metadata.get("role") == "system":
+        if metadata.get("role") == "system" and role != "tool":
             role, taken = "system", ("role",)
         if role == "system":
             spelling = {"speaker": said, "role": bool(taken)}
@@ -216,8 +216,8 @@ class Read(Dialect):
             text = compact(given)
             if given.__class__ is not dict:
                 spelling["value"] = given
-        if "input" in doc and doc["input"] == given and given is not None:
-            spelling["input"] = True  # llxprt's own converter says it twice
+        if doc.get("input") is not None and compact(doc["input"]) == text:
+            spelling["input"] = doc["input"]  # llxprt's own converter says it twice
             taken.append("input")
         extras = self.keep(doc, taken, spelling) if spelling or len(doc) != 4 else None
         if name in known.custom and given.__class__ is dict and given.keys() == {"input"}:
@@ -331,7 +331,10 @@ class Read(Dialect):
                 spelling["redacted"], content = True, ()
         elif signature is not None:
             spelling["signature"] = ""
-        if sealed is not None and seal is None:
+        if sealed == "":
+            taken.add("encryptedContent")
+            spelling["encryptedContent"] = ""
+        elif sealed is not None and seal is None:
             taken.add("encryptedContent")
             # What OpenAI tells of a sealed thought is its summary.
             content, summary = (), content if thought else ()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from ...errors import Malformed
 from ...ids import to_history
 from ...ledger import Ledger
@@ -16,6 +18,7 @@ from ...model import (
     Json,
     Media,
     Message,
+    Node,
     Passage,
     Raw,
     Reasoning,
@@ -24,6 +27,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
+from ...reading import escape
 from ...writing import Writing, data_uri, object_of
 from .media import verify
 from .read import NOBODY, REDACTED, Read
@@ -51,6 +55,24 @@ class Write(Read):
     has_error = True
     """whether a result has an ``error`` beside it"""
 
+    def emit(self, out: dict[str, Json], node: Node, log: Ledger) -> dict[str, Json]:
+        """What the variant knows is said here as well, unless it is said otherwise already."""
+        extras = node.extras
+        if extras is None or extras.dialect == self.name or not self.knows(extras.dialect):
+            return super().emit(out, node, log)
+        fields: dict[str, Json] = {}
+        for key, value in extras.fields.items():
+            own = out.get(key)
+            if own.__class__ is dict and value.__class__ is dict:
+                for name in own.keys() & value.keys():
+                    log.dropped("extras", f"{node.at}/{key}/{escape(name)}", "said otherwise here")
+                fields[key] = {name: v for name, v in value.items() if name not in own}
+            elif key in out:
+                log.dropped("extras", f"{node.at}/{escape(key)}", "said otherwise here")
+            else:
+                fields[key] = value
+        return super().emit(out, replace(node, extras=replace(extras, fields=fields)), log)
+
     def write_history(self, messages: Sequence[Message], w: ContentWriting) -> list[Json]:
         out: list[Json] = []
         for message in messages:
@@ -70,9 +92,9 @@ class Write(Read):
                 raise Malformed("a tool message holds one tool result", message.at)
             doc["speaker"] = "tool"
             doc["blocks"] = self.write_result(message.content[0], w)
+            if self.spelling(message).get("role"):
+                doc["metadata"] = {"role": "system"}
         else:
-            if message.role == "assistant":
-                w.tools |= {b.id: b.name for b in message.content if isinstance(b, ToolCall)}
             self.write_speaker(doc, message, w)
             doc["blocks"] = self.write_blocks(message.content, w)
             if "metadata" in doc:
@@ -160,6 +182,7 @@ class Write(Read):
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
+        w.tools[call.id] = call.name
         spelling = self.spelling(call)
         call_id = call.id if call.id is not None else w.call_id(call)
         out: dict[str, Json] = {"type": "tool_call", "id": to_history(call_id), "name": call.name}
@@ -176,8 +199,8 @@ class Write(Read):
             out["parameters"] = call.arguments
         elif "parameters" not in spelling or call.arguments != "{}":
             out["parameters"] = self.write_arguments(call, w)
-        if spelling.get("input"):
-            out["input"] = out["parameters"]
+        if "input" in spelling:
+            out["input"] = spelling["input"]
         return self.emit(out, call, w.log)
 
     def write_arguments(self, call: ToolCall, w: Writing) -> Json:
@@ -187,7 +210,7 @@ class Write(Read):
 
     def write_result(self, result: ToolResult, w: ContentWriting) -> list[Json]:
         self.lose_cache(result.cache, w)
-        if result.extras is not None and self.is_home(result.extras.dialect):
+        if w.home:
             return self.write_own_result(result, w)
         texts, before, media = self.sort_answer(result.content, w)
         answer = "\n".join(text.text for text in texts)
@@ -266,7 +289,7 @@ class Write(Read):
         return [*before, doc, *self.write_blocks(content[first + len(own) :], w)]
 
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
-        if block.extras is not None and self.is_home(block.extras.dialect):
+        if w.home:
             return [self.write_own_reasoning(block, w)]
         seal, texts = block.seal, block.content or block.summary
         if block.content and block.summary:
@@ -309,7 +332,8 @@ class Write(Read):
         out: dict[str, Json] = {"type": "thinking"}
         if thought or "thought" not in spelling:
             out["thought"] = thought
-        out |= {k: spelling[k] for k in ("sourceField", "signature") if k in spelling}
+        keys = ("sourceField", "signature", "encryptedContent")
+        out |= {key: spelling[key] for key in keys if key in spelling}
         if seal is not None:
             plain = seal.kind == "signature" or spelling.get("redacted")
             out["signature" if plain else "encryptedContent"] = seal.data
@@ -319,7 +343,7 @@ class Write(Read):
 
     def write_media(self, block: Media, w: ContentWriting) -> list[Json]:
         self.lose_cache(block.cache, w)
-        if block.extras is not None and self.is_home(block.extras.dialect):
+        if w.home and block.source.kind in ("url", "base64"):
             return [self.write_own_media(block, w)]
         if block.source.kind in ("text", "blocks"):
             return self.write_text_document(block, w)
