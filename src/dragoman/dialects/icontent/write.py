@@ -223,7 +223,9 @@ class Write(Read):
         out = self.name_result(result, w)
         out["result"] = answer
         if result.is_error:
-            self.write_failed(out, answer)
+            extras = result.extras
+            if extras is None or not self.knows(extras.dialect) or "error" not in extras.fields:
+                self.write_failed(out, answer)  # else the variant has an error of its own
         return [*before, self.emit(out, result, w.log), *media]
 
     def write_failed(self, out: dict[str, Json], answer: str) -> None:
