@@ -3,7 +3,8 @@
 ``python tests/accept.py CASE SOURCE TARGET...`` takes ``CASE/SOURCE.*.json`` as true and writes the
 files of the other dialects: whole where the ledger is empty, ``.degraded.json`` with the declared
 losses where it is not. The other dialects are the three great ones, those that have a file there,
-and the TARGETs. Without SOURCE, all is written anew from the first file that is whole.
+and the TARGETs. Without SOURCE, all is written anew from the first file that is whole. With
+``losses`` for SOURCE, the files stay, and only the declared losses are written anew.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def main(arguments: list[str]) -> None:
 def accept(case: Case, source: str | None, wanted: set[str]) -> None:
     degrades: dict[str, dict[str, list[str]]] = {}
     truths = [d for d in case.documents if not d.degraded and not d.spelling]
-    for facet in sorted({d.facet for d in truths}):
+    for facet in sorted({d.facet for d in truths} if source != "losses" else ()):
         same = [d for d in truths if d.facet == facet]
         truth = next((d for d in same if source in (None, d.dialect)), same[0])
         for target in targets(case, wanted, facet):

@@ -57,6 +57,7 @@ from .openai_responses import rules as official
 from .openai_responses import sniff as signs
 from .openai_responses.calls import TOOL_RESULT_KEYS
 from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
+from .openai_responses.response import Responses
 
 SILENCE = "[No response generated]"
 """What stands where an answer says nothing and calls nothing."""
@@ -102,10 +103,11 @@ LOOK = Look(
 FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 
-class RouterResponses(OpenAIResponses):
+class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
     spec = "docs/dialects/router-responses.md"
     aliases = ("router",)
+    names_calls = False
     shared: ClassVar[dict[str, frozenset[str]]] = {
         **OpenAIResponses.shared,
         "openai-responses": OpenAIResponses.shared["router-responses"],

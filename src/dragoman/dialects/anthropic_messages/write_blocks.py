@@ -285,8 +285,6 @@ class WriteBlocks(Dialect):
             w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
         if not block.content and block.summary:
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
-        elif not block.content:
-            w.log.invented("text.empty", block.at, "a signed thought has a text, if an empty one")
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
         log = w.log

@@ -30,6 +30,9 @@ ITEM_PREFIX = {"function": "fc", "custom": "ctc"}
 class Calls(Parts):
     """Reading and writing what stands beside the messages."""
 
+    names_calls: ClassVar[bool] = True
+    """Whether a call of an answer has an id of its own, beside the one that pairs it."""
+
     # -- reading ----------------------------------------------------------------------------
 
     def keep_item(
@@ -253,7 +256,9 @@ class Calls(Parts):
                 w.log.dropped("tool_call.item_id", call.at, "not an id of this API")
         if w.answer and not w.home:
             out["status"] = "completed"
-            if "id" not in out:  # every item of an answer has one, and clients go by it
+            if (
+                "id" not in out and self.names_calls
+            ):  # every item of an answer has one, and clients go by it
                 out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
                 why = f"a call of an answer has an id of its own: {out['id']!r}"
                 w.log.invented("tool_call.item_id", call.at, why)
