@@ -1,0 +1,217 @@
+"""What the two text forms of FunctionGemma share: the tokens, and what no text has a place for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..dialect import Dialect
+from ..ledger import Ledger
+from ..model import (
+    Block,
+    Cache,
+    Json,
+    Media,
+    Message,
+    OutputFormat,
+    Params,
+    Passage,
+    Reasoning,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from ..normal import results_in_place
+from ..writing import Rule, Writing, is_blank
+
+START, END = "<start_of_turn>", "<end_of_turn>"
+DECLARE, DECLARED = "<start_function_declaration>", "<end_function_declaration>"
+CALL, CALLED = "<start_function_call>", "<end_function_call>"
+RESPOND, RESPONDED = "<start_function_response>", "<end_function_response>"
+ESCAPE = "<escape>"
+
+FUNCTION = r"(?:start|end)_function_(?:declaration|call|response)"
+CONTROL = re.compile(
+    r"<(?=(?:bos|eos|pad|unk|mask|escape|image_soft_token|unused[0-9]+"
+    rf"|(?:start|end)_of_(?:turn|image)|{FUNCTION})>)"
+)
+"""How every token begins that the tokenizer takes for more than text."""
+
+# Google's own parser takes these and no others; the first character is a letter or "_".
+NAMES: Rule = (r"(?:[A-Za-z_]|(?<=.)[0-9.-])", 1000)
+IDS: Rule = (".", 1000)
+
+PARAMS = tuple(name for name in Params.__struct_fields__ if name not in ("at", "extras", "ats"))
+NO_PARAMS = Params()
+
+
+def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) -> str:
+    """A text in which no tokenizer finds a control token: there is no way to quote one."""
+    if "<" not in text:
+        return text
+    safe, count = control.subn("< ", text)
+    if count:
+        log.approximated("text.control", at, "a control token in a text is broken by a blank")
+    return safe
+
+
+class Gemma(Dialect):
+    """What no training text has a place for, said aloud."""
+
+    def writing(self, log: Ledger, dialect: str | None) -> Writing:
+        return Writing(log, IDS, NAMES, self.is_home(dialect))
+
+    def lose_settings(self, tree: Request, w: Writing) -> None:
+        """A text holds a conversation, and nothing that is said about it."""
+        log = w.log
+        if tree.model is not None:
+            log.dropped("model", "", "a training text names no model")
+        choice = tree.tool_choice
+        if choice is not None:
+            if choice.mode is not None or choice.payload is not None:
+                log.dropped("tool_choice", choice.at, "the model chooses by itself here")
+            if choice.parallel is False:
+                log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
+            self.lose(choice.extras, choice.at, log)
+        if tree.params != NO_PARAMS:
+            self.lose_params(tree.params, log)
+
+    def lose_params(self, params: Params, log: Ledger) -> None:
+        for name in PARAMS:
+            value = getattr(params, name)
+            if value is None or (name == "candidates" and value == 1):
+                continue
+            if isinstance(value, OutputFormat) and value.kind == "text" and value.extras is None:
+                continue
+            where = value.at if isinstance(value, Cache) else params.where(name)
+            log.dropped(name, where, "a training text holds no settings")
+        self.lose(params.extras, params.at, log)
+
+    def lose_tool(self, tool: Tool, log: Ledger) -> None:
+        if tool.strict:
+            log.dropped("tool.strict", tool.at, "nothing enforces a schema here")
+        self.lose_cache(tool.cache, log)
+        self.lose(tool.extras, tool.at, log)
+
+    def lose_cache(self, cache: Cache | None, log: Ledger) -> None:
+        if cache is not None:
+            log.dropped("cache", cache.at, "there are no cache marks here")
+
+    def lose_call(self, call: ToolCall, w: Writing) -> None:
+        if call.id is not None:
+            w.log.dropped("tool_call.id", call.at, "calls have no ids here")
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "calls have no ids here")
+        self.lose_cache(call.cache, w.log)
+        self.lose(call.extras, call.at, w.log)
+
+    def lose_name(self, message: Message, log: Ledger) -> None:
+        if message.name is not None:
+            log.dropped("message.name", message.at, "speakers have no names here")
+
+    def plain(self, block: Block, log: Ledger) -> str | None:
+        """The words of a block that is neither a call nor a thought; None where it has none."""
+        if isinstance(block, Text):
+            text = block.text
+            if block.citations:
+                for cite in block.citations:
+                    log.dropped("text.citations", cite.at, "there are no citations here")
+            self.lose_cache(block.cache, log)
+            self.lose(block.extras, block.at, log)
+            return text
+        kind = block.__struct_config__.tag
+        if kind == "refusal":
+            log.approximated("refusal", block.at, "a refusal is plain text here")
+            self.lose(block.extras, block.at, log)
+            return str(getattr(block, "text", ""))
+        if isinstance(block, Passage):
+            log.approximated("passage", block.at, "a retrieved passage is plain text here")
+            self.lose_cache(block.cache, log)
+            self.lose(block.extras, block.at, log)
+            inner = (self.plain(part, log) for part in block.content)
+            return "\n".join(text for text in inner if text is not None)
+        if isinstance(block, Media):
+            log.dropped("media", block.at, "there is only text here")
+            self.lose_cache(block.cache, log)
+        elif isinstance(block, Reasoning | ToolCall | ToolResult):
+            log.dropped("content.role", block.at, "this cannot be said here")
+        elif kind == "hosted":
+            log.dropped("hosted", block.at, "there are only the tools of the client here")
+        else:
+            log.dropped("raw", block.at, "a block that only its own dialect knows")
+        return None
+
+    def lose_thought(self, thought: Reasoning, log: Ledger) -> None:
+        sealed = thought.seal is not None
+        if thought.content or thought.summary or not (sealed or thought.id):
+            log.dropped("reasoning", thought.at, "there is no place for thoughts here")
+        self.lose_seal(thought, log)
+
+    def lose_seal(self, thought: Reasoning, log: Ledger) -> None:
+        if thought.seal is not None:
+            log.dropped("reasoning.seal", thought.at, "there is no place for a seal here")
+        if thought.id is not None:
+            log.dropped("reasoning.id", thought.at, "thoughts have no id here")
+        self.lose(thought.extras, thought.at, log)
+
+    def join_texts(self, texts: Sequence[tuple[str, str]], log: Ledger) -> str:
+        """Several texts (with their places) as one, each on lines of its own."""
+        kept = [text for text, at in texts if not self.is_lost(text, at, log)]
+        if len(kept) > 1:
+            for _, at in texts[1:]:
+                log.approximated("text.boundary", at, "there is one text here, in several lines")
+        return "\n".join(kept)
+
+    def is_lost(self, text: str, at: str, log: Ledger) -> bool:
+        if is_blank(text):
+            log.dropped("text.empty", at, "a text of nothing is nothing here")
+            return True
+        return False
+
+    def results_in_order(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+        """Results behind their calls and in their order: that is all that pairs them here."""
+        messages = results_in_place(messages, log)
+        out: list[Message] = []
+        rank: dict[str | None, int] = {}
+        run: list[Message] = []
+        for message in messages:
+            if message.role == "tool":
+                run.append(message)
+                continue
+            if run:
+                out += self.in_order(run, rank, log)
+                run = []
+            if message.role == "assistant":
+                ids = (b.id for b in message.content if b.__class__ is ToolCall)
+                rank = {call_id: index for index, call_id in enumerate(ids)}
+            out.append(message)
+        return out + self.in_order(run, rank, log)
+
+    def in_order(
+        self, run: list[Message], rank: dict[str | None, int], log: Ledger
+    ) -> list[Message]:
+        if len(run) < 2:
+            return run
+        last = len(rank)
+
+        def place(message: Message) -> int:
+            answered = (b.call_id for b in message.content if isinstance(b, ToolResult))
+            return next((rank[i] for i in answered if i is not None and i in rank), last)
+
+        ordered = sorted(run, key=place)
+        for now, was in zip(ordered, run, strict=True):
+            if now is not was:
+                why = "results stand in the order of their calls here"
+                log.moved("message.position", was.at, why)
+                break
+        return ordered
+
+
+def said(spelling: dict[str, Json], key: str, usual: str) -> str:
+    """A piece as the source spelled it, as long as it still says what it said then."""
+    spelled = spelling.get(key)
+    if spelled.__class__ is list and len(spelled) == 2 and spelled[0] == usual:
+        return str(spelled[1])
+    return usual

@@ -1,0 +1,26 @@
+"""FunctionGemma, the official text form: ``{"text": "<bos><start_of_turn>developer ..."}``.
+
+What it does differently from its neighbours: a whole conversation is one text, as the chat template
+of the model prints it; the system prompt, a fixed sentence and the declarations are the turn of the
+developer; calls, the responses to them and the answer share one turn of the model; only strings
+stand between ``<escape>``, and nothing can be quoted, so control tokens in a text are broken; calls
+have no ids and pair with their responses by name and order; there is no place for reasoning,
+media, or anything that is said about a request. A conversation that ends in the user's turn ends
+in the prompt for the model; one that ends in a call, in the token that asks for the response.
+"""
+
+from .sniff import Sniff
+from .writing import Texts
+
+
+class FunctionGemma(Sniff, Texts):
+    name = "functiongemma"
+    spec = "https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices"
+    aliases = ("function-gemma",)
+
+    def is_home(self, dialect: str | None) -> bool:
+        """With and without ``<bos>`` it is the same text."""
+        return dialect in ("functiongemma", "functiongemma-nobos")
+
+
+DIALECT = FunctionGemma()

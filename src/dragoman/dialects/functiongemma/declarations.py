@@ -1,0 +1,279 @@
+"""Function declarations, both ways.
+
+The official template says of a schema only what the model was trained to see. So a schema becomes
+first what is *said* of it (a plain value, in the order and with the keys of the template); that
+value is what is written, what a reader will find, and what tells whether anything was left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ... import freeform
+from ...errors import Unsayable
+from ...ledger import Ledger
+from ...model import Json, Tool, Toolbox
+from ...reading import as_dict, as_str
+from ...writing import Writing
+from .._gemma import DECLARE, DECLARED, Gemma, said
+from .values import Quoted, Reader, Values
+
+# Names that the template takes for keywords even where they are parameters: it leaves them out.
+KEYWORDS = frozenset({"description", "type", "properties", "required", "nullable"})
+SCHEMAS = frozenset({"items", "additionalProperties", "not"})
+UNIONS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+SEVERAL = re.compile(r"\['\w+'(?:, '\w+')*\]")
+"""Several types, as Python prints a list."""
+ORDER = ("type", "description", "enum", "items", "properties", "required")
+
+
+class Written(NamedTuple):
+    """A declaration as it is written here, and what its schema could not say."""
+
+    text: str
+    unsaid: tuple[str, ...]
+
+
+class Declarations(Gemma):
+    """Reading and writing what the model may call."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        doc = as_dict(doc, "")
+        text = as_str(doc.get("text"), "/text")
+        tools, end = self.read_declarations(text, 0, "/text")
+        if text[end:].strip():
+            Reader(text, "/text", end).fail("expected a declaration")
+        spelling = {"after": ["", text[end:]]} if text[end:] else {}
+        return Toolbox(tools, dialect=self.name, extras=self.keep(doc, ("text",), spelling))
+
+    def read_declarations(self, text: str, pos: int, at: str) -> tuple[tuple[Tool, ...], int]:
+        """The declarations from a place on, and where the last one ends."""
+        out: list[Tool] = []
+        reader, log = Reader(text, at, pos), Ledger()
+        while reader.take(DECLARE):
+            name = reader.function("declaration")
+            body = reader.object()
+            reader.need(DECLARED)
+            tool = self.read_declaration(name, body, at, reader)
+            usual, raw = self.declare(tool, name, log).text, text[pos : reader.pos]
+            if usual != raw:
+                tool = replace(tool, extras=self.respell(tool.extras, text=[usual, raw]))
+            out.append(tool)
+            pos = reader.pos
+        return tuple(out), pos
+
+    def read_declaration(
+        self, name: str, body: dict[str, Json], at: str, reader: Reader
+    ) -> Tool:
+        description = body.get("description", "")
+        parameters = body.get("parameters")
+        if body.keys() - {"description", "parameters"}:
+            reader.fail("a declaration has a description and parameters")
+        if description.__class__ is not str:
+            reader.fail("a description is a string")
+        if parameters is not None and parameters.__class__ is not dict:
+            reader.fail("parameters are an object")
+        schema = None if parameters is None else understand(parameters, top=True)
+        if freeform.MARK in description and schema == FREEFORM:
+            found = freeform.unwrap(description, freeform.SCHEMA)
+            if found is not None:
+                return Tool(name, found[0], kind="custom", grammar=found[1], at=at)
+        return Tool(name, description or None, schema, at=at)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        out = self.write_declarations(tree.tools, self.writing(log, tree.dialect))
+        out += said(self.spelling(tree), "after", "")
+        return self.emit({"text": out}, tree, log)
+
+    def write_declarations(self, tools: Iterable[Tool], w: Writing) -> str:
+        return "".join(self.write_tool(tool, w) for tool in tools)
+
+    def write_tool(self, tool: Tool, w: Writing) -> str:
+        if tool.kind == "hosted":
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of a provider")
+            return ""
+        written = self.declare(tool, w.tool_name(tool.name, tool.at), w.log)
+        self.lose_tool(tool, w.log)
+        if tool.kind == "custom":
+            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+        elif tool.description == "":
+            w.log.dropped("text.empty", tool.at, "an empty description is none here")
+        if written.unsaid:
+            why = f"a declaration does not say all of it: {', '.join(written.unsaid)}"
+            w.log.approximated("tool.schema", tool.at, why)
+        spelling = self.spelling(tool)
+        return said(spelling, "text", written.text) if spelling else written.text
+
+    def declare(self, tool: Tool, name: str, log: Ledger) -> Written:
+        try:
+            return self.declare_schema(tool, name, Values(tool.at, log))
+        except RecursionError:
+            raise Unsayable("the schema nests too deeply", tool.at) from None
+
+    def declare_schema(self, tool: Tool, name: str, values: Values) -> Written:
+        custom = tool.kind == "custom"
+        schema = freeform.SCHEMA if custom else tool.schema
+        body: dict[str, Json] = {
+            "description": freeform.wrap(tool) if custom else tool.description or ""
+        }
+        # The template leaves out parameters that say nothing: `{%- if params -%}`
+        if schema.__class__ is dict and schema:
+            body["parameters"] = say(schema)
+        values.out += (DECLARE, "declaration:", name)
+        values.write(body, in_order=True)
+        values.out.append(DECLARED)
+        unsaid: tuple[str, ...] = ()
+        if not custom and schema is not None:
+            back = understand(body["parameters"], top=True) if "parameters" in body else None
+            if back != schema:
+                unsaid = tuple(dict.fromkeys(left_out(schema, back))) or ("its form",)
+        return Written(values.text(), unsaid)
+
+
+# -- what the template says of a schema ---------------------------------------------------------
+
+
+def say(schema: dict[str, Json]) -> dict[str, Json]:
+    """The parameters of a function."""
+    out: dict[str, Json] = {}
+    properties, required = schema.get("properties"), schema.get("required")
+    if properties.__class__ is dict and properties:
+        out["properties"] = say_properties(properties)
+    if required.__class__ is list and required:
+        out["required"] = say_names(required)
+    # Without a type the template's braces do not match; parameters are always an object.
+    out["type"] = say_type(schema.get("type") or "object")
+    return out
+
+
+def say_properties(properties: dict[str, Json]) -> dict[str, Json]:
+    names = sorted(properties, key=str.lower)
+    return {name: say_property(properties[name]) for name in names if name not in KEYWORDS}
+
+
+def say_property(schema: Json) -> dict[str, Json]:
+    if schema.__class__ is not dict:
+        return {"description": "", "type": ""}
+    out: dict[str, Json] = {"description": say_text(schema.get("description"))}
+    kind = say_type(schema.get("type"))
+    if kind == "STRING":
+        if schema.get("enum").__class__ is list and schema["enum"]:
+            out["enum"] = quote(schema["enum"])
+    elif kind == "OBJECT":
+        properties, required = schema.get("properties"), schema.get("required")
+        out["properties"] = say_properties(properties) if properties.__class__ is dict else {}
+        if required.__class__ is list and required:
+            out["required"] = say_names(required)
+    elif kind == "ARRAY":
+        if schema.get("items").__class__ is dict and schema["items"]:
+            out["items"] = say_items(schema["items"])
+    out["type"] = kind
+    return out
+
+
+def say_items(items: dict[str, Json]) -> dict[str, Json]:
+    """What an array holds: every key is said, in order of name."""
+    out: dict[str, Json] = {}
+    for key in sorted(items, key=str.lower):
+        value = items[key]
+        if value is None:
+            continue
+        if key == "properties":
+            out[key] = say_properties(value) if value.__class__ is dict else {}
+        elif key == "required" and value.__class__ is list:
+            out[key] = say_names(value)
+        elif key == "type":
+            several = value.__class__ is list
+            out[key] = [say_text(kind).upper() for kind in value] if several else say_type(value)
+        else:
+            out[key] = quote(value)
+    return out
+
+
+def say_text(value: Json) -> str:
+    return value if value.__class__ is str else ""
+
+
+def say_type(value: Json) -> str:
+    """Several types are printed as Python prints a list: ``['STRING', 'NULL']``."""
+    if value.__class__ is list:
+        return str([say_text(kind) for kind in value]).upper()
+    return say_text(value).upper()
+
+
+def say_names(names: list[Json]) -> list[Json]:
+    return [name for name in names if name.__class__ is str]
+
+
+def quote(value: Json) -> Json:
+    """A value of any kind: the keys of its objects are sorted, and between ``<escape>``."""
+    if value.__class__ is dict:
+        return {Quoted(key): quote(value[key]) for key in sorted(value, key=str.lower)}
+    if value.__class__ is list:
+        return [quote(item) for item in value]
+    return value
+
+
+# -- what a declaration says --------------------------------------------------------------------
+
+
+def understand(body: dict[str, Json], top: bool = False) -> dict[str, Json]:
+    """The schema that a declaration speaks of: types in small letters, empty words left out."""
+    found: dict[str, Json] = {}
+    for key, value in body.items():
+        if key == "type":
+            if value != "":
+                found["type"] = understand_type(value)
+        elif key == "description" and value == "":
+            continue
+        elif key == "properties" and value.__class__ is dict:
+            found[key] = {
+                str(name): understand(inner) if inner.__class__ is dict else inner
+                for name, inner in value.items()
+            }
+        elif key in SCHEMAS and value.__class__ is dict:
+            found[key] = understand(value)
+        elif key in UNIONS and value.__class__ is list:
+            found[key] = [understand(x) if x.__class__ is dict else x for x in value]
+        else:
+            found[str(key)] = value
+    if top and found.get("type") == "object":
+        found.setdefault("properties", {})
+    ordered = {key: found[key] for key in ORDER if key in found}
+    return ordered | found
+
+
+def understand_type(value: Json) -> Json:
+    if value.__class__ is list:
+        return [kind.lower() if kind.__class__ is str else kind for kind in value]
+    if value.__class__ is not str:
+        return value
+    if SEVERAL.fullmatch(value):
+        return [kind.lower() for kind in value[2:-2].split("', '")]
+    return value.lower()
+
+
+def left_out(schema: Json, back: Json) -> Iterable[str]:
+    """The keywords and parameters of a schema that do not come back."""
+    if schema.__class__ is dict and back.__class__ is dict:
+        for key, value in schema.items():
+            if key not in back:
+                yield key
+            elif back[key] != value:
+                found = tuple(left_out(value, back[key]))
+                yield from found or (key,)
+        yield from (key for key in back if key not in schema)
+    elif schema.__class__ is list and back.__class__ is list and len(schema) == len(back):
+        for mine, theirs in zip(schema, back, strict=True):
+            yield from left_out(mine, theirs)
+
+
+FREEFORM = understand(say(freeform.SCHEMA), top=True)

@@ -1,0 +1,389 @@
+"""Writing conversations as training texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...errors import Malformed, Unsayable
+from ...ledger import Ledger
+from ...marks import is_marked, mark_error, mark_plain
+from ...model import (
+    Block,
+    Candidate,
+    History,
+    Json,
+    Message,
+    Reasoning,
+    Request,
+    Response,
+    Stop,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import decode, encode
+from ...writing import Writing, object_of
+from .._gemma import CALL, CALLED, CONTROL, END, FUNCTION, RESPOND, RESPONDED, defuse, said
+from .reading import Reading, developer_of, header, kind_of, role_of, seam, system_of
+from .values import Values
+
+# At home, what would be read otherwise than it was meant is broken all the same.
+TURN_TOKENS = re.compile(r"<(?=(?:start|end)_of_turn>)")
+HEAD_TOKENS = re.compile(r"<(?=(?:(?:start|end)_of_turn|(?:start|end)_function_declaration)>)")
+SAID_TOKENS = re.compile(rf"<(?=(?:(?:start|end)_of_turn|{FUNCTION})>)")
+LEADING = ("system", "developer")
+STOPS = {"end": END, "tool-call": RESPOND}
+
+
+class Piece:
+    """One stretch of a text: its kind, its words, and how the seams around it are spelled."""
+
+    __slots__ = ("after", "kind", "text")
+
+    def __init__(self, kind: str, text: str, after: Json = None) -> None:
+        self.kind = kind
+        self.text = text
+        self.after = after
+
+
+class Texts(Reading):
+    """Conversations to texts."""
+
+    # -- facets -----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        tools = tree.tools or ()
+        w.custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
+        self.lose_settings(tree, w)
+        spelling = self.spelling(tree)
+        doc = self.write_record(tree.messages, tools, spelling, w)
+        if tree.prefill and not w.home:
+            why = "the last turn is a whole answer here"
+            log.approximated("prefill", tree.messages[-1].at, why)
+        return self.emit(doc, tree, log)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        doc = self.write_record(tree.messages, (), self.spelling(tree), w)
+        return self.emit(doc, tree, log)
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        if tree.failure is not None:
+            raise Unsayable("a failed answer has no text", tree.failure.at)
+        if not tree.candidates:
+            raise Unsayable("there is no answer", tree.at)
+        w = self.writing(log, tree.dialect)
+        self.lose_response(tree, log)
+        candidate = tree.candidates[0]
+        text = self.write_assistant(candidate.message, w)
+        self.lose(candidate.message.extras, candidate.message.at, log)
+        stop = self.write_stop(candidate, candidate.stop, w)
+        spelling = self.spelling(candidate)
+        self.lose(candidate.extras, candidate.at, log)
+        text = said(spelling, "before", "") + text + said(spelling, "after", stop)
+        return self.emit({"text": text}, tree, log)
+
+    def lose_response(self, tree: Response, log: Ledger) -> None:
+        for code, value in (
+            ("response.id", tree.id),
+            ("response.model", tree.model),
+            ("response.created", tree.created),
+            ("service_tier", tree.service_tier),
+            ("usage", tree.usage),
+            ("response.echo", tree.echo and tree.echo.fields),
+        ):
+            if value is not None and value != {}:
+                log.dropped(code, tree.at, "an answer is only its text here")
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+
+    def write_stop(self, candidate: Candidate, stop: Stop | None, w: Writing) -> str:
+        if candidate.logprobs is not None:
+            w.log.dropped("logprobs", candidate.at, "an answer is only its text here")
+        if stop is None:
+            return ""
+        if stop.sequence is not None:
+            w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        if stop.reason not in STOPS:
+            w.log.dropped("stop.reason", candidate.at, f"{stop.reason!r} is no token here")
+        return STOPS.get(stop.reason, "")
+
+    # -- the record -------------------------------------------------------------------------
+
+    def write_record(
+        self, messages: Sequence[Message], tools: Sequence[Tool], spelling: dict[str, Json], w: Writing
+    ) -> dict[str, Json]:
+        pieces: list[Piece] = []
+        declared = self.write_declarations(tools, w)
+        count = leading(messages, w.home)
+        if count or declared:
+            words = self.write_head(messages[:count], declared, spelling, w)
+            if words is not None:
+                pieces.append(Piece("head", words, spelling.get("head")))
+        rest = messages[count:]
+        self.write_turns(pieces, rest if w.home else self.results_in_order(rest, w.log), w)
+        out = [said(spelling, "bos", self.bos)]
+        cut = 0  # where the last answer begins
+        before: Piece | None = None
+        for piece in pieces:
+            out.append(self.write_seam(before, piece, spelling))
+            if piece.kind in ("assistant", "call"):
+                cut = len(out)
+            out.append(piece.text)
+            before = piece
+        out.append(self.write_seam(before, None, spelling))
+        return self.write_cut(out, cut or len(out), spelling)
+
+    def write_cut(self, out: list[str], cut: int, spelling: dict[str, Json]) -> dict[str, Json]:
+        text = "".join(out)
+        spelled = spelling.get("cut")
+        if spelled.__class__ is not list:
+            return {"text": text}
+        place = spelled[1] if spelled[0] == len(text) else len("".join(out[:cut]))
+        return {"prompt": text[:place], "completion": text[place:]}
+
+    def write_seam(self, before: Piece | None, after: Piece | None, spelling: dict[str, Json]) -> str:
+        kind = None if after is None else "developer" if after.kind == "head" else role_of(after.kind)
+        if before is None:
+            return said(spelling, "open", "" if kind is None else header(kind))
+        return said({"after": before.after}, "after", seam(before.kind, kind))
+
+    def write_head(
+        self, messages: Sequence[Message], declared: str, spelling: dict[str, Json], w: Writing
+    ) -> str | None:
+        """The turn of the developer: the system prompt, a sentence, and the declarations."""
+        log, control = w.log, HEAD_TOKENS if w.home else CONTROL
+        texts: list[tuple[str, str]] = []
+        behind = ""
+        for index, message in enumerate(messages):
+            if message.role == "developer":
+                log.approximated("message.role", message.at, "the system prompt is the developer's")
+            if index:
+                log.approximated("message.boundary", message.at, "there is one system prompt here")
+            self.lose_name(message, log)
+            self.lose(message.extras, message.at, log)
+            for block in message.content:
+                if (text := self.plain(block, log)) is None:
+                    continue
+                text = self.trim(text, block.at, log, control)
+                own = self.spelling(block)
+                if declared and own.get("place") == "behind":
+                    behind = said(own, "text", text)
+                else:
+                    texts.append((text, block.at))
+        words = self.join_texts(texts, log)
+        if not w.home and messages and not words:
+            log.dropped("message.empty", messages[0].at, "a system prompt of nothing is none here")
+            if not declared:
+                return None
+        usual = developer_of(words, bool(declared))
+        if not w.home and declared:
+            self.note_trigger(words, usual, messages, log)
+        return said(spelling, "developer", usual) + declared + behind
+
+    def note_trigger(
+        self, words: str, usual: str, messages: Sequence[Message], log: Ledger
+    ) -> None:
+        at = messages[0].at if messages else ""
+        if words != usual:
+            why = "a sentence stands before declarations: 'You are a model that can ...'"
+            log.moved("system.trigger", at, why)
+        elif system_of(usual, True) != words:
+            why = "the sentence before the declarations belongs to the format, not to the prompt"
+            log.approximated("system.trigger", at, why)
+
+    # -- messages ---------------------------------------------------------------------------
+
+    def write_turns(self, pieces: list[Piece], messages: Sequence[Message], w: Writing) -> None:
+        names: dict[str, str] = {}  # the tool of each call, by its id
+        for message in messages:
+            self.lose_name(message, w.log)
+            after = self.spelling(message).get("after") if message.extras is not None else None
+            self.lose(message.extras, message.at, w.log)
+            match message.role:
+                case "tool":
+                    for block in message.content:
+                        if not isinstance(block, ToolResult):
+                            raise Malformed("a tool message holds tool results", block.at)
+                        pieces.append(Piece("tool", self.write_result(block, names, w), after))
+                    continue
+                case "assistant":
+                    text = self.write_assistant(message, w)
+                    for block in message.content:
+                        if isinstance(block, ToolCall) and block.id is not None:
+                            names[block.id] = block.name
+                    kind = kind_of(message) if w.home else "call" if text.endswith(CALLED) else "assistant"
+                case "system":
+                    if not w.home:
+                        why = "only the first system prompt is one; this is the developer's"
+                        w.log.approximated("message.role", message.at, why)
+                    kind, text = "developer", self.write_said(message, w)
+                case role:
+                    kind, text = role, self.write_said(message, w)
+            if text or w.home:
+                pieces.append(Piece(kind, text, after))
+            else:
+                w.log.dropped("message.empty", message.at, "a turn of nothing is none here")
+
+    def write_said(self, message: Message, w: Writing) -> str:
+        """The words of the user, or of the developer in between."""
+        control = TURN_TOKENS if w.home else CONTROL
+        texts = [
+            (self.trim(text, block.at, w.log, control), block.at)
+            for block in message.content
+            if (text := self.plain(block, w.log)) is not None
+        ]
+        return self.join_texts(texts, w.log)
+
+    def trim(self, text: str, at: str, log: Ledger, control: re.Pattern[str]) -> str:
+        """The official template trims every text; what is nothing but space is empty."""
+        bare = text.strip()
+        if bare and bare != text:
+            log.approximated("text.space", at, "white space around a text is not kept here")
+        return defuse(bare, at, log, control)
+
+    def write_assistant(self, message: Message, w: Writing) -> str:
+        """Text, then calls; at home, in the order in which they were said."""
+        control = SAID_TOKENS if w.home else CONTROL
+        texts: list[tuple[str, str]] = []
+        out: list[str] = []
+        called = False
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                if texts and w.home:
+                    out.append(self.join_texts(texts, w.log))
+                    texts = []
+                out.append(self.write_call(block, w))
+                called = True
+            elif isinstance(block, Reasoning):
+                self.lose_thought(block, w.log)
+            elif (text := self.plain(block, w.log)) is not None:
+                text = self.trim(text, block.at, w.log, control)
+                if called and text and not w.home:
+                    w.log.approximated("content.order", block.at, "calls come last here")
+                if block.extras is not None and w.home:
+                    text = said(self.spelling(block), "text", text)
+                texts.append((text, block.at))
+        if texts and w.home:
+            return "".join(out) + self.join_texts(texts, w.log)
+        return self.join_texts(texts, w.log) + "".join(out) if texts else "".join(out)
+
+    def write_call(self, call: ToolCall, w: Writing) -> str:
+        self.lose_call(call, w)
+        if call.kind == "custom":
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            else:
+                w.log.approximated("tool_call.kind", call.at, why)
+        text = self.say_call(call, w.tool_name(call.name, call.at), w.log)
+        return text if call.extras is None else said(self.spelling(call), "text", text)
+
+    def say_call(self, call: ToolCall, name: str, log: Ledger) -> str:
+        values = Values(call.at, log)
+        values.out += (CALL, "call:", name)
+        custom = call.kind == "custom"
+        values.write({"input": call.arguments} if custom else object_of(call, log))
+        if values.sorted:
+            log.approximated("tool_call.arguments", call.at, "the keys are sorted by name here")
+        values.out.append(CALLED)
+        return values.text()
+
+    def write_result(self, result: ToolResult, names: dict[str, str], w: Writing) -> str:
+        log, called = w.log, result.call_id
+        if called is not None:
+            log.dropped("tool_call.id", result.at, "results answer calls by name and order here")
+        name = result.name
+        if name is None and (name := names.get(called or "")) is None:
+            name = "tool"
+            log.invented("tool_result.name", result.at, "a result names its tool: 'tool'")
+        elif result.name is None and called is None:
+            log.invented("tool_result.name", result.at, f"a result names its tool: {name!r}")
+        self.lose_cache(result.cache, log)
+        self.lose(result.extras, result.at, log)
+        if result.kind == "custom" and name not in w.custom:
+            log.approximated("tool_call.kind", result.at, "a freeform call has become a function")
+        text = self.say_result(result, w.tool_name(name, result.at), w)
+        return text if result.extras is None else said(self.spelling(result), "text", text)
+
+    def say_result(self, result: ToolResult, name: str, w: Writing) -> str:
+        values = Values(result.at, w.log)
+        values.out += (RESPOND, "response:", name)
+        texts = [
+            (text, block.at)
+            for block in result.content
+            if (text := self.plain(block, w.log)) is not None
+        ]
+        for _, at in texts[1:]:
+            w.log.approximated("text.boundary", at, "a result is one text here, in several lines")
+        text = "\n".join(text for text, _ in texts) if texts else None
+        values.write(self.value_of(result, text, values, w), in_order=False)
+        values.out.append(RESPONDED)
+        return values.text()
+
+    def value_of(
+        self, result: ToolResult, text: str | None, values: Values, w: Writing
+    ) -> dict[str, Json]:
+        """A result as an object: its own, or its text as the only ``value``."""
+        if result.is_error:
+            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            return {"value": mark_error(text)}
+        if text is None:
+            if result.content:
+                w.log.invented("text.empty", result.at, "nothing of the result could be said")
+            return {}
+        if text.startswith("{") and (found := object_in(text)) is not None:
+            if encode(found) != text.encode() or is_unsorted(found):
+                why = "a JSON object is said in the notation of the format: sorted, without blanks"
+                w.log.approximated("tool_result", result.at, why)
+            return found
+        if is_marked(text):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            return {"value": mark_plain(text)}
+        return {"value": text}
+
+    def usual(self, block: Block) -> str:
+        """A call or a response as it is written by itself."""
+        log = Ledger()
+        if isinstance(block, ToolCall):
+            return self.say_call(block, block.name, log)
+        assert isinstance(block, ToolResult)
+        return self.say_result(block, block.name or "", Writing(log, (".", 1), (".", 1), True))
+
+
+def leading(messages: Sequence[Message], home: bool) -> int:
+    """How many messages make up the system prompt."""
+    count = 0
+    for message in messages:
+        if message.role not in LEADING or (home and (count or message.role != "system")):
+            break
+        count += 1
+    return count
+
+
+def object_in(text: str) -> dict[str, Json] | None:
+    """The JSON object that a text is, unless it would be read as something else."""
+    try:
+        value = decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if value.__class__ is not dict or not value:
+        return None
+    if value.keys() == {"value"} and value["value"].__class__ is str:
+        return None
+    found: dict[str, Json] = value
+    return found
+
+
+def is_unsorted(value: Json) -> bool:
+    if value.__class__ is dict:
+        names = [key.lower() for key in value]
+        if any(a > b for a, b in zip(names, names[1:], strict=False)):
+            return True
+        return any(map(is_unsorted, value.values()))
+    return value.__class__ is list and any(map(is_unsorted, value))
