@@ -13,6 +13,7 @@ from ..model import (
     Json,
     Media,
     Message,
+    Node,
     OutputFormat,
     Params,
     Passage,
@@ -85,7 +86,7 @@ class Gemma(Dialect):
                 continue
             if isinstance(value, OutputFormat) and value.kind == "text" and value.extras is None:
                 continue
-            where = value.at if isinstance(value, Cache) else params.where(name)
+            where = value.at if isinstance(value, Node) else params.where(name)
             log.dropped(name, where, "a training text holds no settings")
         self.lose(params.extras, params.at, log)
 
@@ -207,6 +208,14 @@ class Gemma(Dialect):
                 log.moved("message.position", was.at, why)
                 break
         return ordered
+
+
+def respelled(dialect: Dialect, node: Node, usual: str, log: Ledger, losses: int) -> str:
+    """A piece as its own source spelled it: then nothing is lost of what it said."""
+    text = said(dialect.spelling(node), "text", usual)
+    if text is not usual:
+        del log.losses[losses:]
+    return text
 
 
 def said(spelling: dict[str, Json], key: str, usual: str) -> str:

@@ -19,7 +19,7 @@ from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox
 from ...reading import as_dict, as_str
 from ...writing import Writing
-from .._gemma import DECLARE, DECLARED, Gemma, said
+from .._gemma import DECLARE, DECLARED, Gemma, respelled, said
 from .values import Quoted, Reader, Values
 
 # Names that the template takes for keywords even where they are parameters: it leaves them out.
@@ -100,6 +100,7 @@ class Declarations(Gemma):
         if tool.kind == "hosted":
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of a provider")
             return ""
+        losses = len(w.log.losses)
         written = self.declare(tool, w.tool_name(tool.name, tool.at), w.log)
         self.lose_tool(tool, w.log)
         if tool.kind == "custom":
@@ -109,8 +110,7 @@ class Declarations(Gemma):
         if written.unsaid:
             why = f"a declaration does not say all of it: {', '.join(written.unsaid)}"
             w.log.approximated("tool.schema", tool.at, why)
-        spelling = self.spelling(tool)
-        return said(spelling, "text", written.text) if spelling else written.text
+        return respelled(self, tool, written.text, w.log, losses)
 
     def declare(self, tool: Tool, name: str, log: Ledger) -> Written:
         try:

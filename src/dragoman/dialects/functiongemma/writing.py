@@ -25,7 +25,7 @@ from ...model import (
 )
 from ...reading import decode, encode
 from ...writing import Writing, object_of
-from .._gemma import CALL, CALLED, CONTROL, END, FUNCTION, RESPOND, RESPONDED, defuse, said
+from .._gemma import CALL, CALLED, CONTROL, END, FUNCTION, RESPOND, RESPONDED, defuse, respelled, said
 from .reading import Reading, developer_of, header, kind_of, role_of, seam, system_of
 from .values import Values
 
@@ -274,6 +274,7 @@ class Texts(Reading):
         return self.join_texts(texts, w.log) + "".join(out) if texts else "".join(out)
 
     def write_call(self, call: ToolCall, w: Writing) -> str:
+        losses = len(w.log.losses)
         self.lose_call(call, w)
         if call.kind == "custom":
             why = "a freeform call is wrapped as {'input': text}"
@@ -282,7 +283,7 @@ class Texts(Reading):
             else:
                 w.log.approximated("tool_call.kind", call.at, why)
         text = self.say_call(call, w.tool_name(call.name, call.at), w.log)
-        return text if call.extras is None else said(self.spelling(call), "text", text)
+        return text if call.extras is None else respelled(self, call, text, w.log, losses)
 
     def say_call(self, call: ToolCall, name: str, log: Ledger) -> str:
         values = Values(call.at, log)
@@ -296,6 +297,7 @@ class Texts(Reading):
 
     def write_result(self, result: ToolResult, names: dict[str, str], w: Writing) -> str:
         log, called = w.log, result.call_id
+        losses = len(log.losses)
         if called is not None:
             log.dropped("tool_call.id", result.at, "results answer calls by name and order here")
         name = result.name
@@ -309,7 +311,7 @@ class Texts(Reading):
         if result.kind == "custom" and name not in w.custom:
             log.approximated("tool_call.kind", result.at, "a freeform call has become a function")
         text = self.say_result(result, w.tool_name(name, result.at), w)
-        return text if result.extras is None else said(self.spelling(result), "text", text)
+        return text if result.extras is None else respelled(self, result, text, log, losses)
 
     def say_result(self, result: ToolResult, name: str, w: Writing) -> str:
         values = Values(result.at, w.log)
