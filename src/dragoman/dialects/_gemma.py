@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from .. import freeform
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
@@ -43,6 +44,9 @@ CONTROL = re.compile(
 # Google's own parser takes these and no others; the first character is a letter or "_".
 NAMES: Rule = (r"(?:[A-Za-z_]|(?<=.)[0-9.-])", 1000)
 IDS: Rule = (".", 1000)
+
+# What a declaration can say of the one parameter that a freeform tool has.
+FREEFORM: Json = {k: v for k, v in freeform.SCHEMA.items() if k != "additionalProperties"}
 
 PARAMS = tuple(name for name in Params.__struct_fields__ if name not in ("at", "extras", "ats"))
 NO_PARAMS = Params()
@@ -107,6 +111,15 @@ class Gemma(Dialect):
             w.log.dropped("tool_call.item_id", call.at, "calls have no ids here")
         self.lose_cache(call.cache, w.log)
         self.lose(call.extras, call.at, w.log)
+        self.lose_kind(call, w)
+
+    def unwrap(self, name: str, description: str | None, schema: Json, at: str) -> Tool:
+        """The tool that was declared: a function, or a freeform tool in its wrapping."""
+        if description and freeform.MARK in description and schema == FREEFORM:
+            found = freeform.unwrap(description, freeform.SCHEMA)
+            if found is not None:
+                return Tool(name, found[0], kind="custom", grammar=found[1], at=at)
+        return Tool(name, description or None, schema, at=at)
 
     def lose_name(self, message: Message, log: Ledger) -> None:
         if message.name is not None:
@@ -165,6 +178,15 @@ class Gemma(Dialect):
                 log.approximated("text.boundary", at, "there is one text here, in several lines")
         return "\n".join(kept)
 
+    def lose_kind(self, call: ToolCall, w: Writing) -> None:
+        """A freeform call is a function that takes one text."""
+        if call.kind == "custom":
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            else:
+                w.log.approximated("tool_call.kind", call.at, why)
+
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:
         if is_blank(text):
             log.dropped("text.empty", at, "a text of nothing is nothing here")
@@ -208,6 +230,21 @@ class Gemma(Dialect):
                 log.moved("message.position", was.at, why)
                 break
         return ordered
+
+
+def left_out(schema: Json, back: Json) -> Iterable[str]:
+    """The keywords and parameters of a schema that do not come back."""
+    if schema.__class__ is dict and back.__class__ is dict:
+        for key, value in schema.items():
+            if key not in back:
+                yield key
+            elif back[key] != value:
+                found = tuple(left_out(value, back[key]))
+                yield from found or (key,)
+        yield from (key for key in back if key not in schema)
+    elif schema.__class__ is list and back.__class__ is list and len(schema) == len(back):
+        for mine, theirs in zip(schema, back, strict=True):
+            yield from left_out(mine, theirs)
 
 
 def respelled(dialect: Dialect, node: Node, usual: str, log: Ledger, losses: int) -> str:

@@ -19,7 +19,7 @@ from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox
 from ...reading import as_dict, as_str
 from ...writing import Writing
-from .._gemma import DECLARE, DECLARED, Gemma, respelled, said
+from .._gemma import DECLARE, DECLARED, Gemma, left_out, respelled, said
 from .values import Quoted, Reader, Values
 
 # Names that the template takes for keywords even where they are parameters: it leaves them out.
@@ -80,11 +80,7 @@ class Declarations(Gemma):
         if parameters is not None and parameters.__class__ is not dict:
             reader.fail("parameters are an object")
         schema = None if parameters is None else understand(parameters, top=True)
-        if freeform.MARK in description and schema == FREEFORM:
-            found = freeform.unwrap(description, freeform.SCHEMA)
-            if found is not None:
-                return Tool(name, found[0], kind="custom", grammar=found[1], at=at)
-        return Tool(name, description or None, schema, at=at)
+        return self.unwrap(name, description, schema, at)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -259,21 +255,3 @@ def understand_type(value: Json) -> Json:
     if SEVERAL.fullmatch(value):
         return [kind.lower() for kind in value[2:-2].split("', '")]
     return value.lower()
-
-
-def left_out(schema: Json, back: Json) -> Iterable[str]:
-    """The keywords and parameters of a schema that do not come back."""
-    if schema.__class__ is dict and back.__class__ is dict:
-        for key, value in schema.items():
-            if key not in back:
-                yield key
-            elif back[key] != value:
-                found = tuple(left_out(value, back[key]))
-                yield from found or (key,)
-        yield from (key for key in back if key not in schema)
-    elif schema.__class__ is list and back.__class__ is list and len(schema) == len(back):
-        for mine, theirs in zip(schema, back, strict=True):
-            yield from left_out(mine, theirs)
-
-
-FREEFORM = understand(say(freeform.SCHEMA), top=True)

@@ -276,12 +276,6 @@ class Texts(Reading):
     def write_call(self, call: ToolCall, w: Writing) -> str:
         losses = len(w.log.losses)
         self.lose_call(call, w)
-        if call.kind == "custom":
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            else:
-                w.log.approximated("tool_call.kind", call.at, why)
         text = self.say_call(call, w.tool_name(call.name, call.at), w.log)
         return text if call.extras is None else respelled(self, call, text, w.log, losses)
 
