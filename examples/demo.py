@@ -37,8 +37,12 @@ def main() -> None:
 
 
 def show(original: bytes, target: str, width: int) -> None:
-    result = dragoman.convert(original, source=SOURCE, target=target, carry=True)
     print(paint(f"── {target} ".ljust(width, "─"), "title"))
+    try:
+        result = dragoman.convert(original, source=SOURCE, target=target, carry=True)
+    except dragoman.Unsayable as refusal:
+        print(f"refused: {refusal}\n")
+        return
     print(excerpt(result.document, width))
     print_ledger(result.losses, width)
     home = dragoman.convert(result.to_json(), source=target, target=SOURCE, capsule=result.capsule)
