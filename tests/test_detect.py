@@ -14,6 +14,8 @@ from lookalikes import likely_json
 from strategies import json_values
 
 ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"
+GEMMA, TEACHING = "functiongemma", "functiongemma-teaching"
+DECLARED = "<start_function_declaration>declaration:f{}<end_function_declaration>"
 HI = [{"role": "user", "content": "Hi"}]
 SCHEMA = {"type": "object", "properties": {}}
 ASKED = {"model": "m", "max_tokens": 9, "messages": HI}
@@ -64,8 +66,16 @@ KNOWN: list[tuple[str, str, Any]] = [
     (RESPONSES, "response", {"object": "response", "output": []}),
     # errors
     (ANTHROPIC, "error", {"type": "error", "error": {"type": "api_error", "message": "x"}}),
+    # texts
+    (GEMMA, "request", {"text": f"<bos><start_of_turn>developer\n{DECLARED}<end_of_turn>\n"}),
+    (GEMMA, "request", {"prompt": "<bos><start_of_turn>user\nHi<end_of_turn>\n"
+                        "<start_of_turn>model\n", "completion": "Hello."}),
+    (GEMMA, "tools", {"text": DECLARED}),
+    (GEMMA, "response", {"text": "<start_function_call>call:f{}<end_function_call>"}),
+    (TEACHING, "request", {"text": "<start_of_turn>user\nHi\n<end_of_turn>\n<start_of_turn>model\n"
+                           "/* So. */\n<start_function_call>\ncall:f{}\n"}),
     ("native", "request", {"dragoman": 1, "facet": "request", "tree": {}}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("dialect", "facet", "doc"), KNOWN)
@@ -103,6 +113,8 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {}},
         {"conversations": [{"from": "human", "value": "Hi"}]},
         {"instruction": "Add.", "input": "1 2", "output": "3"},
+        {"text": "Hello"},
+        {"prompt": "Hello", "completion": "Hi"},
         {"message": "The provided model identifier is invalid."},
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from .. import freeform
 from ..dialect import Dialect
@@ -11,6 +12,7 @@ from ..ledger import Ledger
 from ..model import (
     Block,
     Cache,
+    Hosted,
     Json,
     Media,
     Message,
@@ -18,7 +20,9 @@ from ..model import (
     OutputFormat,
     Params,
     Passage,
+    Raw,
     Reasoning,
+    Refusal,
     Request,
     Text,
     Tool,
@@ -127,34 +131,34 @@ class Gemma(Dialect):
 
     def plain(self, block: Block, log: Ledger) -> str | None:
         """The words of a block that is neither a call nor a thought; None where it has none."""
-        if isinstance(block, Text):
-            text = block.text
-            if block.citations:
+        match block:
+            case Text():
                 for cite in block.citations:
                     log.dropped("text.citations", cite.at, "there are no citations here")
-            self.lose_cache(block.cache, log)
-            self.lose(block.extras, block.at, log)
-            return text
-        kind = block.__struct_config__.tag
-        if kind == "refusal":
-            log.approximated("refusal", block.at, "a refusal is plain text here")
-            self.lose(block.extras, block.at, log)
-            return str(getattr(block, "text", ""))
-        if isinstance(block, Passage):
-            log.approximated("passage", block.at, "a retrieved passage is plain text here")
-            self.lose_cache(block.cache, log)
-            self.lose(block.extras, block.at, log)
-            inner = (self.plain(part, log) for part in block.content)
-            return "\n".join(text for text in inner if text is not None)
-        if isinstance(block, Media):
-            log.dropped("media", block.at, "there is only text here")
-            self.lose_cache(block.cache, log)
-        elif isinstance(block, Reasoning | ToolCall | ToolResult):
-            log.dropped("content.role", block.at, "this cannot be said here")
-        elif kind == "hosted":
-            log.dropped("hosted", block.at, "there are only the tools of the client here")
-        else:
-            log.dropped("raw", block.at, "a block that only its own dialect knows")
+                self.lose_cache(block.cache, log)
+                self.lose(block.extras, block.at, log)
+                return block.text
+            case Refusal():
+                log.approximated("refusal", block.at, "a refusal is plain text here")
+                self.lose(block.extras, block.at, log)
+                return block.text
+            case Passage():
+                log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, log)
+                self.lose(block.extras, block.at, log)
+                inner = (self.plain(part, log) for part in block.content)
+                return "\n".join(text for text in inner if text is not None)
+            case Media():
+                log.dropped("media", block.at, "there is only text here")
+                self.lose_cache(block.cache, log)
+            case Reasoning() | ToolCall() | ToolResult():
+                log.dropped("content.role", block.at, "this cannot be said here")
+            case Hosted():
+                log.dropped("hosted", block.at, f"{block.service} is not done here")
+            case Raw():
+                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case _:
+                assert_never(block)
         return None
 
     def lose_thought(self, thought: Reasoning, log: Ledger) -> None:

@@ -5,7 +5,6 @@ from .functiongemma import FunctionGemma
 
 class FunctionGemmaNobos(FunctionGemma):
     name = "functiongemma-nobos"
-    aliases = ()
     bos = ""
 
 

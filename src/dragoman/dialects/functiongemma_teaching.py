@@ -86,7 +86,7 @@ class FunctionGemmaTeaching(Gemma):
         try:
             usual = self.compose(messages, tools, w)
         except Unsayable as problem:  # it does not end in a call
-            raise Malformed(problem.what, problem.at) from None
+            raise Malformed(problem.what, "/text") from None
         return {} if usual == text else {"text": [usual, text]}
 
     def read_text(self, text: str) -> tuple[tuple[Message, ...], tuple[Tool, ...]]:
@@ -280,7 +280,9 @@ class FunctionGemmaTeaching(Gemma):
         if not calls:
             raise Unsayable(f"no tool call in a turn of the model{INSTEAD}", message.at)
         if len(calls) > 1:
-            raise Unsayable(f"{len(calls)} tool calls in one turn of the model{INSTEAD}", message.at)
+            raise Unsayable(
+                f"{len(calls)} tool calls in one turn of the model{INSTEAD}", message.at
+            )
         self.lose_name(message, w.log)
         self.lose(message.extras, message.at, w.log)
         thoughts: list[tuple[str, str]] = []
@@ -347,14 +349,15 @@ class FunctionGemmaTeaching(Gemma):
         description = freeform.wrap(tool) if custom else tool.description
         lines = [DECLARE + name]
         if description:
-            lines.append(defuse(description, tool.at, w.log))
+            lines.append(description)
         schema = freeform.SCHEMA if custom else tool.schema
         if schema is not None:
             lines.append(PARAMETERS)
-            lines += (defuse(line, tool.at, w.log) for line in say_parameters(schema))
-        self.note_tool(tool, "\n".join([*lines[1:], ""]), w)
-        lines.append(DECLARED)
-        return "\n".join(lines)
+            lines += say_parameters(schema)
+        text = "\n".join(lines[1:])
+        self.note_tool(tool, text, w)
+        body = f"{defuse(text, tool.at, w.log)}\n" if text else ""
+        return f"{lines[0]}\n{body}{DECLARED}"
 
     def note_tool(self, tool: Tool, text: str, w: Writing) -> None:
         """What a reader would not find again in the prose."""

@@ -16,7 +16,6 @@ from .writing import Texts
 class FunctionGemma(Sniff, Texts):
     name = "functiongemma"
     spec = "https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices"
-    aliases = ("function-gemma",)
 
     def is_home(self, dialect: str | None) -> bool:
         """With and without ``<bos>`` it is the same text."""

@@ -68,9 +68,7 @@ class Declarations(Gemma):
             pos = reader.pos
         return tuple(out), pos
 
-    def read_declaration(
-        self, name: str, body: dict[str, Json], at: str, reader: Reader
-    ) -> Tool:
+    def read_declaration(self, name: str, body: dict[str, Json], at: str, reader: Reader) -> Tool:
         description = body.get("description", "")
         parameters = body.get("parameters")
         if body.keys() - {"description", "parameters"}:

@@ -258,7 +258,7 @@ class Reading(Declarations):
         usual = developer_of(words, declares)
         if usual != raw:
             scan.root["developer"] = [usual, raw]
-        content = (Text(words, at=at),) if words else ()
+        content: tuple[Block, ...] = (Text(words, at=at),) if words else ()
         behind, last = strip(text, stop, end)
         if behind < last:  # some writers add a word behind the declarations
             place = self.respell(None, place="behind", text=[text[behind:last], text[stop:last]])
@@ -436,4 +436,3 @@ def developer_of(words: str, declares: bool) -> str:
     if not declares or TRIGGER in words:
         return words
     return f"{words}\n{TRIGGER}" if words else TRIGGER
-

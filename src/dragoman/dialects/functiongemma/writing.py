@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
@@ -18,14 +19,24 @@ from ...model import (
     Request,
     Response,
     Stop,
-    Text,
     Tool,
     ToolCall,
     ToolResult,
 )
 from ...reading import decode, encode
 from ...writing import Writing, object_of
-from .._gemma import CALL, CALLED, CONTROL, END, FUNCTION, RESPOND, RESPONDED, defuse, respelled, said
+from .._gemma import (
+    CALL,
+    CALLED,
+    CONTROL,
+    END,
+    FUNCTION,
+    RESPOND,
+    RESPONDED,
+    defuse,
+    respelled,
+    said,
+)
 from .reading import Reading, developer_of, header, kind_of, role_of, seam, system_of
 from .values import Values
 
@@ -116,7 +127,11 @@ class Texts(Reading):
     # -- the record -------------------------------------------------------------------------
 
     def write_record(
-        self, messages: Sequence[Message], tools: Sequence[Tool], spelling: dict[str, Json], w: Writing
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        spelling: dict[str, Json],
+        w: Writing,
     ) -> dict[str, Json]:
         pieces: list[Piece] = []
         declared = self.write_declarations(tools, w)
@@ -147,8 +162,12 @@ class Texts(Reading):
         place = spelled[1] if spelled[0] == len(text) else len("".join(out[:cut]))
         return {"prompt": text[:place], "completion": text[place:]}
 
-    def write_seam(self, before: Piece | None, after: Piece | None, spelling: dict[str, Json]) -> str:
-        kind = None if after is None else "developer" if after.kind == "head" else role_of(after.kind)
+    def write_seam(
+        self, before: Piece | None, after: Piece | None, spelling: dict[str, Json]
+    ) -> str:
+        kind = (
+            None if after is None else "developer" if after.kind == "head" else role_of(after.kind)
+        )
         if before is None:
             return said(spelling, "open", "" if kind is None else header(kind))
         return said({"after": before.after}, "after", seam(before.kind, kind))
@@ -217,7 +236,13 @@ class Texts(Reading):
                     for block in message.content:
                         if isinstance(block, ToolCall) and block.id is not None:
                             names[block.id] = block.name
-                    kind = kind_of(message) if w.home else "call" if text.endswith(CALLED) else "assistant"
+                    kind = (
+                        kind_of(message)
+                        if w.home
+                        else "call"
+                        if text.endswith(CALLED)
+                        else "assistant"
+                    )
                 case "system":
                     if not w.home:
                         why = "only the first system prompt is one; this is the developer's"
@@ -379,7 +404,7 @@ def object_in(text: str) -> dict[str, Json] | None:
 def is_unsorted(value: Json) -> bool:
     if value.__class__ is dict:
         names = [key.lower() for key in value]
-        if any(a > b for a, b in zip(names, names[1:], strict=False)):
+        if any(a > b for a, b in pairwise(names)):
             return True
         return any(map(is_unsorted, value.values()))
     return value.__class__ is list and any(map(is_unsorted, value))
