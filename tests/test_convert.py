@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -49,7 +50,8 @@ def test_bytes_are_parsed_and_values_taken() -> None:
 def test_the_input_is_not_changed() -> None:
     before = repr(THOUGHT)
     for target in filter(lambda name: testing.speaks(name, "request"), dialects.names()):
-        dragoman.convert(THOUGHT, source="anthropic", target=target, carry=True)
+        with suppress(dragoman.Unsayable):  # some dialects have no form for a plain answer
+            dragoman.convert(THOUGHT, source="anthropic", target=target, carry=True)
     assert repr(THOUGHT) == before
 
 

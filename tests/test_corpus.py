@@ -9,6 +9,7 @@ import pytest
 import dragoman
 import sdk
 from dragoman import dialects, testing
+from dragoman.model import History, Request, ToolCall
 from dragoman.testing import Case, Document, load_corpus
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
@@ -82,11 +83,20 @@ def test_the_official_types_accept(document: Document) -> None:
     assert bool(problems) == (document.dialect in CASES[document.case].unofficial), problems
 
 
+def ends_in_a_call(document: Document) -> bool:
+    tree = dragoman.read(document.body, document.dialect, facet=document.facet)
+    if not isinstance(tree, Request | History) or not tree.messages:
+        return False
+    return any(isinstance(block, ToolCall) for block in tree.messages[-1].content)
+
+
 @pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)
 def test_nothing_written_breaks_a_rule(document: Document) -> None:
     """A document that the API accepts becomes one that the other API accepts."""
     if dragoman.check(document.body, document.dialect, facet=document.facet):
         return
+    if ends_in_a_call(document):
+        return  # a record that ends in what the model should say is a lesson, and no request
     for target in filter(lambda name: testing.speaks(name, document.facet), dialects.names()):
         try:
             result = dragoman.convert(
