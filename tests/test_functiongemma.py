@@ -256,6 +256,10 @@ def test_bos_comes_and_goes_with_the_variant() -> None:
     back = dragoman.convert(with_bos.document, source="functiongemma", target="functiongemma-nobos")
     assert back.document == {"text": text}
     assert not with_bos.losses + back.losses
+    extra = dragoman.convert(
+        {"text": text, "id": 7}, source="functiongemma-nobos", target="functiongemma"
+    )
+    assert extra.document == {"text": f"<bos>{text}", "id": 7}
 
 
 def test_an_answer_joins_its_prompt() -> None:

@@ -16,10 +16,7 @@ from .writing import Texts
 class FunctionGemma(Sniff, Texts):
     name = "functiongemma"
     spec = "https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices"
-
-    def is_home(self, dialect: str | None) -> bool:
-        """With and without ``<bos>`` it is the same text."""
-        return dialect in ("functiongemma", "functiongemma-nobos")
+    kin = frozenset({"functiongemma", "functiongemma-nobos"})
 
 
 DIALECT = FunctionGemma()

@@ -86,6 +86,9 @@ class Values:
 
     def write_key(self, key: str) -> None:
         """Bare, but for a key that no reader could tell from what is around it."""
+        if key.__class__ is str and key.isidentifier():  # as nearly all are
+            self.out += (key, ":")
+            return
         safe = defuse(key, self.at, self.log)
         if key.__class__ is Quoted or not is_bare(safe):
             self.out += (ESCAPE, safe, ESCAPE, ":")
