@@ -1,0 +1,373 @@
+"""Requests: the settings of ``generateText`` and ``streamText`` that a document can say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Json,
+    Message,
+    OutputFormat,
+    Params,
+    Request,
+    Text,
+    Thinking,
+    Tool,
+    ToolChoice,
+)
+from ...normal import effort_of
+from ...reading import (
+    as_dict,
+    as_str,
+    expected,
+    maybe_int,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    need_list,
+)
+from ...writing import Writing
+from .options import Taker
+from .tools import Tools
+
+# https://ai-sdk.dev/docs/ai-sdk-core/settings: key -> canonical name, reader
+SETTINGS = {
+    "temperature": ("temperature", maybe_number),
+    "topP": ("top_p", maybe_number),
+    "topK": ("top_k", maybe_int),
+    "presencePenalty": ("presence_penalty", maybe_number),
+    "frequencyPenalty": ("frequency_penalty", maybe_number),
+    "seed": ("seed", maybe_int),
+}
+LIMITS = ("maxOutputTokens", "maxTokens")
+SYSTEMS = ("instructions", "system")
+ACTIVE = ("activeTools", "experimental_activeTools")
+ALLOW = "allowSystemInMessages"
+FORMAT_KEYS = frozenset({"type", "schema", "name", "description"})
+TAKEN = frozenset({"model", "messages", "tools", "toolChoice", "stopSequences", *SETTINGS})
+UNSAID = {
+    "logit_bias": "token biases are said to each provider here",
+    "logprobs": "token probabilities are asked of each provider here",
+    "top_logprobs": "token probabilities are asked of each provider here",
+    "verbosity": "there is no verbosity here",
+    "stream": "whether to stream is which function is called here",
+    "metadata": "there are no labels here",
+    "user_id": "the end user is named to each provider here",
+    "service_tier": "there are no service tiers here",
+    "cache_key": "there is no cache key here",
+    "store": "nothing is stored here",
+    "previous_id": "nothing is stored here; send the whole conversation",
+    "conversation_id": "nothing is stored here; send the whole conversation",
+    "truncation": "a conversation that is too long is rejected here",
+}
+
+
+class Requests(Tools):
+    """Reading and writing requests."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        taken = set(TAKEN)
+        spelling: dict[str, Json] = {}
+        tools = doc.get("tools")
+        tools = None if tools is None else self.read_tool_list(tools, "/tools")
+        custom = frozenset(t.name for t in tools or () if t.kind == "custom")
+        messages = self.read_conversation(doc, custom, taken, spelling)
+        choice = self.read_request_choice(doc, tools or (), taken)
+        options = Taker(doc, "")
+        params = self.read_params(doc, options, taken, spelling)
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(messages),
+            tools,
+            choice,
+            params,
+            dialect=self.name,
+            extras=self.keep_options(options, frozenset(taken), spelling),
+        )
+
+    def read_conversation(
+        self,
+        doc: dict[str, Json],
+        custom: frozenset[str],
+        taken: set[str],
+        spelling: dict[str, Json],
+    ) -> list[Message]:
+        """The system prompt and the messages, or the prompt that stands for them."""
+        prompt = doc.get("prompt")
+        if doc.get("messages") is None and prompt is not None:
+            taken.add("prompt")
+            spelling["prompt"] = True
+            if prompt.__class__ is str:
+                messages = [Message("user", (Text(prompt, at="/prompt"),), at="/prompt")]
+                spelling["prompt"] = "string"
+            else:
+                messages = self.read_history(need_list(doc, "prompt", ""), "/prompt", custom)
+        else:
+            messages = self.read_history(need_list(doc, "messages", ""), "/messages", custom)
+        if doc.get(ALLOW) is True:  # which the messages show by themselves
+            taken.add(ALLOW)
+            spelling[ALLOW] = True
+        for index, message in enumerate(messages):
+            if message.role != "system":
+                break
+            messages[index] = replace(message, extras=self.respell(message.extras, place="inside"))
+        for key in SYSTEMS:
+            if doc.get(key) is not None:
+                taken.add(key)
+                if key != self.system:
+                    spelling["system"] = key
+                return self.read_system(doc[key], f"/{key}", spelling) + messages
+        return messages
+
+    def read_system(self, said: Json, at: str, spelling: dict[str, Json]) -> list[Message]:
+        if said.__class__ is str:
+            return [Message("system", (Text(said, at=at),), at=at)]
+        if said.__class__ is dict:
+            spelling["prompts"] = "object"
+            return [self.read_prompt(said, at)]
+        if said.__class__ is not list:
+            expected("a string, an object or a list", said, at)
+        spelling["prompts"] = "list"
+        return [self.read_prompt(doc, f"{at}/{index}") for index, doc in enumerate(said)]
+
+    def read_prompt(self, doc: Json, at: str) -> Message:
+        """A system prompt as a message."""
+        doc = as_dict(doc, at)
+        if doc.get("role") != "system":
+            expected("a system message", doc, at)
+        return self.read_turn(doc, "system", at, frozenset())
+
+    def read_request_choice(
+        self, doc: dict[str, Json], tools: Sequence[Tool], taken: set[str]
+    ) -> ToolChoice | None:
+        said, choice = doc.get("toolChoice"), None
+        if said is not None:
+            choice = self.read_choice(said, "/toolChoice")
+            named = {tool.name for tool in tools if tool.kind == "custom"}
+            if choice.mode == "named" and choice.name in named:
+                choice = replace(choice, kind="custom")
+        key = next((k for k in (self.active, *ACTIVE) if doc.get(k).__class__ is list), None)
+        if key is None or (choice is not None and choice.mode not in ("auto", "required")):
+            return choice
+        allowed = tuple(as_str(n, f"/{key}/{i}") for i, n in enumerate(doc[key]))
+        taken.add(key)
+        spelled: dict[str, Json] = {} if key == self.active else {"active": key}
+        if choice is None:
+            spelled["mode"] = None
+            choice = ToolChoice("auto", dialect=self.name, at=f"/{key}")
+        extras = self.respell(choice.extras, **spelled) if spelled else choice.extras
+        return replace(choice, allowed=allowed, extras=extras)
+
+    def read_params(
+        self, doc: dict[str, Json], options: Taker, taken: set[str], spelling: dict[str, Json]
+    ) -> Params:
+        ats: dict[str, str] = {}
+        said: dict[str, Any] = {"ats": ats}
+        for key, (name, read) in SETTINGS.items():
+            if (value := read(doc, key, "")) is not None:
+                said[name] = value
+                ats[name] = f"/{key}"
+        for key in LIMITS:
+            if (limit := maybe_int(doc, key, "")) is not None and "max_tokens" not in said:
+                taken.add(key)
+                said["max_tokens"], ats["max_tokens"] = limit, f"/{key}"
+                if key != self.limit:
+                    spelling["limit"] = key
+        stops = maybe_list(doc, "stopSequences", "")
+        if stops is not None:
+            ats["stop"] = "/stopSequences"
+            said["stop"] = tuple(as_str(s, f"/stopSequences/{i}") for i, s in enumerate(stops))
+            if not stops:
+                said["stop"], spelling["stop"] = None, []
+        said["output"] = self.read_format(doc, taken)
+        said["thinking"] = self.read_effort(doc, taken)
+        said["cache"] = self.read_cache(options)
+        return Params(**said)
+
+    def read_format(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
+        form = doc.get("responseFormat")
+        at = "/responseFormat"
+        if form.__class__ is not dict or form.get("type") not in ("text", "json"):
+            return None
+        taken.add("responseFormat")
+        if form["type"] == "text":
+            return OutputFormat("text", at=at, extras=self.keep(form, ("type",)))
+        return OutputFormat(
+            "json" if form.get("schema") is None else "schema",
+            maybe_str(form, "name", at),
+            maybe_str(form, "description", at),
+            form.get("schema"),
+            at=at,
+            extras=self.keep(form, FORMAT_KEYS),
+        )
+
+    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
+        effort = doc.get("reasoning")
+        if not self.efforts or effort.__class__ is not str:
+            return None
+        taken.add("reasoning")
+        if effort == "none":
+            return Thinking("off", at="/reasoning")
+        return Thinking(effort=effort, at="/reasoning")
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        spelling = self.spelling(tree)
+        w.custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            log.invented("model", "", "a request needs a model; name one")
+        self.write_params(out, tree, w)
+        if tree.tools is not None:
+            tools = self.write_tool_list(tree.tools, w)
+            if tools or w.home:
+                out["tools"] = tools
+        if tree.tool_choice is not None:
+            self.write_request_choice(out, tree.tool_choice, w)
+        self.write_conversation(out, tree.messages, spelling, w)
+        if tree.prefill:
+            why = "whether the model goes on with this turn is up to the provider here"
+            log.approximated("prefill", tree.messages[-1].at, why)
+        return self.finish(out, tree, w, self.write_cache(tree.params.cache, w))
+
+    def write_conversation(
+        self,
+        out: dict[str, Json],
+        messages: Sequence[Message],
+        spelling: dict[str, Json],
+        w: Writing,
+    ) -> None:
+        count = self.count_leading(messages)
+        prompts = [doc for message in messages[:count] for doc in self.write_system(message, w)]
+        for message in messages[:count]:
+            if message.name is not None:
+                w.log.dropped("message.name", message.at, "speakers have no names here")
+        inside: list[Json] = []
+        key, form = spelling.get("system", self.system), spelling.get("prompts")
+        if form == "object" and len(prompts) == 1:
+            out[key] = prompts[0]
+        elif len(prompts) == 1 and len(prompts[0]) == 2 and form != "list":
+            out[key] = prompts[0]["content"]
+        elif form == "list" or (prompts and self.system_lists):
+            out[key] = prompts
+        else:
+            inside = list(prompts)
+        said = inside + self.write_history(messages[count:], w)
+        if spelling.get("prompt") == "string" and len(said) == 1:
+            out["prompt"] = said[0]["content"]
+        else:
+            out["prompt" if "prompt" in spelling else "messages"] = said
+        if spelling.get(ALLOW) or (not w.home and not self.system_inside and has_system(said)):
+            out[ALLOW] = True
+
+    def count_leading(self, messages: Sequence[Message]) -> int:
+        """How many messages are the system prompt; at home, not those that stood inside."""
+        count = 0
+        for message in messages:
+            if message.role not in ("system", "developer"):
+                break
+            if self.spelling(message).get("place") == "inside":
+                break
+            count += 1
+        return count
+
+    def write_request_choice(self, out: dict[str, Json], choice: ToolChoice, w: Writing) -> None:
+        spelling = self.spelling(choice)
+        if not w.home and not out.get("tools"):
+            if choice.mode is not None or choice.parallel is False or choice.payload is not None:
+                w.log.dropped("tool_choice", choice.at, "a choice needs tools")
+            return
+        said = self.write_choice(choice, w)
+        if said is not None and not ("mode" in spelling and choice.mode == "auto"):
+            out["toolChoice"] = said
+        if choice.allowed is not None:
+            names = [w.tool_name(name, choice.at) for name in choice.allowed]
+            out[spelling.get("active", self.active)] = names
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        params, spelling, log = tree.params, self.spelling(tree), w.log
+        if params.max_tokens is not None:
+            limit = params.max_tokens
+            if limit < 1 and not w.home:  # "maxOutputTokens must be >= 1"
+                log.approximated("max_tokens", params.where("max_tokens"), "1 is the least here")
+                limit = 1
+            out[spelling.get("limit", self.limit)] = limit
+        for key, (name, _) in SETTINGS.items():
+            if (value := getattr(params, name)) is not None:
+                out[key] = value
+        if params.stop is not None or "stop" in spelling:
+            out["stopSequences"] = list(params.stop or ())
+        if params.output is not None:
+            self.write_format(out, params.output, w)
+        if params.thinking is not None:
+            self.write_effort(out, params.thinking, w)
+        if params.candidates is not None and params.candidates > 1:
+            log.dropped("candidates", params.where("candidates"), "there is one answer here")
+        for key, why in UNSAID.items():
+            if getattr(params, key) is not None:
+                log.dropped(key, params.where(key), why)
+        self.lose(params.extras, params.at, log)
+
+    def write_format(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
+        if form.kind == "text":
+            if w.home:
+                out["responseFormat"] = self.emit({"type": "text"}, form, w.log)
+            else:
+                self.lose(form.extras, form.at, w.log)
+            return
+        doc: dict[str, Json] = {"type": "json"}
+        for key in ("name", "description", "schema"):
+            if (value := getattr(form, key)) is not None:
+                doc[key] = value
+        if form.strict is not None:
+            w.log.dropped("output.strict", form.at, "whether a schema is enforced is not said here")
+        out["responseFormat"] = self.emit(doc, form, w.log)
+
+    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+        log, effort = w.log, config.effort
+        self.lose(config.extras, config.at, log)
+        if config.display is not None:
+            log.dropped("thinking.display", config.at, "what is seen is up to the provider here")
+        if not self.efforts:
+            why = "how the model should think is said to each provider here"
+            if config.mode is not None:
+                log.dropped("thinking", config.at, why)
+            if effort is not None:
+                log.dropped("thinking.effort", config.at, why)
+            if config.budget is not None:
+                log.dropped("thinking.budget", config.at, why)
+            return
+        if config.mode == "off":
+            if effort is not None:
+                log.dropped("thinking.effort", config.at, "that the model should not think says it")
+            effort = "none"
+        elif effort is None and config.budget is not None:
+            effort = effort_of(config.budget)
+            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
+            log.approximated("thinking.budget", config.at, why)
+        elif config.budget is not None:
+            log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+        elif config.mode is not None:
+            log.dropped("thinking", config.at, "that the model should think goes without saying")
+        if effort is not None:
+            if effort not in self.efforts and effort != "none" and not w.home:
+                log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
+                effort = "high"
+            out["reasoning"] = effort
+
+
+def has_system(messages: Sequence[Json]) -> bool:
+    """Whether a system message stands among the messages."""
+    return any(message["role"] == "system" for message in messages)

@@ -1,0 +1,159 @@
+"""Tool definitions and tool choice of the AI SDK, both ways.
+
+Tools are listed as a provider receives them. (In a program they are an object of functions, which
+no document can hold.)
+"""
+
+from __future__ import annotations
+
+from ... import freeform
+from ...ledger import Ledger
+from ...model import Json, Tool, Toolbox, ToolChoice
+from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from ...writing import Writing
+from .options import Taker
+from .turns import Turns
+
+TOOL_KEYS = frozenset({"type", "name", "description", "strict"})
+SCHEMAS = ("inputSchema", "parameters")
+HOSTED = ("provider", "provider-defined")
+MODES = ("auto", "none", "required")
+
+
+class Tools(Turns):
+    """Reading and writing what the model may call."""
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        return tuple(
+            self.read_tool(as_dict(doc, where), where)
+            for index, doc in enumerate(as_list(docs, at))
+            if (where := f"{at}/{index}")
+        )
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        kind = maybe_str(doc, "type", at)
+        name = need_str(doc, "name", at)
+        if kind is not None and kind != "function":
+            return self.read_hosted_tool(doc, name, kind, at)
+        key = next((k for k in (self.schema, *SCHEMAS) if k in doc), self.schema)
+        spelling: dict[str, Json] = {} if key == self.schema else {"schema": key}
+        if kind is None:
+            spelling["type"] = None
+        options = Taker(doc, at)
+        cache = self.read_cache(options)
+        extras = self.keep_options(options, TOOL_KEYS | {key}, spelling)
+        description, strict = maybe_str(doc, "description", at), maybe_bool(doc, "strict", at)
+        schema = doc.get(key)
+        if (found := freeform.unwrap(description, schema)) is not None:
+            description, grammar = found
+            return Tool(
+                name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
+                at=at, extras=extras,
+            )  # fmt: skip
+        return Tool(name, description, schema, strict=strict, cache=cache, at=at, extras=extras)
+
+    def read_hosted_tool(self, doc: dict[str, Json], name: str, kind: str, at: str) -> Tool:
+        """A tool that a provider defines: ``{"id": "openai.web_search", "name", "args"}``."""
+        service = (maybe_str(doc, "id", at) or kind).rpartition(".")[2]
+        payload = {k: v for k, v in doc.items() if k != "type"}
+        spelling = None if kind == self.provider_tool else {"type": kind}
+        extras = None if spelling is None else self.respell(None, **spelling)
+        return Tool(
+            name, kind="hosted", service=service, dialect=self.family, payload=payload,
+            at=at, extras=extras,
+        )  # fmt: skip
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
+
+    def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+        spelling = self.spelling(tool)
+        if tool.kind == "hosted":
+            if self.is_family(tool.dialect):
+                return {"type": spelling.get("type", self.provider_tool), **tool.payload}
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        out: dict[str, Json] = {"type": "function", "name": w.tool_name(tool.name, tool.at)}
+        if "type" in spelling:
+            del out["type"]
+        key = spelling.get("schema", self.schema)
+        if tool.kind == "custom":
+            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+            out |= {"description": freeform.wrap(tool), key: freeform.SCHEMA}
+        else:
+            if tool.description is not None:
+                out["description"] = tool.description
+            if tool.schema is not None or not w.home:
+                out[key] = self.write_schema(tool, w)
+        if tool.strict is not None:
+            if self.strict_tools or w.home:
+                out["strict"] = tool.strict
+            elif tool.strict:
+                w.log.dropped("tool.strict", tool.at, "whether a schema is enforced is not said")
+        cache = tool.cache
+        if not self.tool_options and not w.home:
+            self.lose_cache(cache, w)
+            cache = None
+        return self.finish(out, tool, w, self.write_cache(cache, w))
+
+    def write_schema(self, tool: Tool, w: Writing) -> Json:
+        if tool.schema.__class__ is dict or w.home:
+            return tool.schema
+        if tool.schema is None:
+            w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
+        else:
+            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
+        return {"type": "object", "properties": {}}
+
+    # -- choice -----------------------------------------------------------------------------
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        return self.read_choice(doc, "")
+
+    def read_choice(self, doc: Json, at: str) -> ToolChoice:
+        if doc.__class__ is str:
+            if doc in MODES:
+                return ToolChoice(doc, dialect=self.name, at=at)  # type: ignore[arg-type]
+            return ToolChoice(payload=doc, dialect=self.name, at=at)
+        if doc.__class__ is not dict:
+            expected("a string or an object", doc, at)
+        kind = doc.get("type")
+        if kind == "tool":
+            extras = self.keep(doc, ("type", "toolName"))
+            name = need_str(doc, "toolName", at)
+            return ToolChoice("named", name, dialect=self.name, at=at, extras=extras)
+        if kind in MODES:  # as a provider receives it
+            extras = self.keep(doc, ("type",), {"form": "object"})
+            return ToolChoice(kind, dialect=self.name, at=at, extras=extras)
+        return ToolChoice(payload=doc, dialect=self.name, at=at)
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        if tree.allowed is not None:
+            log.dropped("tool_choice.allowed", tree.at, "said beside the choice here, not in it")
+        choice = self.write_choice(tree, self.writing(log, tree.dialect))
+        return "auto" if choice is None else choice
+
+    def write_choice(self, choice: ToolChoice, w: Writing) -> Json | None:
+        if choice.parallel is False:
+            why = "whether several calls may come at once is said to each provider here"
+            w.log.dropped("tool_choice.parallel", choice.at, why)
+        if choice.payload is not None:
+            if self.is_home(choice.dialect):
+                return choice.payload
+            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return None
+        if choice.mode is None:
+            return None
+        if choice.mode == "named":
+            name = w.tool_name(choice.name or "", choice.at)
+            return self.emit({"type": "tool", "toolName": name}, choice, w.log)
+        if self.spelling(choice).get("form") == "object":
+            return self.emit({"type": choice.mode}, choice, w.log)
+        self.lose(choice.extras, choice.at, w.log)
+        return choice.mode

@@ -1,0 +1,268 @@
+"""The messages of the AI SDK, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Cache,
+    History,
+    Json,
+    Media,
+    Message,
+    Raw,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_custom_results, results_in_place
+from ...reading import as_dict, as_list, expected, need_list, need_str, tokens
+from ...writing import Writing, is_plain_text
+from .options import Taker
+from .read_parts import ReadParts
+from .write_parts import WriteParts
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+MESSAGE_KEYS = frozenset({"role", "content"})
+NOBODY: frozenset[str] = frozenset()
+# Any string is an identifier here: the schemas say no more than `z.string()`.
+FREE = (r"[\s\S]", 1 << 20)
+
+
+class ReadTurns(ReadParts):
+    """Messages, into the tree."""
+
+    def read_messages(self, doc: Json) -> History:
+        """A history is a bare list; an object that holds one is tolerated."""
+        if doc.__class__ is list:
+            return History(tuple(self.read_history(doc, "")), dialect=self.name)
+        doc = as_dict(doc, "")
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
+        extras = self.keep(doc, ("messages",), {"object": True})
+        return History(tuple(messages), dialect=self.name, extras=extras)
+
+    def read_history(
+        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
+    ) -> list[Message]:
+        out: list[Message] = []
+        called: dict[str, str] = {}
+        for token, doc in zip(tokens(docs), docs, strict=False):
+            where = at + token
+            doc = as_dict(doc, where)
+            said = doc.get("role")
+            role = ROLES.get(said) if said.__class__ is str else None
+            content = doc.get("content")
+            if role is None:
+                need_str(doc, "role", where)
+                raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", where)
+            if role == "tool":
+                self.read_results(doc, where, called, out)
+            elif content.__class__ is str and len(doc) == 2:  # the usual shape
+                out.append(Message(role, (Text(content, at=f"{where}/content"),), at=where))
+            else:
+                message = self.read_turn(doc, role, where, custom)
+                for block in message.content:
+                    if block.__class__ is ToolCall and block.id is not None:
+                        called[block.id] = block.name
+                out.append(message)
+        return mark_custom_results(out) if custom else out
+
+    def read_turn(
+        self, doc: dict[str, Json], role: Role, at: str, custom: frozenset[str]
+    ) -> Message:
+        content = doc.get("content")
+        where = f"{at}/content"
+        spelling: dict[str, Json] = {}
+        blocks: list[Block]
+        if content.__class__ is str:
+            blocks = [Text(content, at=where)]
+        elif content.__class__ is list and role != "system":
+            blocks = self.read_parts(content, where, custom)
+            if len(blocks) == 1 and is_plain_text(blocks[0]):
+                spelling["content"] = "list"
+        else:
+            expected("a string" if role == "system" else "a string or a list", content, where)
+        options = Taker(doc, at)
+        if (cache := self.read_message_cache(options, blocks)) is not None:
+            blocks[-1] = replace(blocks[-1], cache=cache)
+            if role != "system":
+                spelling["cache"] = "message"
+        extras = self.keep_options(options, MESSAGE_KEYS, spelling)
+        return Message(role, tuple(blocks), at=at, extras=extras)
+
+    def read_message_cache(self, options: Taker, blocks: list[Block]) -> Cache | None:
+        """A mark on a message is a mark on the last of its parts."""
+        last: Any = blocks[-1] if blocks else None
+        if isinstance(last, Text | Media | ToolCall | ToolResult) and last.cache is None:
+            return self.read_cache(options)
+        return None
+
+    def read_results(
+        self, doc: dict[str, Json], at: str, called: dict[str, str], out: list[Message]
+    ) -> None:
+        """Each result is a message of its own; how they shared one is a matter of spelling."""
+        options = Taker(doc, at)
+        blocks: list[Block] = []
+        for index, item in enumerate(as_list(doc.get("content"), f"{at}/content")):
+            where = f"{at}/content/{index}"
+            part = as_dict(item, where)
+            if need_str(part, "type", where) == "tool-result":
+                blocks.append(self.read_result(part, called, where))
+            else:
+                blocks.append(Raw(self.family, part, at=where))
+        cache = self.read_message_cache(options, blocks)
+        if cache is not None:
+            blocks[-1] = replace(blocks[-1], cache=cache)
+        spelling: dict[str, Json] = {}
+        if out and self.is_result(out[-1]):
+            spelling["joined"] = False
+        extras = self.keep_options(options, MESSAGE_KEYS, spelling)
+        for block in blocks:
+            if cache is not None and block is blocks[-1]:
+                extras = self.respell(extras, cache="message")
+            if isinstance(block, ToolResult):
+                out.append(Message("tool", (block,), at=block.at, extras=extras))
+            else:  # an approval: the user's, and no result
+                note = self.respell(extras, role="tool")
+                out.append(Message("user", (block,), at=block.at, extras=note))
+            extras = None
+        if not blocks:
+            out.append(Message("user", (), at=at, extras=self.respell(extras, role="tool")))
+
+    def is_result(self, message: Message) -> bool:
+        """Whether a message stands in a message of the role ``tool`` here."""
+        extras = message.extras
+        return message.role == "tool" or (
+            extras is not None
+            and self.knows(extras.dialect)
+            and extras.spelling.get("role") == "tool"
+        )
+
+
+class Turns(ReadTurns, WriteParts):
+    """Messages, out of the tree."""
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        return Writing(log, FREE, FREE, self.is_home(dialect), answer)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        messages = self.write_history(tree.messages, self.writing(log, tree.dialect))
+        if self.spelling(tree).get("object"):
+            return self.emit({"messages": messages}, tree, log)
+        self.lose(tree.extras, tree.at, log)
+        return messages
+
+    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        out: list[dict[str, Json]] = []
+        called: dict[str, str] = {}
+        if not w.home:
+            # "Tool result is missing for tool call": no other turn may come between.
+            messages = results_in_place(messages, w.log)
+        for message in messages:
+            if self.is_result(message):
+                self.write_results(message, called, out, w)
+                continue
+            if message.name is not None:
+                w.log.dropped("message.name", message.at, "speakers have no names here")
+            if message.role == "system" or message.role == "developer":
+                out += self.write_system(message, w)
+                continue
+            doc = self.write_turn(message, w)
+            if doc is not None:
+                out.append(doc)
+                if message.role == "assistant":
+                    self.note_calls(doc["content"], called)
+        return out
+
+    def note_calls(self, content: Json, called: dict[str, str]) -> None:
+        """The names that results will need."""
+        if content.__class__ is list:
+            for part in content:
+                if part.get("type") == "tool-call" and not part.get("providerExecuted"):
+                    called[part["toolCallId"]] = part["toolName"]
+
+    def write_turn(self, message: Message, w: Writing) -> dict[str, Json] | None:
+        """A turn of the user or the assistant."""
+        content, extras = message.content, message.extras
+        spelling = self.spelling(message)
+        cache = None
+        if spelling.get("cache") == "message" and content:
+            last: Any = content[-1]
+            cache, content = last.cache, (*content[:-1], replace(last, cache=None))
+        doc: dict[str, Json] = {"role": message.role}
+        only = content[0] if len(content) == 1 else None
+        if only is not None and spelling.get("content") != "list" and is_plain_text(only, w.home):
+            self.lose(only.extras, only.at, w.log)
+            doc["content"] = only.text
+        else:
+            doc["content"] = self.write_parts(content, message.role, w)
+            if content and not doc["content"] and not w.home:
+                self.lose(extras, message.at, w.log)
+                w.log.dropped("message.empty", message.at, "nothing of this turn is left")
+                return None
+        return self.finish(doc, message, w, self.write_cache(cache, w))
+
+    def write_system(self, message: Message, w: Writing) -> list[dict[str, Json]]:
+        """A system turn is one string here; a turn of several texts becomes several turns."""
+        if message.role == "developer":
+            w.log.approximated("message.role", message.at, "the developer speaks as system here")
+        out: list[dict[str, Json]] = []
+        for block in message.content:
+            if not isinstance(block, Text):
+                why = "a system turn can hold only text here"
+                w.log.dropped("content.role", block.at, why)
+                continue
+            if out:
+                why = "a system turn is one text here; this is a turn of its own"
+                w.log.approximated("message.boundary", block.at, why)
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
+            doc: dict[str, Json] = {"role": "system", "content": block.text}
+            if block.extras is not None:
+                self.lose(block.extras, block.at, w.log)
+            node = message if not out else replace(message, extras=None)
+            out.append(self.finish(doc, node, w, self.write_cache(block.cache, w)))
+        if not out:
+            self.lose(message.extras, message.at, w.log)
+            w.log.dropped("message.empty", message.at, "a system turn must say something here")
+        return out
+
+    def write_results(
+        self, message: Message, called: dict[str, str], out: list[dict[str, Json]], w: Writing
+    ) -> None:
+        """Results that follow each other share one message."""
+        spelling = self.spelling(message)
+        joined = bool(out) and out[-1]["role"] == "tool" and spelling.get("joined", True)
+        if not joined:
+            out.append({"role": "tool", "content": []})
+        doc, content, cache = out[-1], message.content, None
+        if spelling.get("cache") == "message":
+            last: Any = content[-1]
+            cache, content = last.cache, (replace(last, cache=None),)
+        for block in content:
+            if isinstance(block, ToolResult):
+                doc["content"].append(self.write_result(block, called, w))
+            elif isinstance(block, Raw):
+                doc["content"] += self.write_own(block, "tool", w)
+            else:
+                raise Malformed("a tool message holds tool results", block.at)
+        if joined:
+            self.lose(message.extras, message.at, w.log)
+            message = Message("tool")
+        elif not doc["content"] and not w.home:
+            out.pop()
+            self.lose(message.extras, message.at, w.log)
+            return
+        out[-1] = self.finish(doc, message, w, self.write_cache(cache, w))

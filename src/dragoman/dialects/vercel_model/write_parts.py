@@ -1,0 +1,553 @@
+"""Writing what stands inside a message of the AI SDK: only what the version's schema accepts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from ...media import lies, plain_type, sniff
+from ...model import (
+    Block,
+    Cache,
+    Hosted,
+    Json,
+    Media,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import parse
+from ...writing import Writing, data_uri, is_plain_text, object_of
+from .options import Options, WithOptions
+from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
+
+USUAL_TYPES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
+
+
+class WriteParts(WithOptions):
+    """Parts, out of the tree."""
+
+    def write_parts(self, blocks: Sequence[Block], role: str, w: Writing) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if block.__class__ is Text and block.extras is None and block.cache is None:
+                if not block.citations:
+                    out.append({"type": "text", "text": block.text})  # the usual shape
+                    continue
+            out += self.write_part(block, role, w)
+        return out
+
+    def write_part(self, block: Block, role: str, w: Writing) -> list[Json]:
+        match block:
+            case Text():
+                return [self.write_text(block, w)]
+            case Media():
+                part = self.write_media(block, role, w)
+                return [] if part is None else [part]
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                return self.write_parts(block.content, role, w)
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                return [self.write_text(Text(block.text, at=block.at, extras=block.extras), w)]
+            case Reasoning() if role == "assistant":
+                return self.write_thought(block, w)
+            case ToolCall() if role == "assistant":
+                return [self.write_call(block, w)]
+            case Raw() | Hosted() if self.is_family(block.dialect):
+                return self.write_own(block, role, w)
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Hosted():
+                why = f"{block.service} is work of another provider's tool"
+                w.log.dropped("hosted", block.at, why)
+            case Reasoning() | ToolCall() | ToolResult():
+                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
+            case _:
+                assert_never(block)
+        return []
+
+    def write_own(self, block: Raw | Hosted, role: str, w: Writing) -> list[Json]:
+        """What only this SDK knows, if this version of it does."""
+        kind = block.payload.get("type") if block.payload.__class__ is dict else None
+        output = block.payload.get("output") if kind == "tool-result" else None
+        known = output.__class__ is not dict or self.takes_output(output)
+        if w.home or (kind in self.said[role] and known):
+            return [block.payload]
+        what = "raw" if isinstance(block, Raw) else "hosted"
+        w.log.dropped(what, block.at, f"{kind} is not known to {self.name}")
+        return []
+
+    def takes_output(self, output: dict[str, Json]) -> bool:
+        """Whether this version knows the result of a provider's tool in all its parts."""
+        parts = output.get("value") if output.get("type") == "content" else ()
+        return output.get("type") in self.outputs and all(
+            part.__class__ is dict and part.get("type") in self.result_parts
+            for part in (parts if parts.__class__ is list else ())
+        )
+
+    def write_text(self, block: Text, w: Writing) -> Json:
+        for cite in block.citations:
+            w.log.dropped("text.citations", cite.at, "a history holds no citations here")
+        out: dict[str, Json] = {"type": "text", "text": block.text}
+        return self.finish(out, block, w, self.write_cache(block.cache, w))
+
+    # -- media ------------------------------------------------------------------------------
+
+    def write_media(self, block: Media, role: str, w: Writing) -> Json | None:
+        """An image or a file, verified to be what it claims."""
+        if not w.home:
+            if (checked := self.verify(block, w)) is None:
+                return None
+            block = checked
+        spelling = self.spelling(block)
+        image = self.image_parts and block.kind == "image" and role == "user"
+        if "part" in spelling:
+            image = spelling["part"] == "image"
+        data = self.write_data(block, spelling, w)
+        if data is None:
+            return None
+        out: dict[str, Json] = {"type": "image" if image else "file"}
+        out["image" if image else "data"] = data
+        self.write_media_type(out, block, spelling, w, needed=not image)
+        if block.filename is not None:
+            if image:
+                w.log.dropped("media.filename", block.at, "an image has no file name here")
+            else:
+                out["filename"] = block.filename
+        return self.finish(out, block, w, *self.about(block, w))
+
+    def verify(self, block: Media, w: Writing) -> Media | None:
+        """Data that are base64, and of the type they claim; what is corrected is noted."""
+        source = block.source
+        if source.kind == "url" and source.value[:5].lower() == "data:":
+            w.log.dropped("media", block.at, "a data URL must be base64 here")
+            return None
+        if source.kind != "base64":
+            return block
+        if (why := lies(source.value, source.media_type)) is not None:
+            w.log.dropped("media", block.at, why)
+            return None
+        found, claimed = sniff(source.value), source.media_type
+        if found is None or (claimed is not None and plain_type(claimed) == found):
+            return block
+        if claimed is None:
+            w.log.invented("media.type", block.at, f"it begins like {found}")
+        else:
+            w.log.approximated("media.type", block.at, f"it says {claimed} and is {found}")
+        source = Source("base64", source.value, found)
+        return replace(block, kind=kind_of(found), source=source)
+
+    def write_data(self, block: Media, spelling: dict[str, Json], w: Writing) -> Json | None:
+        source, spelled = block.source, spelling.get("data")
+        match source.kind:
+            case "url":
+                return {"type": "url", "url": source.value} if spelled == "tagged" else source.value
+            case "base64":
+                if spelled == "uri":
+                    return data_uri(source.media_type or "", source.value)
+                if spelled == "tagged":
+                    return {"type": "data", "data": source.value}
+                return source.value
+            case "file":
+                return self.write_file_id(block, spelled, w)
+            case "text" | "blocks":
+                if (text := self.text_of(block, w)) is None:
+                    return None
+                if self.inline_text or w.home:
+                    return {"type": "text", "text": text}
+                w.log.approximated("media", block.at, "plain text travels as data here")
+                return base64.b64encode(text.encode()).decode()
+            case _:
+                assert_never(source.kind)
+
+    def write_file_id(self, block: Media, spelled: Json, w: Writing) -> Json | None:
+        source = block.source
+        reference = {source.issuer or "": source.value}
+        if spelled == "tagged":
+            return {"type": "reference", "reference": reference}
+        own = source.issuer == "openai" and source.value.startswith(FILE_ID)
+        if spelled == "id" or (self.file_ids and own):
+            return source.value
+        if (self.references and source.issuer) or w.home:
+            return reference
+        w.log.dropped("media", block.at, "there is no place for the id of a stored file here")
+        return None
+
+    def text_of(self, block: Media, w: Writing) -> str | None:
+        """The words of a document that is text, or blocks of text."""
+        if block.source.kind == "text":
+            return block.source.value
+        if not all(part.__class__ is Text for part in block.source.blocks):
+            w.log.dropped("media", block.at, "a document of several kinds of blocks")
+            return None
+        w.log.approximated("media", block.at, "a document of blocks is one text here")
+        return "\n\n".join(part.text for part in block.source.blocks if isinstance(part, Text))
+
+    def write_media_type(
+        self,
+        out: dict[str, Json],
+        block: Media,
+        spelling: dict[str, Json],
+        w: Writing,
+        *,
+        needed: bool,
+    ) -> None:
+        source = block.source
+        key = spelling.get("media_type", self.media_type)
+        said = spelling.get("any", spelling.get("type", source.media_type))
+        if said is None and not w.home:
+            if not needed:
+                return
+            said = self.usual_type(block)
+            if "/" in said.replace("/*", "") and source.kind != "blocks":
+                w.log.invented("media.type", block.at, f"a file needs a type; taken for {said}")
+        if said is not None and not spelling.get("untyped"):
+            out[key] = said
+
+    def usual_type(self, block: Media) -> str:
+        if block.source.kind in ("text", "blocks"):
+            return "text/plain"
+        kind = USUAL_TYPES.get(block.kind, "application/pdf")
+        return kind if self.image_parts else kind.removesuffix("/*")
+
+    def about(self, block: Media, w: Writing) -> tuple[Options, ...]:
+        """What providers are told about a medium."""
+        shares = [self.write_cache(block.cache, w)]
+        if block.detail is not None:
+            if block.kind == "image":
+                if block.detail != "auto" or w.home:
+                    shares.append({"openai": {"imageDetail": block.detail}})
+            elif block.detail != "auto":
+                w.log.dropped("media.detail", block.at, "only images have a detail level here")
+        for key, value in (
+            ("title", block.title),
+            ("context", block.context),
+            ("citations", None if block.citable is None else {"enabled": block.citable}),
+        ):
+            if value is None:
+                continue
+            if block.kind == "document":
+                shares.append({"anthropic": {key: value}})
+            else:
+                code = "citable" if key == "citations" else key
+                w.log.dropped(f"media.{code}", block.at, f"only documents have {key} here")
+        if block.transcript is not None:
+            w.log.dropped("media.transcript", block.at, "media have no transcript here")
+        return tuple(shares)
+
+    # -- thoughts and calls -----------------------------------------------------------------
+
+    def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
+        seal, spelling = block.seal, self.spelling(block)
+        if seal is not None and seal.kind == "encrypted" and seal.issuer == "anthropic":
+            if (self.flat and spelling.get("part") != "reasoning") or "part" in spelling:
+                self.lose_words(block, w)
+                out = {"type": "redacted-reasoning", "data": seal.data}
+                return [self.finish(out, block, w)]
+        shares = [self.write_seal(seal, block.at, w)]
+        if block.id is not None:
+            shares.append({"openai": {"itemId": block.id}})
+        summaries = block.id is not None or (seal is not None and seal.issuer == "openai")
+        said = self.words_of(block, summaries, w)
+        parts: list[Json] = []
+        for index, text in enumerate(said):
+            part: dict[str, Json] = {"type": "reasoning", "text": text}
+            native = seal is not None and seal.kind == "signature" and seal.issuer == "anthropic"
+            if seal is not None and native and self.signs(spelling):
+                part["signature"] = seal.data
+                shares[0] = {}
+            if index and block.extras is not None:
+                block = replace(block, extras=None)
+            parts.append(self.finish(part, block, w, *shares))
+        return parts
+
+    def signs(self, spelling: dict[str, Json]) -> bool:
+        """Whether the signature stands in the thought itself."""
+        return bool(spelling.get("signature", self.flat))
+
+    def words_of(self, block: Reasoning, summaries: bool, w: Writing) -> tuple[str, ...]:
+        """The texts of a thought, one part each; what they are is known by their seal."""
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+        said = block.content or block.summary
+        if summaries:
+            if block.content:
+                w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
+            elif "" in said:
+                w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
+            return said or ("",)
+        if not block.content and block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        if len(said) > 1:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+            said = ("\n\n".join(said),)
+        if not said and block.seal is None:
+            w.log.approximated("reasoning", block.at, "a thought without words has empty ones")
+        return said or ("",)
+
+    def lose_words(self, block: Reasoning, w: Writing) -> None:
+        if any(block.content) or any(block.summary):
+            w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "a redacted thought has no id here")
+
+    def write_call(self, call: ToolCall, w: Writing) -> Json:
+        spelling = self.spelling(call)
+        out: dict[str, Json] = {
+            "type": "tool-call",
+            "toolCallId": w.call_id(call),
+            "toolName": w.tool_name(call.name, call.at),
+        }
+        form = spelling.get("form")
+        if form == "text":
+            said: Json = call.arguments
+        elif form == "null":
+            said = None
+        elif form == "json":
+            said = parse(call.arguments)
+        elif call.kind == "custom":
+            said = {"input": call.arguments}
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            elif not w.home:
+                w.log.approximated("tool_call.kind", call.at, why)
+        else:
+            said = object_of(call, w.log)
+        if form != "absent":
+            out[spelling.get("key", self.arguments)] = said
+        item: Options = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
+        return self.finish(out, call, w, self.write_cache(call.cache, w), item)
+
+    # -- results ----------------------------------------------------------------------------
+
+    def write_result(self, result: ToolResult, called: dict[str, str], w: Writing) -> Json:
+        spelling = self.spelling(result)
+        out: dict[str, Json] = {"type": "tool-result", "toolCallId": w.result_id(result)}
+        if spelling.get("name") != "absent":
+            out["toolName"] = self.result_name(result, out["toolCallId"], called, w)
+        flat = self.flat
+        if "key" in spelling:
+            flat = spelling["key"] == "result"
+        if flat:
+            self.write_flat(out, result, spelling, w)
+        else:
+            result = self.write_output(out, result, spelling, w)
+        return self.finish(out, result, w, self.write_cache(result.cache, w))
+
+    def result_name(
+        self, result: ToolResult, call_id: str, called: dict[str, str], w: Writing
+    ) -> str:
+        """The tool that answered: every version's schema demands it, and the call has it."""
+        if result.name is not None and (w.home or result.name != called.get(call_id)):
+            return w.tool_name(result.name, result.at)
+        if call_id in called:
+            if result.name is not None:
+                w.moved("tool_result.name", result.at, "the call has the name as well")
+            return called[call_id]
+        w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
+        return "unknown"
+
+    def write_output(
+        self, out: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: Writing
+    ) -> ToolResult:
+        content, failed = result.content, result.is_error
+        if self.is_denied(result):
+            if "execution-denied" in self.outputs:
+                only = content[0] if content else None
+                out["output"] = {"reason": only.text} if isinstance(only, Text) else {}
+                return result
+            w.log.dropped("extras", f"{result.at}/output/type", "that a call was denied")
+            result = replace(result, extras=None)
+        only = content[0] if len(content) == 1 else None
+        if isinstance(only, Raw) and w.home and self.is_family(only.dialect):
+            out["output"] = only.payload
+            return result
+        how = spelling.get("output")
+        plain = only is not None and is_plain_text(only, w.home)
+        if plain and how != "content":
+            assert isinstance(only, Text)
+            self.lose(only.extras, only.at, w.log)
+            kind, value = "text", only.text
+            if how == "json":
+                kind, value = "json", parse(only.text)
+            out["output"] = {"type": f"error-{kind}" if failed else kind, "value": value}
+        elif failed:
+            out["output"] = {"type": "error-text", "value": self.only_words(result, w)}
+        elif content or how == "content":
+            out["output"] = {"type": "content", "value": self.write_result_parts(content, w)}
+        else:
+            why = "a result has a text here, if only an empty one"
+            w.log.invented("text.empty", result.at, why)
+            out["output"] = {"type": "text", "value": ""}
+        return result
+
+    def is_denied(self, result: ToolResult) -> bool:
+        """Whether the user did not allow the call; only this SDK says so."""
+        extras = result.extras
+        if extras is None or not self.knows(extras.dialect):
+            return False
+        output = extras.fields.get("output")
+        return output.__class__ is dict and output.get("type") == "execution-denied"
+
+    def only_words(self, result: ToolResult, w: Writing) -> str:
+        """An error is one text here."""
+        words: list[str] = []
+        if not result.content:
+            why = "an error has a text here, if only an empty one"
+            w.log.invented("text.empty", result.at, why)
+        for block in result.content:
+            inner = block.content if isinstance(block, Passage) else (block,)
+            if isinstance(block, Passage):
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+            for part in inner:
+                if isinstance(part, Text):
+                    if words:
+                        why = "an error is one text here"
+                        w.log.approximated("text.boundary", part.at, why)
+                    self.lose_cache(part.cache, w)
+                    self.lose(part.extras, part.at, w.log)
+                    words.append(part.text)
+                else:
+                    why = "the result of a tool that failed is text here"
+                    w.log.dropped("tool_result.content", part.at, why)
+        return "\n".join(words)
+
+    def write_flat(
+        self, out: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        """A value and a flag, as version 4 has them; never null, unless it was at home."""
+        content, how = result.content, spelling.get("output")
+        if self.is_denied(result):
+            w.log.dropped("extras", f"{result.at}/output/type", "that a call was denied")
+        only = content[0] if len(content) == 1 else None
+        key = spelling.get("parts")
+        if only is not None and key is None and is_plain_text(only, w.home):
+            self.lose(only.extras, only.at, w.log)
+            out["result"] = parse(only.text) if how == "json" else only.text
+        elif content or key is not None:
+            parts = self.write_result_parts(content, w)
+            out["result"] = spelling.get("result", flat_text(content))
+            out[key or "experimental_content"] = parts
+        elif how == "null":
+            out["result"] = None
+        elif how != "absent":
+            why = "a result has a text here, if only an empty one"
+            w.log.invented("text.empty", result.at, why)
+            out["result"] = ""
+        if result.is_error is not None:
+            out["isError"] = result.is_error
+
+    def write_result_parts(self, content: Sequence[Block], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        for block in content:
+            match block:
+                case Text():
+                    out.append(self.write_result_text(block, w))
+                case Media():
+                    if (part := self.write_result_media(block, w)) is not None:
+                        out.append(part)
+                case Passage():
+                    why = "a retrieved passage is plain text here"
+                    w.log.approximated("passage", block.at, why)
+                    self.lose_cache(block.cache, w)
+                    self.lose(block.extras, block.at, w.log)
+                    out += self.write_result_parts(block.content, w)
+                case Raw() if self.is_family(block.dialect) and (
+                    w.home or block.payload.get("type") in self.result_parts
+                ):
+                    out.append(block.payload)
+                case _:
+                    why = "the result of a tool cannot hold this here"
+                    w.log.dropped("tool_result.content", block.at, why)
+        return out
+
+    def write_result_text(self, block: Text, w: Writing) -> Json:
+        for cite in block.citations:
+            w.log.dropped("text.citations", cite.at, "a result holds no citations here")
+        cache: Cache | None = block.cache
+        if not self.result_options and not w.home:
+            self.lose_cache(cache, w)
+            cache = None
+        out: dict[str, Json] = {"type": "text", "text": block.text}
+        return self.finish(out, block, w, self.write_cache(cache, w))
+
+    def write_result_media(self, block: Media, w: Writing) -> Json | None:
+        """A medium in a result, in the first form that this version has for it."""
+        spelling = self.spelling(block)
+        if not w.home:
+            if (checked := self.verify(block, w)) is None:
+                return None
+            block = checked
+        if block.source.kind in ("text", "blocks") and not self.inline_text and not w.home:
+            if (text := self.text_of(block, w)) is None:
+                return None
+            w.log.approximated("media", block.at, "plain text travels as data here")
+            data = base64.b64encode(text.encode()).decode()
+            kind = block.source.media_type or "text/plain"
+            block = replace(block, source=Source("base64", data, kind))
+        part = spelling.get("part") or self.result_part(block)
+        if part is None:
+            why = f"a result cannot hold this {block.kind} here"
+            w.log.dropped("tool_result.content", block.at, why)
+            return None
+        out: dict[str, Json] = {"type": part}
+        if part == "file":
+            tagged = spelling if w.home else {"data": "tagged"}
+            out["data"] = self.write_data(block, tagged, w)
+        else:
+            key, what = RESULT_DATA[part]
+            value: Json = block.source.value
+            if what == "file" and block.source.issuer:
+                value = {block.source.issuer: value}
+            out[key] = value
+        typed = part not in ("image-url", "file-url", "file-id", "image-file-id")
+        if typed or block.source.media_type is not None or w.home:
+            self.write_media_type(out, block, spelling, w, needed=typed)
+        if block.filename is not None:
+            if part in ("file", "file-data") or w.home:
+                out["filename"] = block.filename
+            else:
+                w.log.dropped("media.filename", block.at, "there is no file name in this place")
+        if self.result_options or w.home:
+            return self.finish(out, block, w, *self.about(block, w))
+        self.lose_about(block, w)
+        return self.finish(out, block, w)
+
+    def result_part(self, block: Media) -> str | None:
+        """The type of part that holds such a medium in a result."""
+        stem = "image-" if block.kind == "image" else "file-"
+        wanted: tuple[str, ...]
+        match block.source.kind:
+            case "base64" | "text" | "blocks":
+                wanted = ("file", f"{stem}data", "media", "image" if block.kind == "image" else "")
+            case "url":
+                wanted = (f"{stem}url",)
+            case "file":
+                if not block.source.issuer:
+                    return None
+                fits = "file" if "file-reference" in self.result_parts else ""
+                wanted = (fits, "image-file-id" if block.kind == "image" else "file-id")
+            case _:
+                assert_never(block.source.kind)
+        return next((part for part in wanted if part in self.result_parts), None)
+
+    def lose_about(self, block: Media, w: Writing) -> None:
+        """What is known of a medium, where nothing can be said about it."""
+        self.lose_cache(block.cache, w)
+        for key in ("title", "context", "citable", "transcript"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"media in results have no {key} here")
+        if block.detail not in (None, "auto"):
+            w.log.dropped("media.detail", block.at, "media in results have no detail level here")

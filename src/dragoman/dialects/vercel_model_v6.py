@@ -1,0 +1,36 @@
+"""The ModelMessage of AI SDK 6.
+
+What it does differently from version 7: the system prompt is ``system``, and may stand among the
+messages; an image is a part of its own; a file is data or an address; there is no effort.
+"""
+
+from typing import ClassVar
+
+from .vercel_model import VercelModel
+
+
+class VercelModelV6(VercelModel):
+    name = "vercel-model-v6"
+    spec = "https://v6.ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
+    aliases = ()
+    kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v5"})
+    system = "system"
+    system_inside = True
+    image_parts = True
+    references = False
+    file_ids = True
+    inline_text = False
+    efforts = ()
+    said: ClassVar[dict[str, frozenset[str]]] = {
+        **VercelModel.said,
+        "assistant": VercelModel.said["assistant"] - {"reasoning-file", "custom"},
+    }
+    result_parts = frozenset(
+        {
+            "text", "media", "file-data", "file-url", "file-id", "image-data", "image-url",
+            "image-file-id", "custom",
+        }
+    )  # fmt: skip
+
+
+DIALECT = VercelModelV6()
