@@ -17,6 +17,7 @@ from .model import (
     Block,
     Cache,
     Json,
+    Media,
     Message,
     Node,
     OutputFormat,
@@ -321,6 +322,13 @@ def split_data_uri(url: str) -> tuple[str, str] | None:
     if not comma or not head.endswith(";base64"):
         return None
     return head[:-7], data
+
+
+def lose_type(block: Media, w: Writing) -> None:
+    """The media type of what is only pointed at, where an address or an id is all there is."""
+    source = block.source
+    if source.media_type is not None and source.kind in ("url", "file") and not w.home:
+        w.log.dropped("media.type", block.at, "what is only pointed at has no type here")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:

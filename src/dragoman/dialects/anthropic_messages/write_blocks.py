@@ -23,7 +23,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...writing import Writing, home_only, is_plain_text, object_of
+from ...writing import Writing, home_only, is_plain_text, lose_type, object_of
 from .read_blocks import LOCATIONS
 
 # https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
@@ -291,6 +291,7 @@ class WriteBlocks(Dialect):
         source = self.write_source(block, w)
         if source is None:
             return None
+        lose_type(block, w)
         out: dict[str, Json] = {"type": block.kind, "source": source}
         if block.kind == "document":
             title = block.title

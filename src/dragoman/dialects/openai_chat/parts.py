@@ -21,7 +21,7 @@ from ...model import (
 )
 from ...normal import with_extension
 from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
-from ...writing import Writing, data_uri, home_only, split_data_uri
+from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
 
 TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
 MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
@@ -255,6 +255,7 @@ class Parts(Dialect):
         return [] if out is None else [self.finish(out, block, block.cache, w)]
 
     def note_media(self, block: Media, w: Writing) -> None:
+        lose_type(block, w)
         for key in ("title", "context", "citable", "transcript"):
             if getattr(block, key) is not None and not (key == "title" and takes_title(block)):
                 w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")

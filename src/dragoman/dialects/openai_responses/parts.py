@@ -30,7 +30,7 @@ from ...model import (
 )
 from ...normal import with_extension
 from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str
-from ...writing import Writing, data_uri, home_only, split_data_uri
+from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
 
 NAME = "openai-responses"
 
@@ -426,6 +426,7 @@ class Parts(Dialect):
 
     def note_media(self, block: Media, w: Writing) -> None:
         """What other dialects say of a medium and this one does not."""
+        lose_type(block, w)
         for key in ("context", "citable", "transcript"):
             if getattr(block, key) is not None:
                 w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
