@@ -169,9 +169,10 @@ class Turns(ReadTurns, WriteParts):
         called: dict[str, str] = {}
         if not w.home:
             # "Tool result is missing for tool call": no other turn may come between.
-            messages = results_in_place(messages, w.log)
+            seen = [replace(m, role="tool") if self.is_result(m) else m for m in messages]
+            messages = results_in_place(seen, w.log)
         for message in messages:
-            if self.is_result(message):
+            if message.role == "tool" or self.is_result(message):
                 self.write_results(message, called, out, w)
                 continue
             if message.name is not None:

@@ -32,6 +32,11 @@ from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
 USUAL_TYPES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
 
+def is_one(kind: Json, kinds: frozenset[str]) -> bool:
+    """Whether a value is one of these words."""
+    return kind.__class__ is str and kind in kinds
+
+
 class WriteParts(WithOptions):
     """Parts, out of the tree."""
 
@@ -80,19 +85,24 @@ class WriteParts(WithOptions):
     def write_own(self, block: Raw | Hosted, role: str, w: Writing) -> list[Json]:
         """What only this SDK knows, if this version of it does."""
         kind = block.payload.get("type") if block.payload.__class__ is dict else None
-        output = block.payload.get("output") if kind == "tool-result" else None
-        known = output.__class__ is not dict or self.takes_output(output)
-        if w.home or (kind in self.said[role] and known):
+        if w.home or (is_one(kind, self.said[role]) and self.takes(block)):
             return [block.payload]
         what = "raw" if isinstance(block, Raw) else "hosted"
         w.log.dropped(what, block.at, f"{kind} is not known to {self.name}")
         return []
 
-    def takes_output(self, output: dict[str, Json]) -> bool:
-        """Whether this version knows the result of a provider's tool in all its parts."""
-        parts = output.get("value") if output.get("type") == "content" else ()
-        return output.get("type") in self.outputs and all(
-            part.__class__ is dict and part.get("type") in self.result_parts
+    def takes(self, block: Raw | Hosted) -> bool:
+        """Whether this version knows what a provider's tool did, in all its parts."""
+        if isinstance(block, Raw):  # a file that several providers hold is raw
+            return self.references or block.payload.get("type") not in ("file", "image")
+        if self.flat:  # there are only a client's calls, and this must not become one
+            return False
+        output = block.payload.get("output")
+        if output.__class__ is not dict:
+            return True
+        parts = output.get("value") if output.get("type") == "content" else None
+        return is_one(output.get("type"), self.outputs) and all(
+            part.__class__ is dict and is_one(part.get("type"), self.result_parts)
             for part in (parts if parts.__class__ is list else ())
         )
 
@@ -340,10 +350,13 @@ class WriteParts(WithOptions):
         flat = self.flat
         if "key" in spelling:
             flat = spelling["key"] == "result"
+        if self.is_denied(result) and (flat or "execution-denied" not in self.outputs):
+            w.log.dropped("extras", f"{result.at}/output/type", "a denied call is one that failed")
+            result = replace(result, extras=None)
         if flat:
             self.write_flat(out, result, spelling, w)
         else:
-            result = self.write_output(out, result, spelling, w)
+            self.write_output(out, result, w)
         return self.finish(out, result, w, self.write_cache(result.cache, w))
 
     def result_name(
@@ -359,25 +372,14 @@ class WriteParts(WithOptions):
         w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
         return "unknown"
 
-    def write_output(
-        self, out: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: Writing
-    ) -> ToolResult:
-        content, failed = result.content, result.is_error
-        if self.is_denied(result):
-            if "execution-denied" in self.outputs:
-                only = content[0] if content else None
-                out["output"] = {"reason": only.text} if isinstance(only, Text) else {}
-                return result
-            w.log.dropped("extras", f"{result.at}/output/type", "that a call was denied")
-            result = replace(result, extras=None)
+    def write_output(self, out: dict[str, Json], result: ToolResult, w: Writing) -> None:
+        content, failed, how = result.content, result.is_error, self.form_of(result)
         only = content[0] if len(content) == 1 else None
-        if isinstance(only, Raw) and w.home and self.is_family(only.dialect):
+        if self.is_denied(result):
+            out["output"] = {"reason": only.text} if isinstance(only, Text) else {}
+        elif isinstance(only, Raw) and w.home and self.is_family(only.dialect):
             out["output"] = only.payload
-            return result
-        how = spelling.get("output")
-        plain = only is not None and is_plain_text(only, w.home)
-        if plain and how != "content":
-            assert isinstance(only, Text)
+        elif only is not None and how != "content" and is_plain_text(only, w.home):
             self.lose(only.extras, only.at, w.log)
             kind, value = "text", only.text
             if how == "json":
@@ -391,7 +393,14 @@ class WriteParts(WithOptions):
             why = "a result has a text here, if only an empty one"
             w.log.invented("text.empty", result.at, why)
             out["output"] = {"type": "text", "value": ""}
-        return result
+
+    def form_of(self, result: ToolResult) -> Json:
+        """Whether a result was a JSON value or parts, which all versions say alike."""
+        extras = result.extras
+        if extras is None or not self.knows(extras.dialect):
+            return None
+        form = extras.spelling.get("output")
+        return form if form in ("json", "content") or self.is_home(extras.dialect) else None
 
     def is_denied(self, result: ToolResult) -> bool:
         """Whether the user did not allow the call; only this SDK says so."""
@@ -428,9 +437,7 @@ class WriteParts(WithOptions):
         self, out: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: Writing
     ) -> None:
         """A value and a flag, as version 4 has them; never null, unless it was at home."""
-        content, how = result.content, spelling.get("output")
-        if self.is_denied(result):
-            w.log.dropped("extras", f"{result.at}/output/type", "that a call was denied")
+        content, how = result.content, self.form_of(result)
         only = content[0] if len(content) == 1 else None
         key = spelling.get("parts")
         if only is not None and key is None and is_plain_text(only, w.home):
@@ -465,7 +472,7 @@ class WriteParts(WithOptions):
                     self.lose(block.extras, block.at, w.log)
                     out += self.write_result_parts(block.content, w)
                 case Raw() if self.is_family(block.dialect) and (
-                    w.home or block.payload.get("type") in self.result_parts
+                    w.home or is_one(block.payload.get("type"), self.result_parts)
                 ):
                     out.append(block.payload)
                 case _:

@@ -1,0 +1,152 @@
+"""The AI SDK of each major version as judge of everything that is written for it.
+
+Its schemas must accept every message and know every key of it, and its ``generateText`` must take
+the request up to the call that a provider would receive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dragoman import convert
+from dragoman.testing import Document, load_corpus
+
+ROOT = Path(__file__).parent
+NODE = ROOT / "node"
+CORPUS = load_corpus(ROOT / "corpus")
+VERSIONS = {
+    "vercel-core": 4,
+    "vercel-model-v5": 5,
+    "vercel-model-v6": 6,
+    "vercel-model": 7,
+}
+FACETS = ("request", "messages")
+
+
+class Written(NamedTuple):
+    name: str
+    facet: str
+    body: Any
+
+
+def files(dialect: str) -> list[Written]:
+    """The files of the corpus, but for other spellings and what is unofficial on purpose."""
+    return [
+        Written(document.name, document.facet, document.body)
+        for case in CORPUS
+        for document in case.documents
+        if document.dialect == dialect
+        and not document.spelling
+        and document.facet in FACETS
+        and dialect not in case.unofficial
+    ]
+
+
+def conversions(dialect: str) -> list[Written]:
+    """What all other documents of the corpus become."""
+    return [
+        Written(f"{document.name} > {dialect}", document.facet, converted(document, dialect))
+        for case in CORPUS
+        for document in case.documents
+        if document.dialect != dialect
+        and not document.degraded
+        and document.facet in FACETS
+        and document.dialect not in case.unofficial
+    ]
+
+
+def converted(document: Document, dialect: str) -> Any:
+    return convert(
+        document.body, source=document.dialect, target=dialect, facet=document.facet, now=0
+    ).document
+
+
+def judged(version: int, documents: list[Written]) -> list[str]:
+    """What the SDK objects to, by the name of the document."""
+    given = [{"facet": w.facet, "body": w.body} for w in documents]
+    run = subprocess.run(
+        [node(), "judge.mjs", str(version)],
+        cwd=NODE,
+        input=json.dumps(given).encode(),
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr.decode()[-2000:]
+    verdicts: list[str | None] = json.loads(run.stdout)
+    assert len(verdicts) == len(documents)
+    return [
+        f"{written.name}: {verdict}"
+        for written, verdict in zip(documents, verdicts, strict=True)
+        if verdict is not None and not is_waiting(written, verdict)
+    ]
+
+
+def is_waiting(written: Written, verdict: str) -> bool:
+    """Whether the SDK only misses results that the conversation itself has not."""
+    if not verdict.startswith("AI_MissingToolResultsError"):
+        return False
+    messages = written.body if written.facet == "messages" else written.body["messages"]
+    called: list[str] = []
+    for message in messages:
+        for part in message["content"] if isinstance(message["content"], list) else ():
+            if part["type"] == "tool-call" and not part.get("providerExecuted"):
+                called.append(part["toolCallId"])
+            elif part["type"] == "tool-result" and part["toolCallId"] in called:
+                called.remove(part["toolCallId"])
+    return bool(called)
+
+
+@cache
+def node() -> str:
+    """Node and the packages; without them there is nothing to ask, which CI does not excuse."""
+    found = shutil.which("node")
+    why = None
+    if found is None:
+        why = "node is not installed"
+    elif not (NODE / "node_modules" / "ai7").is_dir():
+        why = "the packages are not installed: make node"
+    if why is not None:
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(why)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_the_sdk_takes_the_corpus(dialect: str) -> None:
+    documents = files(dialect)
+    assert len(documents) >= 6
+    problems = judged(VERSIONS[dialect], documents)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_the_sdk_takes_every_conversion(dialect: str) -> None:
+    documents = conversions(dialect)
+    assert len(documents) > 200
+    problems = judged(VERSIONS[dialect], documents)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_the_judge_can_refuse(dialect: str) -> None:
+    call = {"type": "tool-call", "toolCallId": "1", "toolName": "f", "input": {}, "args": {}}
+    bad: list[Any] = [
+        [{"role": "user", "content": [{"type": "image_url"}]}],
+        [{"role": "tool", "content": [{"type": "tool-result", "toolCallId": "1", "result": ""}]}],
+        [{"role": "user", "content": "Hi", "name": "Ann"}],
+        [{"role": "assistant", "content": [call]}],
+        [{"role": "developer", "content": "Hi"}],
+    ]
+    documents = [Written(str(index), "messages", body) for index, body in enumerate(bad)]
+    assert len(judged(VERSIONS[dialect], documents)) == len(bad)
