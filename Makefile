@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance check format lint types docs docs-check accept bench bench-peers clean
+.PHONY: help demo test node conformance check format lint types docs docs-check accept bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,10 +19,19 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
+# The AI SDK, which judges what is written for it. Without node its tests are skipped, but not in CI.
+$(NODE): tests/node/package-lock.json
+	@if command -v npm >/dev/null; then \
+		echo "setting up tests/node ..."; \
+		npm ci --prefix tests/node --silent --no-audit --no-fund && touch $@; \
+	fi
+
+node: $(NODE)  ## install the packages that some tests run under node
+
 demo: $(READY)  ## one conversation in every dialect, and what each could not hold
 	@$(BIN)/python examples/demo.py
 
-test: $(READY)  ## all tests
+test: $(READY) $(NODE)  ## all tests
 	@$(BIN)/python -m pytest -n auto
 
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
@@ -56,4 +66,4 @@ bench-peers: $(READY)  ## the same, beside other converters, in an environment o
 	@.venv-peers/bin/python -m benchmarks.peers
 
 clean:  ## remove what can be made again
-	@rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	@rm -rf $(VENV) .venv-peers tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

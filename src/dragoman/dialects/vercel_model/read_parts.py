@@ -282,7 +282,7 @@ class ReadParts(WithOptions):
             if name in custom and said.keys() == {"input"} and said["input"].__class__ is str:
                 kind, text = "custom", said["input"]
         elif said.__class__ is str:
-            text, spelling["form"] = said, "text"
+            text, spelling["form"] = (said, "text") if said else ("{}", "blank")
         elif said is not None:
             text, spelling["form"] = compact(said), "json"
         elif key in doc:

@@ -322,8 +322,8 @@ class WriteParts(WithOptions):
         form = spelling.get("form")
         if form == "text":
             said: Json = call.arguments
-        elif form == "null":
-            said = None
+        elif form in ("null", "blank"):
+            said = None if form == "null" else ""
         elif form == "json":
             said = parse(call.arguments)
         elif call.kind == "custom":
