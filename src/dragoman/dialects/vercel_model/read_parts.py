@@ -261,7 +261,9 @@ class ReadParts(WithOptions):
         assert isinstance(second, Reasoning)
         if first.id is None or first.id != second.id or second.extras is not None:
             return None
-        if first.seal != second.seal or first.extras is not None or not second.summary:
+        if first.seal != second.seal or first.extras is not None:
+            return None
+        if not first.summary or not second.summary:
             return None
         summary = (*first.summary, *second.summary)
         return Reasoning((), summary, first.seal, first.id, at=first.at)

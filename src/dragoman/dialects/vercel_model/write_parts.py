@@ -296,7 +296,7 @@ class WriteParts(WithOptions):
                 w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
             elif "" in said:
                 w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
-            return said or ("",)
+            return tuple(filter(None, said)) or ("",)
         if not block.content and block.summary:
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
