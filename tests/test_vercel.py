@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dragoman import dialects, testing
+from dragoman import detect, dialects, testing
 from dragoman.ledger import Ledger
 from dragoman.model import Request
-from dragoman.testing import Document
+from dragoman.testing import Document, load_corpus
 from dragoman.walk import meaning, placed
 from strategies import requests
 
@@ -54,3 +55,20 @@ def test_from_version_to_version(version: str, tree: Request) -> None:
     back = speaker.read(speaker.write(read, log), "request")
     if not any(map(testing.is_lossy, log.losses)):
         assert meaning(back) == meaning(read)
+
+
+CORPUS = load_corpus(Path(__file__).parent / "corpus")
+PLAIN = {"design-003-text", "design-003-several-texts"}  # everybody says it so
+
+
+def test_detection() -> None:
+    """What has a sign of the SDK is known by it; and of no other document is it said."""
+    for document in (document for case in CORPUS for document in case.documents):
+        guesses = detect(document.body, facet=document.facet)
+        found = guesses[0].dialect if guesses else None
+        if not document.dialect.startswith("vercel-"):
+            assert found is None or not found.startswith("vercel-"), document.name
+        elif document.case in PLAIN:
+            assert found is None, document.name
+        elif not document.degraded and not document.spelling and found != "vercel-model":
+            assert found == document.dialect, document.name

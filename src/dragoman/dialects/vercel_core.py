@@ -33,7 +33,7 @@ class VercelCore(VercelModelV5):
     result_parts = frozenset({"text", "image"})
     tool_options = False
 
-    own_keys = frozenset({"args", "result", "mimeType", "isError", "experimental_content"})
+    own_keys = frozenset({"args", "result", "mimeType", "isError", "signature"})
     other_keys = frozenset({"input", "output", "mediaType"})
     own_settings = frozenset({"maxTokens", "experimental_activeTools"})
     other_settings = frozenset({"maxOutputTokens", "instructions", "activeTools"})

@@ -43,7 +43,9 @@ class Sniff(Dialect):
 
     own_keys: ClassVar[frozenset[str]] = frozenset({"input", "output", "mediaType"})
     """keys of parts that only these versions have"""
-    other_keys: ClassVar[frozenset[str]] = frozenset({"args", "result", "mimeType", "isError"})
+    other_keys: ClassVar[frozenset[str]] = frozenset(
+        {"args", "result", "mimeType", "isError", "signature"}
+    )
     own_settings: ClassVar[frozenset[str]] = frozenset({"maxOutputTokens", "instructions"})
     other_settings: ClassVar[frozenset[str]] = frozenset({"maxTokens"})
     schema_key: ClassVar[str] = "inputSchema"
@@ -54,6 +56,11 @@ class Sniff(Dialect):
         if doc.__class__ is dict:
             if doc.get("messages").__class__ is list:
                 yield from self.sniff_request(doc)
+            elif doc.get("prompt").__class__ in (str, list) and "input" not in doc:
+                e = Evidence("request")
+                self.weigh_settings(e, doc)
+                if e.signs:
+                    yield e.verdict()
             elif doc.get("type") == "tool" and doc.get("toolName").__class__ is str:
                 if self.alone:
                     yield "tool-choice", 0.9, ("a choice with 'toolName'",)
@@ -145,4 +152,4 @@ class Sniff(Dialect):
         if own:
             e.speaks_for(f"a part of type {kind!r} with {own[0]!r}", 0.9)
         elif self.alone or kind == "redacted-reasoning":
-            e.speaks_for(f"a part of type {kind!r}", 0.6)
+            e.speaks_for(f"a part of type {kind!r}", 0.85 if kind == "image" else 0.6)
