@@ -28,7 +28,7 @@ VERSIONS = {
     "vercel-model-v6": 6,
     "vercel-model": 7,
 }
-FACETS = ("request", "messages")
+FACETS = ("request", "messages", "response")
 
 
 class Written(NamedTuple):

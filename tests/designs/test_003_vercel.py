@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman import Malformed, Result, convert, read
+from dragoman import Malformed, Result, convert, join, read
+from dragoman.dialects.vercel_model.response import date_of, seconds_of
 
 VERSIONS = ("vercel-core", "vercel-model-v5", "vercel-model-v6", "vercel-model")
 PNG = (
@@ -221,9 +222,12 @@ def test_json_stays_json_from_version_to_version() -> None:
 
 def test_work_of_the_provider_never_becomes_a_clients() -> None:
     call = {
-        "type": "tool-call", "toolCallId": "1", "toolName": "web_search", "input": {},
+        "type": "tool-call",
+        "toolCallId": "1",
+        "toolName": "web_search",
+        "input": {},
         "providerExecuted": True,
-    }  # fmt: skip
+    }
     doc = [{"role": "assistant", "content": [call, {"type": "text", "text": "Found."}]}]
     for target in ("vercel-core", "openai-chat", "anthropic-messages", "openai-responses"):
         result = convert(doc, source="vercel-model", target=target, facet="messages")
@@ -270,3 +274,69 @@ def test_version_seven_has_an_alias() -> None:
 def test_what_is_no_message_is_malformed(version: str, doc: Any) -> None:
     with pytest.raises(Malformed, match="/0"):
         read([doc], version, facet="messages")
+
+
+def test_an_answer_joins_the_history_as_the_sdk_would_write_it() -> None:
+    signed = {"anthropic": {"signature": "c2ln"}, "x": {"y": 1}}
+    answer = {
+        "content": [
+            {"type": "source", "sourceType": "url", "id": "1", "url": "https://example.org/"},
+            {"type": "reasoning", "text": "Hm.", "providerMetadata": signed},
+            {
+                "type": "tool-call",
+                "toolCallId": "s",
+                "toolName": "search",
+                "input": "{}",
+                "providerExecuted": True,
+            },
+            {"type": "tool-result", "toolCallId": "s", "toolName": "search", "result": [1]},
+            {"type": "tool-call", "toolCallId": "c", "toolName": "look", "input": '{"n": 1}'},
+        ],
+        "finishReason": {"unified": "tool-calls"},
+        "usage": {"inputTokens": {"total": 1}, "outputTokens": {"total": 1}},
+        "warnings": [],
+    }
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    result = join(asked, answer, dialect="vercel-model")
+    assert result.document["messages"][1] == {
+        "role": "assistant",
+        "content": [
+            {"type": "reasoning", "text": "Hm.", "providerOptions": signed},
+            {
+                "type": "tool-call",
+                "toolCallId": "s",
+                "toolName": "search",
+                "input": {},
+                "providerExecuted": True,
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "s",
+                "toolName": "search",
+                "output": {"type": "json", "value": [1]},
+            },
+            {"type": "tool-call", "toolCallId": "c", "toolName": "look", "input": {"n": 1}},
+        ],
+    }
+    assert losses(result) == ["dropped raw"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "date"),
+    [
+        (0.0, "1970-01-01T00:00:00.000Z"),
+        (1700000000.123, "2023-11-14T22:13:20.123Z"),
+        (951782400.0, "2000-02-29T00:00:00.000Z"),
+        (4102444799.0, "2099-12-31T23:59:59.000Z"),
+    ],
+)
+def test_dates(seconds: float, date: str) -> None:
+    assert date_of(seconds) == date
+    assert seconds_of(date) == seconds
+
+
+@pytest.mark.parametrize(
+    "said", [None, 1, "", "2023-02-30T00:00:00.000Z", "2023-11-14 22:13:20.123Z"]
+)
+def test_no_dates(said: Any) -> None:
+    assert seconds_of(said) is None

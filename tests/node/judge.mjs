@@ -98,7 +98,23 @@ async function judgeRequest(request) {
   return null;
 }
 
+async function judgeResponse(body) {
+  const response = { ...body, response: { ...body.response } };
+  if (body.response?.timestamp !== undefined) {
+    response.response.timestamp = new Date(body.response.timestamp); // in a document, a string
+  }
+  const calls = [...(response.content ?? []), ...(response.toolCalls ?? [])];
+  const names = calls.map((call) => call.toolName).filter((name) => name !== undefined);
+  const tools = toolsOf(names.map((name) => ({ type: "function", name, inputSchema: {} })));
+  const answering = { ...model([]), doGenerate: async () => response };
+  const result = await sdk.generateText({ model: answering, tools, prompt: "Hi", maxRetries: 0 });
+  const texts = (response.content ?? []).filter((part) => part.type === "text");
+  const text = version === 4 ? (response.text ?? "") : texts.map((part) => part.text).join("");
+  return result.text === text ? null : "the text does not arrive";
+}
+
 async function judge({ facet, body }) {
+  if (facet === "response") return judgeResponse(body);
   const request = facet === "messages" ? { messages: body, allowSystemInMessages: true } : body;
   const system = request.instructions ?? request.system ?? [];
   const prompts = typeof system === "string" ? [] : [system].flat();

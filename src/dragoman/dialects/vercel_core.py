@@ -9,9 +9,27 @@ itself, and a redacted one is a part of its own; media types are MIME types; the
 from collections.abc import Iterator
 from typing import ClassVar
 
-from ..model import Json
+from ..model import (
+    Block,
+    Extras,
+    Json,
+    Message,
+    Raw,
+    Reasoning,
+    Refusal,
+    Seal,
+    Text,
+    ToolCall,
+    Usage,
+)
+from ..reading import as_dict, expected, maybe_int, maybe_list, maybe_str, need_str
 from ..sniffing import Verdict
+from ..writing import Writing
 from .vercel_model_v5 import VercelModelV5
+
+CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
+RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
+RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, Refusal: 1, ToolCall: 2}
 
 
 class VercelCore(VercelModelV5):
@@ -32,6 +50,7 @@ class VercelCore(VercelModelV5):
     }
     result_parts = frozenset({"text", "image"})
     tool_options = False
+    counts = frozenset()
 
     own_keys = frozenset({"args", "result", "mimeType", "isError", "signature"})
     other_keys = frozenset({"input", "output", "mediaType"})
@@ -41,7 +60,162 @@ class VercelCore(VercelModelV5):
     alone = False
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
-        return super().sniff(doc)  # of its own, so that it is asked beside its successors
+        """Of its own, so that it is asked beside its successors."""
+        yield from super().sniff(doc)
+        if doc.__class__ is dict and doc.get("finishReason").__class__ is str:
+            if doc.get("usage").__class__ is dict and "promptTokens" in doc["usage"]:
+                yield "response", 0.9, ("'finishReason' and 'promptTokens'",)
+
+    # -- answers: text, thoughts and calls stand beside each other ----------------------------
+
+    def read_answer(self, doc: dict[str, Json], taken: set[str]) -> Message:
+        blocks = self.read_thoughts(doc, taken)
+        taken.discard("content")
+        if (text := maybe_str(doc, "text", "")) is not None:
+            taken.add("text")
+            blocks.append(Text(text, at="/text"))
+        for index, item in enumerate(maybe_list(doc, "toolCalls", "") or ()):
+            at = f"/toolCalls/{index}"
+            call = as_dict(item, at)
+            blocks.append(
+                ToolCall(
+                    need_str(call, "toolCallId", at),
+                    need_str(call, "toolName", at),
+                    maybe_str(call, "args", at) or "{}",
+                    at=at,
+                    extras=self.keep(call, CALL_KEYS, call_spelling(call)),
+                )
+            )
+        if doc.get("toolCalls"):
+            taken.add("toolCalls")
+        extras: Extras | None = None
+        if doc.get("rawCall") == RAW_CALL:
+            taken.add("rawCall")
+        else:
+            extras = self.respell(None, raw=False)
+        return Message("assistant", tuple(blocks), extras=extras)
+
+    def read_thoughts(self, doc: dict[str, Json], taken: set[str]) -> list[Block]:
+        said = doc.get("reasoning")
+        if said is None:
+            return []
+        taken.add("reasoning")
+        if said.__class__ is str:
+            whole = self.respell(None, form="string")
+            return [Reasoning((said,), at="/reasoning", extras=whole)]
+        if said.__class__ is not list:
+            expected("a string or a list", said, "/reasoning")
+        out: list[Block] = []
+        for index, item in enumerate(said):
+            at = f"/reasoning/{index}"
+            part = as_dict(item, at)
+            if part.get("type") == "redacted":
+                seal = Seal(need_str(part, "data", at), "anthropic", "encrypted")
+                out.append(Reasoning(seal=seal, at=at, extras=self.keep(part, ("type", "data"))))
+                continue
+            text, signature = need_str(part, "text", at), maybe_str(part, "signature", at)
+            extras = self.keep(
+                part, ("type", "text", "signature") if signature else ("type", "text")
+            )
+            own = Seal(signature, "anthropic") if signature else None
+            out.append(Reasoning((text,), seal=own, at=at, extras=extras))
+        return out
+
+    def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        self.lose(message.extras, message.at, w.log)
+        thoughts: list[Json] = []
+        calls: list[Json] = []
+        highest = 0
+        for block in message.content:
+            rank = RANKS.get(type(block), highest)
+            if rank < highest:
+                why = "thoughts come before text, and both before calls here"
+                w.log.approximated("content.order", block.at, why)
+            highest = max(rank, highest)
+            if isinstance(block, Text | Refusal):
+                self.write_answer_text(out, block, w)
+            elif isinstance(block, Reasoning):
+                thoughts += self.write_answer_thought(block, w)
+            elif isinstance(block, ToolCall):
+                calls.append(self.write_answer_call(block, w))
+            elif isinstance(block, Raw):
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            else:
+                w.log.dropped("content.role", block.at, "an answer cannot say this here")
+        if thoughts:
+            whole = len(thoughts) == 1 and thoughts[0].__class__ is str
+            out["reasoning"] = thoughts[0] if whole else thoughts
+        if calls:
+            out["toolCalls"] = calls
+        if self.spelling(message).get("raw", True):
+            out["rawCall"] = RAW_CALL
+
+    def write_answer_text(self, out: dict[str, Json], block: Text | Refusal, w: Writing) -> None:
+        if isinstance(block, Refusal):
+            w.log.approximated("refusal", block.at, "a refusal is plain text here")
+        else:
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "an answer holds no citations here")
+            self.lose_cache(block.cache, w)
+        self.lose(block.extras, block.at, w.log)
+        if "text" in out:
+            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+        out["text"] = out.get("text", "") + block.text
+
+    def write_answer_thought(self, block: Reasoning, w: Writing) -> list[Json]:
+        seal = block.seal
+        if self.spelling(block).get("form") == "string":
+            return ["".join(block.content)]
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if seal is not None and seal.issuer != "anthropic":
+            why = f"there is no place for what {seal.issuer} sealed"
+            w.log.dropped("reasoning.seal", block.at, why)
+            seal = None
+        if seal is not None and seal.kind == "encrypted":
+            self.lose_words(block, w)
+            return [self.emit({"type": "redacted", "data": seal.data}, block, w.log)]
+        words = self.words_of(block, False, w)
+        out: dict[str, Json] = {"type": "text", "text": words[0]}
+        if seal is not None:
+            out["signature"] = seal.data
+        return [self.emit(out, block, w.log)]
+
+    def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.kind == "custom":
+            w.log.approximated("tool_call.kind", call.at, "a freeform call is like any other here")
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id in an answer here")
+        self.lose_cache(call.cache, w)
+        out: dict[str, Json] = {
+            "toolCallType": "function",
+            "toolCallId": w.call_id(call),
+            "toolName": w.tool_name(call.name, call.at),
+            "args": call.arguments or "{}",
+        } | self.spelling(call)
+        return self.emit(out, call, w.log)
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        asked, said = maybe_int(doc, "promptTokens", at), maybe_int(doc, "completionTokens", at)
+        known = self.write_counts(Usage(asked or 0, output=said or 0))
+        counts = {k: doc[k] for k in known if k in doc}
+        extras = self.keep(doc, known, {"counts": counts} if counts != known else None)
+        return Usage(asked or 0, output=said or 0, at=at, extras=extras)
+
+    def write_counts(self, usage: Usage) -> dict[str, Json]:
+        return {"promptTokens": usage.input_total, "completionTokens": usage.output_total}
+
+
+def call_spelling(call: dict[str, Json]) -> dict[str, Json] | None:
+    """A call of an answer as it differs from the usual."""
+    odd: dict[str, Json] = {}
+    if call.get("toolCallType") != "function":
+        odd["toolCallType"] = call.get("toolCallType")
+    if not call.get("args"):
+        odd["args"] = call.get("args")
+    return odd or None
 
 
 DIALECT = VercelCore()

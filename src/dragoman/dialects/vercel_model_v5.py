@@ -14,6 +14,8 @@ class VercelModelV5(VercelModelV6):
     spec = "https://v5.ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
     system_lists = False
+    nested = False
+    counts = frozenset({"cache_read", "reasoning"})
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "tool-call", "tool-result"}),

@@ -21,6 +21,7 @@ class VercelModelV6(VercelModel):
     file_ids = True
     inline_text = False
     efforts = ()
+    interrupts = False
     said: ClassVar[dict[str, frozenset[str]]] = {
         **VercelModel.said,
         "assistant": VercelModel.said["assistant"] - {"reasoning-file", "custom"},

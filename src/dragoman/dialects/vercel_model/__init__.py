@@ -11,11 +11,11 @@ Versions 5 and 6 and the CoreMessage of version 4 are variants: ``vercel-model-v
 
 from typing import ClassVar
 
-from .request import Requests
+from .response import Responses
 from .sniff import Sniff
 
 
-class VercelModel(Sniff, Requests):
+class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
 

@@ -61,6 +61,9 @@ class Sniff(Dialect):
                 self.weigh_settings(e, doc)
                 if e.signs:
                     yield e.verdict()
+            elif doc.get("content").__class__ is list and "finishReason" in doc:
+                if self.alone:
+                    yield "response", 0.95, ("'content' and 'finishReason'",)
             elif doc.get("type") == "tool" and doc.get("toolName").__class__ is str:
                 if self.alone:
                     yield "tool-choice", 0.9, ("a choice with 'toolName'",)

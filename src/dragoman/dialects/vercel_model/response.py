@@ -1,0 +1,439 @@
+"""Answers as a provider of the AI SDK gives them: the result of ``doGenerate``, both ways.
+
+What a part says to one provider alone is ``providerMetadata`` in an answer and ``providerOptions``
+in a history; the arguments of a call are text in an answer and a value in a history.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Candidate,
+    Extras,
+    Hosted,
+    Json,
+    Message,
+    Raw,
+    Reasoning,
+    Response,
+    Stop,
+    StopReason,
+    ToolCall,
+    Usage,
+)
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_list,
+    need_str,
+    parse,
+)
+from ...writing import Writing
+from .options import KEY, Taker
+from .request import Requests
+
+B = TypeVar("B", bound=Block)
+METADATA = "providerMetadata"
+CALL_KEYS = frozenset({"type", "toolCallId", "toolName", "input"})
+RESPONSE_KEYS = frozenset({"finishReason", "usage", "warnings", "content"})
+
+# https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finish-reason
+STOP: dict[str, StopReason] = {
+    "stop": "end",
+    "length": "length",
+    "content-filter": "filter",
+    "tool-calls": "tool-call",
+    "error": "error",
+    "interrupted": "cancelled",
+    "other": "other",
+    "unknown": "other",
+}
+STOP_WORDS: dict[StopReason, str] = {
+    "end": "stop",
+    "stop-sequence": "stop",
+    "length": "length",
+    "context": "length",
+    "tool-call": "tool-calls",
+    "filter": "content-filter",
+    "error": "error",
+    "cancelled": "interrupted",
+}
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    nested = True
+    """whether the reason to stop and the token counts are objects"""
+    counts = frozenset({"cache_read", "cache_write", "reasoning"})
+    """which tokens are counted apart"""
+    interrupts = True
+    """whether an answer may be interrupted"""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        taken = set(RESPONSE_KEYS)
+        spelling: dict[str, Json] = {}
+        message = self.read_answer(doc, taken)
+        usage = maybe_dict(doc, "usage", "")
+        about = maybe_dict(doc, "response", "") or {}
+        created = seconds_of(about.get("timestamp"))
+        known = ("id", "modelId") if created is None else ("id", "modelId", "timestamp")
+        if created is not None and date_of(created) != about["timestamp"]:
+            spelling["timestamp"] = about["timestamp"]
+        if "warnings" in doc and doc["warnings"] != []:
+            taken.discard("warnings")
+        elif "warnings" not in doc:
+            spelling["warnings"] = None
+        candidate = Candidate(message, self.read_stop(doc, message), extras=self.read_word(doc))
+        return Response(
+            maybe_str(about, "id", "/response"),
+            maybe_str(about, "modelId", "/response"),
+            (candidate,),
+            None if usage is None else self.read_usage(usage, "/usage"),
+            created,
+            dialect=self.name,
+            extras=self.keep(doc, taken, spelling, partly={"response": known}),
+        )
+
+    def read_answer(self, doc: dict[str, Json], taken: set[str]) -> Message:
+        blocks: list[Block] = []
+        for index, item in enumerate(need_list(doc, "content", "")):
+            at = f"/content/{index}"
+            blocks.append(self.read_answer_part(as_dict(item, at), at))
+        return Message("assistant", tuple(self.whole_items(blocks)), at="/content")
+
+    def whole_items(self, blocks: list[Block]) -> list[Block]:
+        out: list[Block] = []
+        for block in blocks:
+            whole = self.one_item(out[-1], block) if out and both_thoughts(out[-1], block) else None
+            if whole is None:
+                out.append(block)
+            else:
+                out[-1] = whole
+        return out
+
+    def read_answer_part(self, doc: dict[str, Json], at: str) -> Block:
+        kind = doc.get("type")
+        said = renamed(doc, METADATA, KEY)
+        if kind == "tool-call" and doc.get("providerExecuted") is not True:
+            return renamed_extras(self.read_answer_call(said, at), KEY, METADATA)
+        if kind in ("text", "reasoning", "file"):
+            return renamed_extras(self.read_part(said, kind, at, frozenset()), KEY, METADATA)
+        if kind in ("tool-call", "tool-result"):
+            phase = "call" if kind == "tool-call" else "result"
+            name, call_id = need_str(doc, "toolName", at), need_str(doc, "toolCallId", at)
+            return Hosted(self.family, name, doc, phase, id=call_id, at=at)  # type: ignore[arg-type]
+        need_str(doc, "type", at)
+        return Raw(self.family, doc, at=at)
+
+    def read_answer_call(self, doc: dict[str, Json], at: str) -> ToolCall:
+        options = Taker(doc, at)
+        item = options.take("openai", "itemId")
+        text = need_str(doc, "input", at)
+        spelling = None if text else {"form": "blank"}
+        return ToolCall(
+            need_str(doc, "toolCallId", at),
+            need_str(doc, "toolName", at),
+            text or "{}",
+            item_id=item,
+            at=at,
+            extras=self.keep_options(options, CALL_KEYS, spelling),
+        )
+
+    def read_stop(self, doc: dict[str, Json], message: Message) -> Stop | None:
+        said = doc.get("finishReason")
+        word = said.get("unified") if said.__class__ is dict else said
+        if word is None:
+            return None
+        word = (
+            word if word.__class__ is str else need_str({"finishReason": said}, "finishReason", "")
+        )
+        return Stop(STOP.get(word, "other"), word, self.name)
+
+    def read_word(self, doc: dict[str, Json]) -> Extras | None:
+        """The reason as it was said, with the provider's own word beside it."""
+        said = doc.get("finishReason")
+        usual = said.__class__ is dict and said.keys() == {"unified"}
+        if usual is self.nested and said is not None:
+            return None
+        return self.respell(None, finish=said) if said is not None else None
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        inputs, outputs = doc.get("inputTokens"), doc.get("outputTokens")
+        read, write, thought = None, None, None
+        if inputs.__class__ is dict or outputs.__class__ is dict:
+            inputs, outputs = (
+                maybe_dict(doc, "inputTokens", at) or {},
+                maybe_dict(doc, "outputTokens", at) or {},
+            )
+            read, write = (
+                maybe_int(inputs, "cacheRead", f"{at}/inputTokens"),
+                maybe_int(inputs, "cacheWrite", f"{at}/inputTokens"),
+            )
+            thought = maybe_int(outputs, "reasoning", f"{at}/outputTokens")
+            total_in = maybe_int(inputs, "total", f"{at}/inputTokens")
+            total_out = maybe_int(outputs, "total", f"{at}/outputTokens")
+        else:
+            read = maybe_int(doc, "cachedInputTokens", at)
+            thought = maybe_int(doc, "reasoningTokens", at)
+            total_in, total_out = (
+                maybe_int(doc, "inputTokens", at),
+                maybe_int(doc, "outputTokens", at),
+            )
+        usage = Usage(
+            max((total_in or 0) - (read or 0) - (write or 0), 0),
+            read,
+            write,
+            None,
+            max((total_out or 0) - (thought or 0), 0),
+            thought,
+        )
+        known = self.write_counts(usage)
+        fields = {k: v for k, v in doc.items() if k not in known}
+        said = {k: v for k, v in doc.items() if k in known}
+        spelling = {} if said == known else {"counts": said}
+        blanks = {k: fields.pop(k) for k in list(fields) if fields[k] is None}
+        extras = (
+            Extras(self.name, fields, blanks, spelling) if fields or blanks or spelling else None
+        )
+        return replace(usage, at=at, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        spelling = self.spelling(tree)
+        out: dict[str, Json] = {}
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "token probabilities are a provider's own here")
+        self.write_answer(out, candidate.message, w)
+        if tree.failure is not None:
+            log.dropped("response.failure", tree.failure.at, "an error is thrown here, not said")
+        self.write_stop(out, candidate, w)
+        self.write_usage(out, tree.usage, w)
+        self.write_about(out, tree, spelling, w)
+        if spelling.get("warnings", "") is not None:
+            out["warnings"] = []
+        if tree.service_tier is not None:
+            log.dropped("service_tier", tree.at, "there are no service tiers here")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        return self.emit(out, tree, log)
+
+    def write_about(
+        self, out: dict[str, Json], tree: Response, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        about: dict[str, Json] = {}
+        if tree.id is not None:
+            about["id"] = tree.id
+        if tree.model is not None:
+            about["modelId"] = tree.model
+        if tree.created is not None:
+            about["timestamp"] = spelling.get("timestamp") or date_of(tree.created)
+            if seconds_of(about["timestamp"]) != tree.created:
+                w.log.approximated("response.created", tree.at, "whole milliseconds here")
+        if about:
+            out["response"] = about
+
+    def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        self.lose(message.extras, message.at, w.log)
+        parts: list[Json] = []
+        for block in message.content:
+            parts += self.write_answer_part(block, w)
+        out["content"] = parts
+
+    def write_answer_part(self, block: Block, w: Writing) -> list[Json]:
+        if isinstance(block, ToolCall):
+            return [self.write_answer_call(block, w)]
+        if isinstance(block, Raw | Hosted) and self.is_family(block.dialect):
+            return [block.payload]
+        parts = self.write_part(renamed_extras(block, METADATA, KEY), "assistant", w)
+        for part in parts:
+            data = part.get("data")
+            if data.__class__ is str and self.references and not w.home:  # files are tagged there
+                tag = "url" if ":" in data[:12] else "data"
+                part["data"] = {"type": tag, tag: data}
+        return [renamed(part, KEY, METADATA) for part in parts]
+
+    def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.kind == "custom":
+            w.log.approximated("tool_call.kind", call.at, "a freeform call is like any other here")
+        text = "" if self.spelling(call).get("form") == "blank" else call.arguments or "{}"
+        out: dict[str, Json] = {
+            "type": "tool-call",
+            "toolCallId": w.call_id(call),
+            "toolName": w.tool_name(call.name, call.at),
+            "input": text,
+        }
+        self.lose_cache(call.cache, w)
+        item = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
+        return renamed(
+            self.finish(out, renamed_extras(call, METADATA, KEY), w, item), KEY, METADATA
+        )
+
+    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+        stop = candidate.stop
+        spelling = self.spelling(candidate)
+        if "finish" in spelling:
+            if spelling["finish"] is not None:
+                out["finishReason"] = spelling["finish"]
+            return
+        self.lose(candidate.extras, candidate.at, w.log)
+        if stop is None:
+            if not w.home:
+                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'other'")
+                out["finishReason"] = {"unified": "other"} if self.nested else "other"
+            return
+        if self.is_home(stop.dialect):
+            out["finishReason"] = {"unified": stop.native} if self.nested else stop.native
+            return
+        word = STOP_WORDS.get(stop.reason, "other")
+        if word == "interrupted" and not self.interrupts:
+            word = "other"
+        if STOP[word] != stop.reason:
+            why = f"{stop.native or stop.reason!r} is {word!r} here"
+            w.log.approximated("stop.reason", candidate.at, why)
+        if stop.sequence is not None:
+            why = "which stop string it was is not said here"
+            w.log.dropped("stop.sequence", candidate.at, why)
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        out["finishReason"] = {"unified": word} if self.nested else word
+
+    def write_usage(self, out: dict[str, Json], usage: Usage | None, w: Writing) -> None:
+        if usage is None:
+            if not w.home:
+                w.log.invented("usage", "", "an answer counts its tokens here")
+                out["usage"] = self.write_counts(Usage())
+            return
+        spelled = self.spelling(usage).get("counts")
+        counts = self.write_counts(usage) if spelled is None else spelled
+        if usage.cache_write_ttl:
+            w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
+        for name in ("cache_read", "cache_write", "reasoning"):
+            if getattr(usage, name) is not None and name not in self.counts:
+                w.log.approximated("usage", usage.at, "these tokens are not counted apart here")
+        self.note_counts(usage, w.log)
+        out["usage"] = self.emit(dict(counts), usage, w.log)
+
+    def write_counts(self, usage: Usage) -> dict[str, Json]:
+        if not self.nested:
+            total_in, total_out = usage.input_total, usage.output_total
+            counts: dict[str, Json] = {
+                "inputTokens": total_in,
+                "outputTokens": total_out,
+                "totalTokens": total_in + total_out,
+            }
+            if usage.reasoning is not None:
+                counts["reasoningTokens"] = usage.reasoning
+            if usage.cache_read is not None:
+                counts["cachedInputTokens"] = usage.cache_read
+            return counts
+        inputs = {"total": usage.input_total, "noCache": usage.input}
+        if usage.cache_read is not None:
+            inputs["cacheRead"] = usage.cache_read
+        if usage.cache_write is not None:
+            inputs["cacheWrite"] = usage.cache_write
+        outputs = {"total": usage.output_total, "text": usage.output}
+        if usage.reasoning is not None:
+            outputs["reasoning"] = usage.reasoning
+        return {"inputTokens": inputs, "outputTokens": outputs}
+
+    def settle(self, message: Message, log: Ledger) -> Message:
+        """An answer as it stands in a history: metadata become options, arguments a value."""
+        content: list[Block] = []
+        for block in message.content:
+            if isinstance(block, Hosted) and self.is_family(block.dialect):
+                content.append(replace(block, payload=settled(block.payload)))
+            elif isinstance(block, Raw) and block.payload["type"] == "source":
+                log.dropped("raw", block.at, "a history holds no sources here")
+            else:
+                content.append(renamed_extras(block, METADATA, KEY))
+        return replace(message, content=tuple(content))
+
+
+def both_thoughts(first: Block, second: Block) -> bool:
+    return isinstance(first, Reasoning) and isinstance(second, Reasoning)
+
+
+def renamed(doc: dict[str, Json], old: str, new: str) -> dict[str, Json]:
+    """A part with one of its keys under another name."""
+    if old not in doc:
+        return doc
+    return {new if key == old else key: value for key, value in doc.items()}
+
+
+def renamed_extras(block: B, old: str, new: str) -> B:
+    """A block whose options are kept under another name."""
+    extras: Extras | None = block.extras
+    if extras is None or (old not in extras.fields and old not in extras.blanks):
+        return block
+    inner = tuple(new if key == old else key for key in extras.inner)
+    fields, blanks = renamed(extras.fields, old, new), renamed(extras.blanks, old, new)
+    return replace(block, extras=replace(extras, fields=fields, blanks=blanks, inner=inner))
+
+
+def settled(payload: dict[str, Json]) -> dict[str, Json]:
+    """What a provider's tool did, as a history says it."""
+    doc = renamed(payload, METADATA, KEY)
+    if doc.get("type") == "tool-call" and doc.get("input").__class__ is str:
+        return doc | {"input": parse(doc["input"] or "{}")}
+    if doc.get("type") == "tool-result" and "result" in doc:
+        kind = "error-json" if doc.get("isError") else "json"
+        rest = {k: v for k, v in doc.items() if k not in ("result", "isError")}
+        return rest | {"output": {"type": kind, "value": doc["result"]}}
+    return doc
+
+
+# -- dates: JSON has none, and a clock or a calendar is nothing for this layer ---------------
+
+
+def date_of(seconds: float) -> str:
+    """Seconds since 1970 as ``Date`` prints them: ``2026-01-31T12:00:00.000Z``."""
+    millis = round(seconds * 1000)
+    days, rest = divmod(millis, 86_400_000)
+    # https://howardhinnant.github.io/date_algorithms.html#civil_from_days
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    clock, millis = divmod(rest, 1000)
+    hours, minutes = divmod(clock // 60, 60)
+    return f"{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{clock % 60:02}.{millis:03}Z"
+
+
+def seconds_of(said: Json) -> float | None:
+    """The reverse; None for any other form."""
+    if said.__class__ is not str or len(said) != 24 or said[-1] != "Z" or not said.isascii():
+        return None
+    numbers = said[:4], said[5:7], said[8:10], said[11:13], said[14:16], said[17:19], said[20:23]
+    if not all(number.isdigit() for number in numbers):
+        return None
+    year, month, day, hours, minutes, seconds, millis = map(int, numbers)
+    year -= month <= 2
+    era, year_of_era = divmod(year, 400)
+    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    whole = (days - 719_468) * 86_400 + hours * 3600 + minutes * 60 + seconds
+    found = whole + millis / 1000 if millis else float(whole)
+    return found if date_of(found) == said else None
