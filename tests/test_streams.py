@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dragoman
-from dragoman import dialects, events, testing
+from dragoman import Transcoder, dialects, events, testing
 from dragoman.model import Response
 from dragoman.testing import Document, load_corpus
 
@@ -60,3 +63,24 @@ def test_chunks_do_not_matter(document: Document, target: str) -> None:
 @targets
 def test_never_a_false_success(document: Document, target: str) -> None:
     testing.never_a_false_success(stream(document), document.dialect, target)
+
+
+CHUNKS: tuple[dict[str, Any], ...] = (
+    {"role": "assistant", "reasoning_content": "Hm."},
+    {"content": "Let me look."},
+    {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]},
+    {"tool_calls": [{"index": 1, "function": {"name": "g", "arguments": "{}"}}]},
+)
+
+
+@pytest.mark.parametrize(("target", "count"), [("anthropic-messages", 3), ("openai-responses", 7)])
+def test_what_was_named_on_the_way_keeps_its_name(target: str, count: int) -> None:
+    """A server that names neither its answer nor its calls, and ids that never come again."""
+    fresh = (f"_{number}" for number in range(100))
+    transcoder = Transcoder("openai-chat", target, ids=lambda prefix: prefix + next(fresh))
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in CHUNKS]
+    ended = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    data = b"".join(b"data: %b\n\n" % json.dumps(c).encode() for c in (*chunks, ended))
+    said = (transcoder.feed(data) + transcoder.close()).decode()
+    assert transcoder.response.failure is None
+    assert len(set(re.findall(r'"(?:id|item_id|call_id)":"(\w+)"', said))) == count

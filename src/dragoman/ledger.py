@@ -131,6 +131,24 @@ class Loss(Struct, frozen=True):
         return f"{self.kind} {self.what} at {self.path or '/'} ({self.why})"
 
 
+class Ids:
+    """A maker of ids that remembers them: what has got a name is called by it again."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self._make = make
+        self._made: dict[str, list[str]] = {}
+
+    def __call__(self, prefix: str) -> str:
+        made = self._make(prefix)
+        self._made.setdefault(prefix, []).append(made)
+        return made
+
+    def again(self) -> Callable[[str], str]:
+        """The same ids in the same order, and fresh ones behind them."""
+        left = {prefix: iter(tuple(made)) for prefix, made in self._made.items()}
+        return lambda prefix: next(left.get(prefix, iter(())), None) or self(prefix)
+
+
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 

@@ -10,7 +10,7 @@ from .errors import Malformed
 from .events import End, Event, Fail
 from .events import decompose as pieces
 from .framing import LIMIT, Frame, framer
-from .ledger import Ledger, Loss
+from .ledger import Ids, Ledger, Loss
 from .model import Failure, Json, Response
 from .reading import encode, load, parse
 from .result import Result
@@ -49,7 +49,8 @@ class Transcoder:
         limit: int = LIMIT,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
-        self.log = Ledger(now, ids)
+        self.names = None if ids is None else Ids(ids)
+        self.log = Ledger(now, self.names)
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
@@ -125,6 +126,8 @@ class Transcoder:
         if self.same and passed and not self.reader.truncated:
             return
         self.broken = self.same
+        if self.names is not None:
+            self.log.ids = self.names.again()  # what was named on the way keeps its name
         doc = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)

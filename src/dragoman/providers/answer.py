@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from .. import capsule as capsuling
+from .. import ledger
 from ..convert import join, read
 from ..dialect import Dialect
 from ..errors import Unsupported
@@ -19,21 +19,11 @@ MADE_UP = frozenset({"message.id", "reasoning.id", "reasoning.seal"})
 """What an answer may be given to be whole, and its issuer would not know in a history."""
 
 
-class Ids:
+class Ids(ledger.Ids):
     """Ids that no other answer has: a history may hold answers of many providers."""
 
     def __init__(self) -> None:
-        self._made: dict[str, list[str]] = defaultdict(list)
-
-    def __call__(self, prefix: str) -> str:
-        made = f"{prefix}_{uuid.uuid4().hex}"
-        self._made[prefix].append(made)
-        return made
-
-    def again(self) -> Callable[[str], str]:
-        """The same ids in the same order: what was called by one name keeps it."""
-        left = {prefix: iter(tuple(made)) for prefix, made in self._made.items()}
-        return lambda prefix: next(left.get(prefix, iter(())), None) or self(prefix)
+        super().__init__(lambda prefix: f"{prefix}_{uuid.uuid4().hex}")
 
 
 class Exchange(NamedTuple):
