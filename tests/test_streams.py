@@ -11,7 +11,7 @@ import pytest
 
 import dragoman
 from dragoman import Transcoder, dialects, events, testing
-from dragoman.model import Response
+from dragoman.model import Failure, Response
 from dragoman.testing import Document, load_corpus
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
@@ -84,3 +84,44 @@ def test_what_was_named_on_the_way_keeps_its_name(target: str, count: int) -> No
     said = (transcoder.feed(data) + transcoder.close()).decode()
     assert transcoder.response.failure is None
     assert len(set(re.findall(r'"(?:id|item_id|call_id)":"(\w+)"', said))) == count
+
+
+SENSELESS: dict[str, tuple[dict[str, Any], ...]] = {
+    "openai-chat": (
+        {"choices": [{"index": 0, "delta": {"content": "Hi"}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": "many"},
+    ),
+    "anthropic-messages": (
+        {"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "content": []}},
+        {"type": "message_delta", "delta": {"stop_reason": 5}},
+        {"type": "message_stop"},
+    ),
+    "openai-responses": (
+        {"type": "response.created", "response": {"id": 5}},
+        {"type": "response.completed", "response": {"id": "resp_1", "output": 3}},
+    ),
+}
+
+
+@targets
+@pytest.mark.parametrize("source", SENSELESS)
+def test_an_answer_that_makes_no_sense_ends_in_an_error(source: str, target: str) -> None:
+    transcoder = Transcoder(source, target)
+    data = b"".join(b"data: %b\n\n" % json.dumps(c).encode() for c in SENSELESS[source])
+    said = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
+    assert transcoder.problem is not None
+    assert transcoder.response.failure is not None
+    assert transcoder.response.failure.message in said.decode()
+
+
+@answers
+@targets
+def test_a_source_that_fails_without_a_word(document: Document, target: str) -> None:
+    transcoder = Transcoder(document.dialect, target)
+    data = stream(document)
+    said = transcoder.feed(data[: len(data) // 2])
+    if not transcoder.ended:
+        said += transcoder.fail(Failure("overloaded", "The line is dead."))
+        assert b"The line is dead." in said
+        assert transcoder.response.failure == Failure("overloaded", "The line is dead.")
+    assert transcoder.fail(Failure("server", "Again.")) == b""

@@ -28,7 +28,7 @@ from .events import (
 )
 from .framing import Frame
 from .ledger import Ledger
-from .model import Failure, Json, Response
+from .model import Failure, Json, Response, Tree
 from .reading import parse
 
 TRUNCATED = "the stream ended before the answer did"
@@ -68,8 +68,13 @@ class StreamReader:
     def response(self) -> Response:
         """The answer so far, as a tree; with its failure, if it failed."""
         doc = self.document()
-        read = self.dialect.read
-        tree = Response(None, None, ()) if doc is None else read(doc, "response")
+        tree: Tree = Response(None, None, ())
+        try:
+            if doc is not None:
+                tree = self.dialect.read(doc, "response")
+        except Malformed:
+            if self.failure is None:
+                raise  # else it is known already that what came makes no sense
         assert isinstance(tree, Response)
         return tree if self.failure is None else replace(tree, failure=self.failure)
 

@@ -61,6 +61,8 @@ class Transcoder:
         self.count = 0  # frames so far
         self.ended = False
         self.broken = False  # an error was said that the source had not said
+        self.problem: Malformed | None = None  # what makes no sense in the source
+        self._document: Json | None = None
 
     def feed(self, data: bytes) -> bytes:
         """More bytes of the source; the bytes of the target that they make sayable."""
@@ -83,6 +85,19 @@ class Transcoder:
         except Malformed as problem:
             self.refuse(problem, out)
         return b"".join(out)
+
+    def fail(self, failure: Failure) -> bytes:
+        """The source failed, and its bytes do not say so; the target's own error does."""
+        out: list[bytes] = []
+        if not self.ended:
+            self.reader.fail(failure)
+            self.finish(out, passed=False)
+        return b"".join(out)
+
+    @property
+    def document(self) -> Json | None:
+        """The answer at rest in the target's dialect, once it has ended."""
+        return self.reader.document() if self.same else self._document
 
     @property
     def response(self) -> Response:
@@ -116,6 +131,7 @@ class Transcoder:
         """Bytes that make no sense are the failure of whoever sent them."""
         where = f" - at {problem.at}" if problem.at else ""
         message = f"frame {self.count} of the stream: {problem.what}{where}"
+        self.problem = problem
         self.reader.fail(Failure("server", message))
         self.finish(out, passed=False)
 
@@ -128,7 +144,7 @@ class Transcoder:
         self.broken = self.same
         if self.names is not None:
             self.log.ids = self.names.again()  # what was named on the way keeps its name
-        doc = self.target.write(tree, self.log)
+        doc = self._document = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
         if tree.failure is None:
