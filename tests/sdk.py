@@ -65,6 +65,7 @@ def _types() -> dict[str, dict[str, Any]]:
             "tools": list[claude.ToolUnionParam],
             "tool-choice": claude.ToolChoiceParam,
             "response": claude.Message,
+            "event": claude.RawMessageStreamEvent,
         },
         "openai-chat": {
             "request": chat_request.CompletionCreateParamsNonStreaming
@@ -73,6 +74,7 @@ def _types() -> dict[str, dict[str, Any]]:
             "tools": list[chat.ChatCompletionToolUnionParam],
             "tool-choice": chat.ChatCompletionToolChoiceOptionParam,
             "response": chat.ChatCompletion,
+            "event": chat.ChatCompletionChunk,
         },
         "openai-responses": {
             "request": responses_request.ResponseCreateParamsNonStreaming
@@ -83,6 +85,7 @@ def _types() -> dict[str, dict[str, Any]]:
             "tools": list[responses.ToolParam],
             "tool-choice": responses_request.ToolChoice,
             "response": responses.Response,
+            "event": responses.ResponseStreamEvent,
         },
     }
 

@@ -7,10 +7,11 @@ the test. The answers are given in the order of the script.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -51,9 +52,27 @@ class Say(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
 
 
+class Tell(NamedTuple):
+    """An answer that comes in pieces. ``breaks``: the connection breaks behind the last."""
+
+    pieces: Iterable[bytes] | AsyncIterable[bytes]
+    headers: Mapping[str, str] = MappingProxyType({})
+    breaks: bool = False
+
+
 Script: TypeAlias = (
-    "dict[str, Json] | Say | Callable[[Seen], dict[str, Json] | Say | Awaitable[Say]]"
+    "dict[str, Json] | Say | Tell | Callable[[Seen], dict[str, Json] | Say | Tell | Awaitable[Say]]"
 )
+
+
+def awkward(data: bytes) -> Iterator[bytes]:
+    """Pieces that end anywhere: within a frame, a line end, a character."""
+    sizes = itertools.cycle((1, 40, 7, 2, 300, 5))
+    place = 0
+    while place < len(data):
+        size = next(sizes)
+        yield data[place : place + size]
+        place += size
 
 
 class Upstream:
@@ -66,7 +85,8 @@ class Upstream:
         """the last answer of the script is given again and again"""
         self.seen: list[Seen] = []
         self.problems: list[str] = []
-        self.released = threading.Event()
+        self.left = threading.Event()
+        """somebody hung up in the middle of an answer"""
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
@@ -99,7 +119,7 @@ class Upstream:
         await self.end.wait()
         await runner.cleanup()
 
-    async def _handle(self, request: web.Request) -> web.Response:
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         seen = Seen(request.path, headers, await request.read())
         self.seen.append(seen)
@@ -109,6 +129,8 @@ class Upstream:
         said: Any = step(seen) if callable(step) else step
         if asyncio.iscoroutine(said):
             said = await said
+        if isinstance(said, Tell):
+            return await self._tell(request, said)
         if isinstance(said, dict):
             said = Say(body=said)
         body = said.body
@@ -118,6 +140,25 @@ class Upstream:
         rest = {k: v for k, v in said.headers.items() if k != "content-type"}
         raw = body.encode() if isinstance(body, str) else body
         return web.Response(body=raw, status=said.status, headers=rest, content_type=kind)
+
+    async def _tell(self, request: web.Request, said: Tell) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "text/event-stream", **said.headers})
+        await response.prepare(request)
+        pieces = said.pieces
+        try:
+            if isinstance(pieces, AsyncIterable):
+                async for piece in pieces:
+                    await response.write(piece)
+            else:
+                for piece in pieces:
+                    await response.write(piece)
+        except ConnectionError:
+            self.left.set()
+            return response
+        if said.breaks:
+            assert request.transport is not None
+            request.transport.close()
+        return response
 
     def _judge(self, seen: Seen) -> None:
         if seen.path not in DIALECTS:

@@ -21,9 +21,11 @@ from .errors import (
     TooLarge,
 )
 from .provider import Provider
+from .stream import AsyncStream, Stream
 
 __all__ = [
     "Answer",
+    "AsyncStream",
     "AuthenticationFailed",
     "BadAnswer",
     "Conflict",
@@ -37,6 +39,7 @@ __all__ = [
     "ProviderError",
     "RateLimited",
     "ServerFailed",
+    "Stream",
     "TimedOut",
     "TooLarge",
 ]

@@ -37,6 +37,8 @@ class Exchange(NamedTuple):
     losses: tuple[Loss, ...]
     capsules: Mapping[str, Json]
     """what the caller keeps of earlier answers, by upstream dialect"""
+    counts_added: bool = False
+    """a stream bears counts of tokens that the caller did not ask for"""
 
     @property
     def is_converted(self) -> bool:

@@ -12,7 +12,8 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 LIMIT = 64 * 2**20
 """How many bytes an answer may have. The longest answers of today have a few millions."""
+LINGER = 0.1
+"""How many seconds the end of a body is waited for behind the end of the answer."""
 AGENT = "dragoman"
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -64,34 +67,57 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
+        self._incoming: weakref.WeakSet[Incoming] = weakref.WeakSet()
 
     async def post(self, url: str, body: bytes, headers: Headers) -> Reply:
         """One request and its whole answer."""
-        # The errors of aiohttp hold the request, and the request holds the key. So ours are
-        # raised outside of the handlers, where nothing is chained to them.
-        failure: ProviderError
-        try:
-            return await self._post(url, body, headers)
-        except aiohttp.ConnectionTimeoutError:
-            failure = TimedOut(f"no connection in time ({self._limits()})")
-        except TimeoutError:
-            failure = TimedOut(f"no answer in time ({self._limits()})")
-        except (aiohttp.ClientError, OSError) as problem:
-            failure = broken(problem)
-        raise failure
+        return await self.typed(self._post(url, body, headers))
 
-    def _limits(self) -> str:
-        return f"timeout={self.timeout}, connect_timeout={self.connect_timeout}"
+    async def open(self, url: str, body: bytes, headers: Headers) -> Incoming:
+        """One request, and its answer while it arrives. Whoever opens it closes it."""
+        incoming = Incoming(self, await self.typed(self._send(url, body, headers)))
+        self._incoming.add(incoming)
+        return incoming
+
+    async def typed(self, work: Coroutine[Any, Any, T], *, begun: bool = False) -> T:
+        """What aiohttp does, with our errors for its own; ``begun``: with its answer, that is."""
+        # Its errors hold the request, and the request holds the key. So ours are raised outside
+        # of the handlers, where nothing is chained to them.
+        failure: ProviderError
+        limits = f"timeout={self.timeout}, connect_timeout={self.connect_timeout}"
+        try:
+            return await work
+        except aiohttp.ConnectionTimeoutError:
+            failure = TimedOut(f"no connection in time ({limits})")
+        except TimeoutError:
+            what = "no more of the answer" if begun else "no answer"
+            failure = TimedOut(f"{what} in time ({limits})")
+        except (aiohttp.ClientError, OSError) as problem:
+            failure = broken(problem, begun)
+        raise failure
 
     async def _post(self, url: str, body: bytes, headers: Headers) -> Reply:
         session = self._open()
         async with session.post(
             url, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
         ) as response:
-            return Reply(response.status, response.headers, await self._read(response))
+            return Reply(response.status, response.headers, await self.read(response))
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        body = bytearray()
+    async def _send(self, url: str, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
+        session = self._open()
+        # How long all of it takes depends on whoever reads it; only silence has a limit.
+        patience = aiohttp.ClientTimeout(connect=self.connect_timeout, sock_read=self.timeout)
+        return await session.post(
+            url,
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            proxy=proxy_for(url),
+            timeout=patience,
+        )
+
+    async def read(self, response: aiohttp.ClientResponse, begun: bytes = b"") -> bytes:
+        body = bytearray(begun)
         async for chunk in response.content.iter_any():
             body += chunk
             if len(body) > self.limit:
@@ -116,9 +142,63 @@ class Client:
 
     async def close(self) -> None:
         self._closed = True
+        for incoming in tuple(self._incoming):
+            incoming.close()  # else whoever waits for more of it waits forever
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+class Incoming:
+    """An answer while it arrives, in the event loop of its client.
+
+    What is not read stays with the sender: aiohttp reads no further than a few buffers ahead.
+    """
+
+    def __init__(self, client: Client, response: aiohttp.ClientResponse) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self._client = client
+        self._response = response
+        self._loop = asyncio.get_running_loop()
+
+    async def read(self) -> bytes:
+        """The next bytes, as soon as there are any; none where the answer ends."""
+        return await self._client.typed(self._read(), begun=True)
+
+    async def _read(self) -> bytes:
+        content = self._response.content
+        try:
+            return await content.readany()
+        except (aiohttp.ClientError, OSError):
+            # What came before the line broke is still to be heard. aiohttp has no public word
+            # for it; the next time it raises again.
+            if left := content._read_nowait(-1):
+                return left
+            raise
+
+    async def rest(self, begun: bytes = b"") -> bytes:
+        """All of it at once, behind what was read already."""
+        return await self._client.typed(self._client.read(self._response, begun), begun=True)
+
+    async def finish(self) -> None:
+        """The answer is complete. Where its body ends as well, the connection is used again."""
+        try:
+            async with asyncio.timeout(LINGER):
+                while await self._response.content.readany():
+                    pass
+        except (aiohttp.ClientError, OSError):
+            pass  # nothing is missing
+        self.close()
+
+    def close(self) -> None:
+        """Hang up, unless the body has come to its end."""
+        self._response.close()
+
+    def abandon(self) -> None:
+        """``close`` for those who are in another thread, or whose loop has ended."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._response.close)
 
 
 class BlockingClient:
@@ -129,20 +209,21 @@ class BlockingClient:
 
     def __init__(self, client: Callable[[], Client]) -> None:
         self._make = client
-        self._worker: _Worker | None = None
+        self._worker: Worker | None = None
         self._lock = threading.Lock()
         self._closed = False
 
     def post(self, url: str, body: bytes, headers: Headers) -> Reply:
-        worker = self._open()
+        worker = self.worker()
         return worker.run(worker.client.post(url, body, headers))
 
-    def _open(self) -> _Worker:
+    def worker(self) -> Worker:
+        """The thread, for those who have more than one thing to do there."""
         with self._lock:
             if self._closed:
                 raise Unsupported("this provider is closed")
             if self._worker is None or not self._worker.is_alive():  # threads do not survive a fork
-                self._worker = _Worker(self._make())
+                self._worker = Worker(self._make())
                 weakref.finalize(self, self._worker.stop)  # for those who forget to close
             return self._worker
 
@@ -154,12 +235,14 @@ class BlockingClient:
                 self._worker = None
 
 
-class _Worker:
+class Worker:
     """An event loop in a thread, with the client that lives in it."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self._ready = threading.Event()
+        self._lock = threading.RLock()  # again: what ends a worker may be the garbage collector
+        self._ended = False
         self._thread = threading.Thread(target=self._main, name="dragoman-provider", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -178,25 +261,37 @@ class _Worker:
         return self._thread.is_alive()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except CancelledError:
-            failure = ConnectionFailed("the provider was closed before the answer came")
-        except BaseException:
-            future.cancel()  # whoever is interrupted here no longer waits for an answer
-            raise
-        raise failure
+        future = self._submit(work)
+        if future is not None:
+            try:
+                return future.result()
+            except CancelledError:
+                pass  # by the end of the loop
+            except BaseException:
+                future.cancel()  # whoever is interrupted here no longer waits for an answer
+                raise
+        raise ConnectionFailed("the provider was closed before the answer came")
+
+    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T] | None:
+        with self._lock:  # what is submitted before the end is told of the end
+            if not self._ended and self.is_alive():
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        return None
 
     def stop(self) -> None:
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._end.set)
-            if threading.current_thread() is not self._thread:
-                self._thread.join()
+        with self._lock:
+            if not self._ended and self.is_alive():
+                self._loop.call_soon_threadsafe(self._end.set)
+            self._ended = True
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
 
 
-def broken(problem: Exception) -> ProviderError:
+def broken(problem: Exception, begun: bool) -> ProviderError:
     """Our error for one of aiohttp's, with the reason but without the request."""
+    if begun:
+        return ConnectionFailed("the connection broke in the middle of the answer")
     match problem:
         case aiohttp.ClientConnectorError():
             reason = problem.os_error.strerror or str(problem.os_error)

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..dialect import Dialect
 from ..errors import Unsupported
+from ..model import Json
 from .errors import AuthenticationFailed
 from .secrets import Headers, Secrets
 
@@ -27,6 +28,8 @@ class Endpoint(NamedTuple):
     key_header: str = "authorization"
     key_scheme: str = "Bearer "
     headers: Mapping[str, str] = {}
+    stream: Mapping[str, Json] = {"stream": True}
+    """the fields of a request that ask for a stream, with counts of tokens in it"""
 
 
 # https://platform.openai.com/docs/api-reference/authentication
@@ -34,7 +37,11 @@ class Endpoint(NamedTuple):
 # and a bearer token; most clients seen in the wild still send these, and `headers` replaces them.
 ENDPOINTS: dict[str, Endpoint] = {
     "openai-chat": Endpoint(
-        "https://api.openai.com/v1", "/chat/completions", "OPENAI_BASE_URL", "OPENAI_API_KEY"
+        "https://api.openai.com/v1",
+        "/chat/completions",
+        "OPENAI_BASE_URL",
+        "OPENAI_API_KEY",
+        stream={"stream": True, "stream_options": {"include_usage": True}},
     ),
     "openai-responses": Endpoint(
         "https://api.openai.com/v1", "/responses", "OPENAI_BASE_URL", "OPENAI_API_KEY"
@@ -112,6 +119,12 @@ def endpoint_of(upstream: Dialect) -> tuple[Endpoint | None, bool]:
         if (found := ENDPOINTS.get(getattr(parent, "name", ""))) is not None:
             return found, False
     return None, False
+
+
+def stream_fields(dialect: Dialect) -> Mapping[str, Json]:
+    """How a request of a dialect asks for a stream; nothing where it has no word for that."""
+    endpoint, _ = endpoint_of(dialect)
+    return {} if endpoint is None else endpoint.stream
 
 
 def variable(name: str) -> str | None:

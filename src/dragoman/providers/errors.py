@@ -201,6 +201,20 @@ def failed(
     )
 
 
+def broken_off(
+    failure: Failure, status: int, named: str | None, caller: Dialect, secrets: Secrets
+) -> ProviderError:
+    """The error that a stream ended in."""
+    document = caller.write(failure, Ledger()) if has_errors(caller) else None
+    return OF_KIND[failure.kind](
+        secrets.hide(failure.message or "no reason is given"),
+        kind=failure.kind,
+        status=status,
+        request_id=secrets.hide(failure.request_id) if failure.request_id else named,
+        document=secrets.hide_in(document),
+    )
+
+
 def error_document(body: bytes, secrets: Secrets) -> Json:
     """The body of an error: JSON, or the text that a proxy or a crash left in its place."""
     try:
@@ -223,9 +237,11 @@ def write_failure(tree: Failure, document: Json, caller: Dialect) -> Json:
     """The error in the caller's dialect: as it came if it is that, None if there are no errors."""
     if tree.dialect == caller.name:
         return document
-    if "write" not in caller.facets().get("error", ()):
-        return None
-    return caller.write(tree, Ledger())
+    return caller.write(tree, Ledger()) if has_errors(caller) else None
+
+
+def has_errors(caller: Dialect) -> bool:
+    return "write" in caller.facets().get("error", ())
 
 
 def excerpt(body: bytes, secrets: Secrets) -> str:

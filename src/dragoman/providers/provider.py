@@ -22,11 +22,13 @@ from ..model import Json
 from ..reading import as_dict, encode, load
 from .answer import Answer, Exchange, Ids, history_key
 from .client import BlockingClient, Client, Reply
-from .endpoints import resolve
+from .endpoints import resolve, stream_fields
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
 from .secrets import Headers
+from .stream import AsyncStream, Flow, Stream
 
 JSON = {"content-type": "application/json", "accept": "application/json"}
+STREAM = {"accept": "text/event-stream, application/json"}
 
 
 class Provider:
@@ -37,7 +39,8 @@ class Provider:
     ``headers`` are added to every request. ``extra`` are fields of the *upstream's* dialect that
     are put on every request as they are, for what the caller's dialect has no word for.
     ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
-    ``timeout`` is for a whole answer, ``connect_timeout`` for a connection, both in seconds.
+    ``timeout`` is for a whole answer, or for the silence between two pieces of a stream,
+    ``connect_timeout`` for a connection, both in seconds.
     """
 
     def __init__(
@@ -125,6 +128,69 @@ class Provider:
         exchange = self._prepare(document, capsules)
         return self._answer(exchange, await self._client.post(*self._message(exchange)))
 
+    # -- asking for a stream ----------------------------------------------------------------
+
+    def stream(
+        self,
+        messages: list[Json] | str,
+        *,
+        tools: list[Json] | None = None,
+        tool_choice: Json = None,
+        model: str | None = None,
+        capsules: Mapping[str, Json] | None = None,
+        **fields: Json,
+    ) -> Stream:
+        """The events of the answer to a history, as they come; then ``.answer``."""
+        document = self._document(messages, tools, tool_choice, model, fields)
+        exchange = self._with_counts(self._prepare(document, capsules, stream=True))
+        return self._stream(exchange)
+
+    def astream(
+        self,
+        messages: list[Json] | str,
+        *,
+        tools: list[Json] | None = None,
+        tool_choice: Json = None,
+        model: str | None = None,
+        capsules: Mapping[str, Json] | None = None,
+        **fields: Json,
+    ) -> AsyncStream:
+        """``stream`` for those with an event loop: ``async for event in provider.astream(...)``."""
+        document = self._document(messages, tools, tool_choice, model, fields)
+        exchange = self._with_counts(self._prepare(document, capsules, stream=True))
+        return self._astream(exchange)
+
+    def stream_request(
+        self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
+    ) -> Stream:
+        """The events of the answer to a whole request document of the caller's dialect."""
+        return self._stream(self._prepare(document, capsules, stream=True))
+
+    def astream_request(
+        self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
+    ) -> AsyncStream:
+        """``stream_request`` for those with an event loop."""
+        return self._astream(self._prepare(document, capsules, stream=True))
+
+    def _stream(self, exchange: Exchange) -> Stream:
+        client = self._blocking.worker().client
+        return Stream(self._flow(exchange, client), self._blocking)
+
+    def _astream(self, exchange: Exchange) -> AsyncStream:
+        return AsyncStream(self._flow(exchange, self._client))
+
+    def _flow(self, exchange: Exchange, client: Client) -> Flow:
+        url, body, _ = self._message(exchange)
+        headers = Headers(JSON | STREAM | self._address.headers)
+        return Flow(exchange, (url, body, headers), self._address.secrets, client)
+
+    def _with_counts(self, exchange: Exchange) -> Exchange:
+        """Counts of tokens for the answer, also where a stream has them only for those who ask."""
+        sent = with_missing(exchange.sent, stream_fields(self._upstream))
+        return exchange._replace(sent=sent, counts_added=sent != exchange.sent)
+
+    # -- the request ------------------------------------------------------------------------
+
     def _document(
         self,
         messages: list[Json] | str,
@@ -139,12 +205,22 @@ class Provider:
         document |= {"tools": tools, "tool_choice": tool_choice}
         return {k: v for k, v in document.items() if v is not None} | fields
 
-    def _prepare(self, document: Json | bytes, capsules: Mapping[str, Json] | None) -> Exchange:
+    def _prepare(
+        self,
+        document: Json | bytes,
+        capsules: Mapping[str, Json] | None,
+        *,
+        stream: bool = False,
+    ) -> Exchange:
         asked = dict(as_dict(load(document), ""))
         if self.model is not None and asked.get("model") is None:
             asked["model"] = self.model
-        if asked.get("stream"):
+        if asked.get("stream") and not stream:
             raise Unsupported("a whole answer is asked for here, and the request wants a stream")
+        if asked.get("stream") is False and stream:
+            raise Unsupported("a stream is asked for here, and the request wants a whole answer")
+        if stream and "stream" in stream_fields(self._caller):
+            asked["stream"] = True
         kept = capsules or {}
         if self.upstream == self.dialect:
             return Exchange(self._caller, self._upstream, asked, asked, (), kept)
@@ -155,7 +231,10 @@ class Provider:
             fail_on=self._fail_on,
             capsule=kept.get(self.upstream),
         )
-        return Exchange(self._caller, self._upstream, asked, result.document, result.losses, kept)
+        sent = result.document
+        if stream:
+            sent = with_missing(sent, stream_fields(self._upstream))
+        return Exchange(self._caller, self._upstream, asked, sent, result.losses, kept)
 
     def _message(self, exchange: Exchange) -> tuple[str, bytes, Headers]:
         body = exchange.sent | self._extra if self._extra else exchange.sent
@@ -200,7 +279,7 @@ class Provider:
     # -- the end ----------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give back what ``create`` and ``request`` hold. ``aclose`` gives back everything."""
+        """Give back what the methods without an ``a`` hold. ``aclose`` gives back everything."""
         self._blocking.close()
 
     async def aclose(self) -> None:
@@ -218,3 +297,7 @@ class Provider:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def with_missing(document: dict[str, Json], fields: Mapping[str, Json]) -> dict[str, Json]:
+    return document | {key: value for key, value in fields.items() if key not in document}

@@ -1,0 +1,366 @@
+"""An answer while it arrives: its events in the caller's dialect, as soon as they can be said.
+
+``Flow`` does the work, in one event loop. ``AsyncStream`` is it for those who have that loop,
+``Stream`` for those who have not. Nothing is read ahead of whoever reads the stream but what fits
+the buffers of a connection, so one who is slow makes the upstream wait.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Self
+
+from ..errors import Malformed, Unsupported
+from ..framing import Frame, framer
+from ..ledger import Loss
+from ..model import Failure, Json
+from ..reading import parse
+from ..transcoder import Transcoder
+from .answer import Answer, Exchange, Ids
+from .client import BlockingClient, Client, Incoming
+from .errors import (
+    BadAnswer,
+    ConnectionFailed,
+    ProviderError,
+    broken_off,
+    failed,
+    no_answer,
+    object_in,
+    request_id,
+)
+from .secrets import Headers, Secrets
+
+DONE = b"[DONE]"
+WHOLE = (b"{", b"[", b"<")
+"""What a document begins with, or a page, and server-sent events never do."""
+
+
+class Flow:
+    """One request and its answer on the way, in the loop of its client."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        message: tuple[str, bytes, Headers],
+        secrets: Secrets,
+        client: Client,
+    ) -> None:
+        self.exchange = exchange
+        self.request_id: str | None = None
+        self.error: ProviderError | None = None
+        self.over = False  # nothing more comes, whatever the reason
+        self._message = message
+        self._secrets = secrets
+        self._client = client
+        self._incoming: Incoming | None = None
+        self._begun = False  # something came that is not white space
+        self._ids = Ids()
+        self._transcoder = Transcoder(
+            exchange.upstream.name,
+            exchange.caller.name,
+            usage=asks_for_counts(exchange.asked),
+            now=time.time(),
+            ids=self._ids,
+        )
+        self._frames = framer(exchange.caller.framing)
+
+    # -- the connection ---------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Send the request, and see whether the answer to it is a stream."""
+        if self._incoming is not None or self.over:
+            return
+        try:
+            incoming = self._incoming = await self._client.open(*self._message)
+            self.request_id = request_id(incoming.headers, self._secrets)
+            if incoming.status >= 300:
+                self.error = self._no_stream(await incoming.rest())
+        except ProviderError as error:
+            self.error = error
+        if self.error is not None:
+            self.end()
+
+    async def more(self, raw: bool) -> list[Any]:
+        """What can be said now, ``raw``: bytes, else events. Nothing is the end, or an error."""
+        await self.open()
+        said: list[Any] = []
+        while not said and not self.over:
+            if self._transcoder.ended:
+                await self._finish()
+            else:
+                said = await self._hear(raw)
+        return said
+
+    async def _hear(self, raw: bool) -> list[Any]:
+        assert self._incoming is not None
+        try:
+            data = await self._incoming.read()
+            if not self._begun and self._is_whole(data):
+                self.error = self._no_stream(await self._incoming.rest(data))
+                self.end()
+                return []
+        except ProviderError as error:
+            self.error = error
+            self.end()
+            kind = "server" if error.kind == "other" else error.kind
+            said = self._transcoder.fail(Failure(kind, error.message))
+            return [said] if raw and said else []
+        self._begun = self._begun or not data.isspace()
+        return self._bytes(data) if raw else self._events(data)
+
+    async def _finish(self) -> None:
+        assert self._incoming is not None
+        failure, status = self._transcoder.reader.failure, self._incoming.status
+        if failure is None:
+            await self._incoming.finish()
+        elif self._transcoder.problem is not None:
+            what = f"not a stream in {self.exchange.upstream.name}: {failure.message}"
+            self.error = BadAnswer(
+                self._secrets.hide(what), status=status, request_id=self.request_id
+            )
+        else:
+            caller = self.exchange.caller
+            self.error = broken_off(failure, status, self.request_id, caller, self._secrets)
+        self.end()
+
+    def end(self) -> None:
+        """Hang up, unless the body has come to its end."""
+        self.over = True
+        if self._incoming is not None:
+            self._incoming.close()
+
+    async def close(self) -> None:
+        """``end``, by those who are in another thread and have to wait for it."""
+        self.end()
+
+    def abandon(self) -> None:
+        """``end`` for those who forgot to close, from wherever they are."""
+        if self._incoming is not None and not self.over:
+            self._incoming.abandon()
+
+    # -- what is no stream ------------------------------------------------------------------
+
+    def _is_whole(self, data: bytes) -> bool:
+        is_sse = self.exchange.upstream.framing == "sse"
+        return is_sse and data.lstrip().startswith(WHOLE)
+
+    def _no_stream(self, body: bytes) -> ProviderError:
+        assert self._incoming is not None
+        reply = (self._incoming.status, self._incoming.headers, body)
+        heard = object_in(body)
+        if reply[0] >= 400 or (heard is not None and heard.get("error")):
+            return failed(*reply, self.exchange.upstream, self.exchange.caller, self._secrets)
+        if reply[0] >= 300 or heard is None:
+            return no_answer(*reply, self._secrets)
+        what = "the answer came whole, not as a stream; ask for it with create() or request()"
+        return BadAnswer(what, status=reply[0], request_id=self.request_id)
+
+    # -- what is said -----------------------------------------------------------------------
+
+    def _bytes(self, data: bytes) -> list[bytes]:
+        """The bytes of the caller's dialect that some bytes amount to; no bytes are the end."""
+        said = self._transcoder.feed(data) if data else self._transcoder.close()
+        if self._transcoder.reader.failure is not None:
+            said = self._secrets.hide(said.decode("latin-1")).encode("latin-1")
+        return [said] if said else []
+
+    def _events(self, data: bytes) -> list[Json]:
+        """The events of the caller's dialect that some bytes amount to; no bytes are the end."""
+        transcoder, events = self._transcoder, list[Json]()
+        try:
+            for frame in transcoder.frames.feed(data) if data else transcoder.frames.close():
+                if not transcoder.ended:
+                    events += self._events_of(frame)
+        except Malformed as problem:
+            transcoder.refuse(problem, [])
+        if not data and not transcoder.ended:
+            said = transcoder.close()
+            if transcoder.reader.failure is None:
+                events += self._parsed(self._frames.feed(said))
+        return events
+
+    def _events_of(self, frame: Frame) -> list[Json]:
+        transcoder, out = self._transcoder, list[bytes]()
+        transcoder.take([frame], out)
+        has_failed = transcoder.reader.failure is not None
+        if transcoder.same:
+            return [] if has_failed else self._parsed([frame])
+        if has_failed:
+            out.pop()  # the error itself, which is raised
+        return self._parsed(self._frames.feed(b"".join(out)))
+
+    def _parsed(self, frames: Iterable[Frame]) -> list[Json]:
+        events = [parse(data) for _, data in frames if data.strip() != DONE]
+        if self.exchange.counts_added:
+            return [event for event in events if not is_count(event)]
+        return events
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        return self._transcoder.losses
+
+    @property
+    def is_complete(self) -> bool:
+        return self._transcoder.ended and self._transcoder.reader.failure is None
+
+    def answer(self) -> Answer:
+        """The whole answer, once it is whole."""
+        transcoder = self._transcoder
+        if not self.is_complete:
+            raise Unsupported("there is no answer: the stream has not come to its end")
+        return Answer(
+            transcoder.document or {},
+            transcoder.reader.document() or {},
+            transcoder.losses,
+            self.request_id,
+            self.exchange,
+            self._ids,
+        )
+
+
+def asks_for_counts(asked: dict[str, Json]) -> bool:
+    """Whether an OpenAI Chat caller wants the chunk of counts, which has no choices."""
+    options = asked.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+def is_count(event: Json) -> bool:
+    return isinstance(event, dict) and event.get("choices") == [] and bool(event.get("usage"))
+
+
+class BaseStream:
+    """What a stream is for those with an event loop and for those without."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._said: deque[Json] = deque()
+        self._answer: Answer | None = None
+        # For those who leave in the middle and forget to close.
+        weakref.finalize(self, flow.abandon).atexit = False
+
+    def __repr__(self) -> str:
+        exchange = self._flow.exchange
+        return f"<{type(self).__name__}: {exchange.caller.name} from {exchange.upstream.name}>"
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, once the stream has come to its end."""
+        if self._answer is None:
+            self._answer = self._flow.answer()
+        return self._answer
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What became of the answer on its way to the caller; complete in the end."""
+        return self._flow.losses
+
+    @property
+    def request_losses(self) -> tuple[Loss, ...]:
+        """What became of the request on its way to the upstream."""
+        return self._flow.exchange.losses
+
+    @property
+    def request_id(self) -> str | None:
+        """How the upstream names the request in its logs."""
+        return self._flow.request_id
+
+    def _check(self) -> None:
+        # Raised here, where nothing is known of what came: it may repeat the key, and some
+        # tracebacks show the variables of every frame.
+        error, self._flow.error = self._flow.error, None
+        if error is not None:
+            raise error
+        if self._flow.over and not self._flow.is_complete:
+            raise Unsupported("this stream was closed, or it failed, before its end")
+
+
+class AsyncStream(BaseStream):
+    """The events of an answer, for ``async for``. The request goes out with the first of them.
+
+    ``async with`` sends it at once, and hangs up where the stream is left before its end.
+    """
+
+    async def __aenter__(self) -> Self:
+        await self._flow.open()
+        self._check()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Json:
+        if not self._said:
+            self._said += await self._flow.more(raw=False)
+        if not self._said:
+            self._check()
+            raise StopAsyncIteration
+        return self._said.popleft()
+
+    async def raw(self) -> AsyncIterator[bytes]:
+        """The bytes of the stream instead of its events, to be passed on.
+
+        An error is among them, in the caller's dialect, before it is raised.
+        """
+        while not self._flow.over:
+            for said in await self._flow.more(raw=True):
+                yield said
+        self._check()
+
+    async def aclose(self) -> None:
+        """Hang up, if the answer is still on its way."""
+        self._said.clear()
+        self._flow.end()
+
+
+class Stream(BaseStream):
+    """The events of an answer, for ``for``. The request goes out with the first of them.
+
+    ``with`` sends it at once, and hangs up where the stream is left before its end.
+    """
+
+    def __init__(self, flow: Flow, client: BlockingClient) -> None:
+        super().__init__(flow)
+        self._client = client  # which ends with its last user
+        self._worker = client.worker()
+
+    def __enter__(self) -> Self:
+        self._worker.run(self._flow.open())
+        self._check()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Json:
+        if not self._said and not self._flow.over:
+            self._said += self._worker.run(self._flow.more(raw=False))
+        if not self._said:
+            self._check()
+            raise StopIteration
+        return self._said.popleft()
+
+    def raw(self) -> Iterator[bytes]:
+        """The bytes of the stream instead of its events, to be passed on.
+
+        An error is among them, in the caller's dialect, before it is raised.
+        """
+        while not self._flow.over:
+            yield from self._worker.run(self._flow.more(raw=True))
+        self._check()
+
+    def close(self) -> None:
+        """Hang up, if the answer is still on its way."""
+        self._said.clear()
+        if not self._flow.over:
+            with suppress(ConnectionFailed):  # the provider has hung up before
+                self._worker.run(self._flow.close())
