@@ -42,7 +42,7 @@ from dragoman.providers.answer import Ids
 from dragoman.providers.client import BlockingClient, Client, proxy_for
 from dragoman.providers.endpoints import ENDPOINTS, endpoint_of, resolve
 from dragoman.providers.secrets import Headers
-from upstream import DIALECTS, Raw, Say, Seen, Upstream
+from upstream import DIALECTS, Raw, Say, Seen, Tell, Upstream, awkward
 
 GREAT = tuple(DIALECTS.values())
 CORPUS = Path(__file__).parent / "corpus"
@@ -900,10 +900,10 @@ def test_the_examples_of_the_page_run_and_print_what_they_say(
             exec(compile(block, "providers.md", "exec"), names)
             promised = [line[2:] for line in block.splitlines() if line.startswith("# ")]
             assert capsys.readouterr().out.splitlines() == promised
-    assert len(blocks) == 4
+    assert len(blocks) == 6
 
 
-def weather(seen: Seen) -> dict[str, Any] | Say:
+def weather(seen: Seen) -> dict[str, Any] | Say | Tell:
     """A model that looks up the weather if it has the tools, and tells it if it has not."""
     document = seen.document
     if document["model"] == "no-such-model":
@@ -912,6 +912,8 @@ def weather(seen: Seen) -> dict[str, Any] | Say:
     asked = "tools" in document and "14 C" not in seen.body.decode()
     answer = said_calls(seen.dialect) if asked else said(seen.dialect)
     text = json.dumps(answer).replace("An interpreter.", "It is 14 degrees in Pera.")
+    if document.get("stream"):
+        return Tell(awkward(dragoman.decompose(text.encode(), seen.dialect)))
     return json.loads(text)  # type: ignore[no-any-return]
 
 

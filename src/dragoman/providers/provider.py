@@ -61,6 +61,7 @@ class Provider:
         self._caller = dialects.get(dialect)
         self._address = resolve(self._upstream, url, key, headers)
         self._headers = Headers(JSON | self._address.headers)
+        self._stream_headers = Headers(JSON | STREAM | self._address.headers)
         self._extra = dict(extra or {})
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self.model = model
@@ -119,14 +120,17 @@ class Provider:
     ) -> Answer:
         """The answer to a whole request document of the caller's dialect."""
         exchange = self._prepare(document, capsules)
-        return self._answer(exchange, self._blocking.post(*self._message(exchange)))
+        message = self._message(exchange, self._headers)
+        return self._answer(exchange, self._blocking.post(*message))
 
     async def arequest(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
     ) -> Answer:
         """``request`` for those with an event loop."""
         exchange = self._prepare(document, capsules)
-        return self._answer(exchange, await self._client.post(*self._message(exchange)))
+        return self._answer(
+            exchange, await self._client.post(*self._message(exchange, self._headers))
+        )
 
     # -- asking for a stream ----------------------------------------------------------------
 
@@ -173,16 +177,15 @@ class Provider:
         return self._astream(self._prepare(document, capsules, stream=True))
 
     def _stream(self, exchange: Exchange) -> Stream:
-        client = self._blocking.worker().client
-        return Stream(self._flow(exchange, client), self._blocking)
+        worker = self._blocking.worker()
+        return Stream(self._flow(exchange, worker.client), worker, self._blocking)
 
     def _astream(self, exchange: Exchange) -> AsyncStream:
         return AsyncStream(self._flow(exchange, self._client))
 
     def _flow(self, exchange: Exchange, client: Client) -> Flow:
-        url, body, _ = self._message(exchange)
-        headers = Headers(JSON | STREAM | self._address.headers)
-        return Flow(exchange, (url, body, headers), self._address.secrets, client)
+        message = self._message(exchange, self._stream_headers)
+        return Flow(exchange, message, self._address.secrets, client)
 
     def _with_counts(self, exchange: Exchange) -> Exchange:
         """Counts of tokens for the answer, also where a stream has them only for those who ask."""
@@ -236,9 +239,9 @@ class Provider:
             sent = with_missing(sent, stream_fields(self._upstream))
         return Exchange(self._caller, self._upstream, asked, sent, result.losses, kept)
 
-    def _message(self, exchange: Exchange) -> tuple[str, bytes, Headers]:
+    def _message(self, exchange: Exchange, headers: Headers) -> tuple[str, bytes, Headers]:
         body = exchange.sent | self._extra if self._extra else exchange.sent
-        return self._address.url, encode(body), self._headers
+        return self._address.url, encode(body), headers
 
     # -- being answered ---------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from ..model import Failure, Json
 from ..reading import parse
 from ..transcoder import Transcoder
 from .answer import Answer, Exchange, Ids
-from .client import BlockingClient, Client, Incoming
+from .client import BlockingClient, Client, Incoming, Worker
 from .errors import (
     BadAnswer,
     ConnectionFailed,
@@ -325,10 +325,10 @@ class Stream(BaseStream):
     ``with`` sends it at once, and hangs up where the stream is left before its end.
     """
 
-    def __init__(self, flow: Flow, client: BlockingClient) -> None:
+    def __init__(self, flow: Flow, worker: Worker, client: BlockingClient) -> None:
         super().__init__(flow)
-        self._client = client  # which ends with its last user
-        self._worker = client.worker()
+        self._worker = worker
+        self._client = client  # which ends its worker when nobody needs it any more
 
     def __enter__(self) -> Self:
         self._worker.run(self._flow.open())
