@@ -15,6 +15,7 @@ from .model import (
     Node,
     OutputFormat,
     Params,
+    Reasoning,
     Request,
     Root,
     Stop,
@@ -82,7 +83,7 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing, and neither do an empty
+    says nothing, and neither do an empty text beside the seal of a thought, an empty
     list of tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
     calls that may be parallel.
     """
@@ -114,6 +115,8 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, is_error=None)
     elif isinstance(node, Tool) and node.strict is False:
         node = replace(node, strict=None)
+    elif isinstance(node, Reasoning) and node.seal is not None and not any(node.content):
+        node = replace(node, content=())
     elif isinstance(node, Media) and node.detail == "auto":
         node = replace(node, detail=None)
     if isinstance(node, Node) and node.extras is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from itertools import groupby
 from typing import ClassVar
@@ -12,6 +10,7 @@ from msgspec.structs import replace
 
 from ... import freeform
 from ...ledger import Ledger
+from ...media import sniff
 from ...model import (
     Block,
     Json,
@@ -52,14 +51,6 @@ CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 JOINT = " "
 """What stands between texts that become one: "Joins text from multiple content items with space
 separator"."""
-# How the data of an image begin.
-MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-)
 
 
 class Requests(Responses):
@@ -309,8 +300,8 @@ class Requests(Responses):
     def write_address(self, block: Media, usual: str, w: Writing) -> str:
         """The data know better what they are than whoever labelled them."""
         source = block.source
-        found = image_type(source.value) if source.kind == "base64" and not w.home else None
-        if found is None or found == source.media_type:
+        found = sniff(source.value) if source.kind == "base64" and not w.home else None
+        if found is None or found == source.media_type or not found.startswith("image/"):
             return super().write_address(block, usual, w)
         say = w.log.invented if source.media_type is None else w.log.approximated
         say("media.type", block.at, f"the data are {found}, as their first bytes tell")
@@ -397,14 +388,3 @@ def is_unmarked(block: Block) -> bool:
 
 def is_call(block: Block) -> bool:
     return isinstance(block, ToolCall)
-
-
-def image_type(data: str) -> str | None:
-    """The media type of an image by its first bytes, given as base64; None for all others."""
-    try:
-        head = base64.b64decode(data[:32], validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in MAGIC if head.startswith(magic)), None)

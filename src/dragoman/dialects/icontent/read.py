@@ -8,6 +8,7 @@ from ...dialect import Dialect
 from ...errors import Malformed
 from ...ids import from_history, to_history
 from ...marks import ERROR
+from ...media import sniff
 from ...model import (
     Block,
     Extras,
@@ -27,7 +28,6 @@ from ...model import (
 from ...normal import mark_custom_results
 from ...reading import as_dict, compact, maybe_dict, maybe_str, need_list, need_str
 from ...writing import split_data_uri
-from .media import type_of
 
 ROLES: dict[str, Role] = {
     "human": "user",
@@ -364,10 +364,10 @@ def read_data(
         spelling["uri"] = media_type
         if claimed is None and not is_wildcard(media_type):
             claimed = media_type
-        return Source("base64", data, claimed or type_of(data)), spelling
+        return Source("base64", data, claimed or sniff(data)), spelling
     if encoding == "url" or (encoding is None and "://" in data[:16]):
         return Source("url", data, claimed), spelling
-    return Source("base64", data, claimed or type_of(data)), spelling
+    return Source("base64", data, claimed or sniff(data)), spelling
 
 
 def is_wildcard(media_type: str | None) -> bool:

@@ -11,6 +11,7 @@ from ...errors import Malformed
 from ...ids import to_history
 from ...ledger import Ledger
 from ...marks import ERROR
+from ...media import lies, sniff
 from ...model import (
     Block,
     Cache,
@@ -29,7 +30,6 @@ from ...model import (
 )
 from ...reading import escape
 from ...writing import Writing, data_uri, object_of
-from .media import verify
 from .read import NOBODY, REDACTED, Read
 
 ANY = ("(?s:.)", 10**9)
@@ -395,10 +395,11 @@ class Write(Read):
                 w.log.invented("media.type", block.at, f"taken for {media_type}")
             media_type = media_type or f"{block.kind}/*"
             return {"mimeType": media_type, "data": source.value, "encoding": "url"}
-        good, media_type = verify(source.value, source.media_type)
-        if not good:
-            w.log.dropped("media", block.at, f"the data is no base64 of {media_type or 'anything'}")
+        data = "".join(source.value.split())
+        if (problem := lies(data, source.media_type)) is not None:
+            w.log.dropped("media", block.at, problem)
             return None
+        media_type = sniff(data) or source.media_type
         if media_type is None and block.kind == "document":
             media_type = "application/pdf"
             w.log.invented("media.type", block.at, f"taken for {media_type}")

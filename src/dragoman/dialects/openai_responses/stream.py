@@ -698,8 +698,7 @@ class ResponsesWriter(StreamWriter):
             text = "{}"
         doc = {**part.item, field: text, "status": "completed"}
         fields = {"item_id": doc.get("id", ""), "output_index": part.output}
-        named = {} if custom else {"name": doc["name"]}
-        out = self.event(f"response.{kind}.done", **fields, **{field: text}, **named)
+        out = self.event(f"response.{kind}.done", **fields, **{field: text})
         done = self.event("response.output_item.done", output_index=part.output, item=doc)
         return out + done
 

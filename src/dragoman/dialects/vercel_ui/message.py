@@ -69,6 +69,9 @@ SEALS: dict[str, dict[str, str]] = {
 COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
+KINDS = frozenset(
+    {"text", "reasoning", "dynamic-tool", "file", "source-url", "source-document", "step-start"}
+)
 IDS = (r"[\s\S]", 512)
 NAMES = (r"[\s\S]", 256)
 
@@ -398,8 +401,6 @@ class Answers(Dialect):
             why = f"there is no place for what {seal.issuer} sealed"
             w.log.dropped("reasoning.seal", block.at, why)
             return None
-        if not block.content and not block.summary:
-            w.log.approximated("reasoning", block.at, "a thought has a text here, if an empty one")
         return {seal.issuer: {key: seal.data}}
 
     def write_tool(self, call: ToolCall, w: Writing) -> Json:
@@ -442,6 +443,22 @@ class Answers(Dialect):
         if block.filename is not None:
             out["filename"] = block.filename
         return (self.emit(out, block, w.log),)
+
+    # -- detection --------------------------------------------------------------------------
+
+    def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
+        if not isinstance(doc, dict):
+            return
+        parts = doc.get("parts")
+        if isinstance(parts, list) and doc.get("role") == "assistant":
+            kinds = [part.get("type") for part in parts if isinstance(part, dict)]
+            words = [k for k in kinds if isinstance(k, str)]
+            named = [k for k in words if k in KINDS or k.startswith(("tool-", "data-"))]
+            if named and len(named) == len(parts):
+                said = ", ".join(sorted(set(named))[:3])
+                yield "response", 0.95, (f"'parts' of the AI SDK: {said}",)
+        elif doc.get("type") == "error" and isinstance(doc.get("errorText"), str):
+            yield "error", 0.95, ("'errorText'",)
 
     # -- errors -----------------------------------------------------------------------------
 
