@@ -1,12 +1,12 @@
 """The scenarios of design 001, each under the design's own name.
 
 The design's ``Message`` is the dialect ``xzatoma``, its ``ResponseInputItem`` and its request are
-``copilot-responses``. Three of its 26 scenarios speak of stream events:
-``test_convert_stream_event_message``, ``..._function_call`` and ``..._status_none``.
+``copilot-responses``.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 import dragoman
 import sdk
-from dragoman import Malformed, dialects, testing
+from dragoman import Malformed, Transcoder, dialects, testing
 from dragoman.ledger import Ledger
 from dragoman.model import History, Media, Message, Request, Source, Text
 from dragoman.walk import meaning, placed
@@ -458,3 +458,72 @@ def test_001_nothing_is_lost_in_silence(target: str, tree: Any) -> None:
 def test_001_detection(dialect: str, facet: str, doc: Any) -> None:
     best = dragoman.detect(doc)[0]
     assert (best.dialect, best.facet) == (dialect, facet)
+
+
+# -- stream events --------------------------------------------------------------------------
+
+
+def message_of(*events: dict[str, Any]) -> Any:
+    """What the design calls ``convert_stream_event_to_message``: a message, or None."""
+    stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    reader = Transcoder("copilot-responses", "copilot-responses")
+    reader.feed(stream)
+    content = [c.message for c in reader.response.candidates if c.message.content]
+    if not content:
+        return None
+    history = History(tuple(content))
+    return dragoman.write(history, "xzatoma").document[0]
+
+
+def test_001_convert_stream_event_message() -> None:
+    part = {"type": "output_text", "text": "Streaming response text"}
+    event = {"type": "message", "role": "assistant", "content": [part]}
+    assert message_of(event) == {"role": "assistant", "content": "Streaming response text"}
+
+
+def test_001_convert_stream_event_function_call() -> None:
+    event = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": '{"a":1}'}
+    message = message_of(event)
+    assert message["role"] == "assistant"
+    assert message["tool_calls"] == [
+        {"id": "call_1", "function": {"name": "f", "arguments": '{"a":1}'}}
+    ]
+
+
+def test_001_convert_stream_event_status_none() -> None:
+    assert message_of({"type": "status", "status": "in_progress"}) is None
+    assert message_of({"type": "status", "status": "in_progress"}, {"type": "done"}) is None
+
+
+def test_001_extension_streaming_aggregation() -> None:
+    """Pieces of text and of interleaved calls become one answer; nothing is sorted or dropped."""
+    said = [
+        {"type": "reasoning", "content": [{"type": "output_text", "text": "Two things."}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "On"}],
+        },
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "e"}]},
+        {"type": "function_call", "call_id": "call_b", "name": "f", "arguments": '{"x"'},
+        {"type": "function_call", "call_id": "call_a", "name": "g", "arguments": "{"},
+        {"type": "function_call", "call_id": "call_b", "name": "f", "arguments": ":1}"},
+        {"type": "function_call", "call_id": "call_a", "name": "g", "arguments": "}"},
+        {"type": "done"},
+    ]
+    stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in said)
+    answer = dragoman.collect(stream + b"data: [DONE]\n\n", "copilot-responses").document
+    assert answer["reasoning"] == "Two things."
+    assert answer["message"]["content"] == "One"
+    calls = [(c["id"], c["function"]["arguments"]) for c in answer["message"]["tool_calls"]]
+    assert calls == [("call_b", '{"x":1}'), ("call_a", "{}")]
+
+
+def test_001_a_stream_that_breaks_off_is_no_answer() -> None:
+    part = {"type": "output_text", "text": "Hal"}
+    event = {"type": "message", "role": "assistant", "content": [part]}
+    broken = b"data: " + json.dumps(event).encode() + b"\n\n"
+    transcoder = Transcoder("copilot-responses", "openai-chat")
+    said = transcoder.feed(broken) + transcoder.close()
+    assert b"[DONE]" not in said
+    assert transcoder.response.failure is not None

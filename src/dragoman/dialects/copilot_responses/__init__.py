@@ -11,8 +11,16 @@ The endpoint itself speaks OpenAI's shapes: that is the dialect ``copilot``. So 
 takes those as well, and says them again at home as they were.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .response import Answers
 from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class CopilotResponses(Sniff, Answers):
@@ -20,6 +28,16 @@ class CopilotResponses(Sniff, Answers):
     spec = "https://github.com/xbcsmith/xzatoma"
     issuer = "copilot"
     history = "input"
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import CopilotReader
+
+        return CopilotReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import CopilotWriter
+
+        return CopilotWriter(self, log, home)
 
 
 DIALECT = CopilotResponses()

@@ -306,8 +306,6 @@ class Write(Read):
             field = SIGNED.get(seal.issuer)
             if seal.kind == "signature" and field is not None:
                 out |= {"sourceField": field, "signature": seal.data}
-                if not texts:
-                    w.log.invented("reasoning", block.at, "a signed thought has words here: none")
             elif seal.issuer == "anthropic":
                 if texts:
                     w.log.dropped("reasoning", block.at, "a redacted thought has no words here")

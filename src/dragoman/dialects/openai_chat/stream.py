@@ -153,7 +153,7 @@ class ChatReader(StreamReader):
         if self.head is None:
             self.head = {}
         for key, value in doc.items():
-            known = key in self.head and (value is None or key in FIRST)
+            known = key in self.head and (value is None or (key in FIRST and self.head[key]))
             if key != "choices" and key not in PADDING and not known:
                 self.head[key] = value
         if began:
@@ -610,6 +610,8 @@ class ChatWriter(StreamWriter):
 
     def end(self, doc: Json) -> bytes:
         out: list[bytes] = []
+        # What of the answer is known only now.
+        self.head |= {k: v for k, v in doc.items() if k not in ("choices", "usage", "object")}
         for place, choice in enumerate(doc.get("choices", ())):
             number = choice.get("index", place)
             voice, begun = self.voice(place)
@@ -622,8 +624,6 @@ class ChatWriter(StreamWriter):
                 rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
             out.append(self.chunk(number, rest, **fields))
-        head = {k: v for k, v in doc.items() if k not in ("choices", "usage", "object")}
-        self.head |= head
         if self.usage and doc.get("usage") is not None:
             out.append(self.frame({**self.head, "choices": [], "usage": doc["usage"]}))
         return b"".join(out) + b"data: [DONE]\n\n"

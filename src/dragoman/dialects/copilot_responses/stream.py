@@ -1,0 +1,223 @@
+"""The stream of design 001, both ways: ``message``, ``function_call``, ``reasoning``, ``status``,
+``done``, and ``[DONE]`` behind them.
+
+A message is a piece of text, put behind the one before with nothing between; the pieces of a call
+go by its ``call_id``. The design puts the calls in the order of their ids and drops the text beside
+them; here both stay as they came. ``done`` has room for what no other event has: we say the whole
+answer there, model and counts included, and readers of the design pass over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import Malformed
+from ...events import Begin, Close, Delta, End, Event, Odd, Open
+from ...framing import Frame
+from ...ledger import Ledger
+from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
+from ...reading import as_dict, encode, maybe_list, maybe_str, need_str
+from ...streaming import Said, StreamReader, StreamWriter
+from ...writing import is_blank
+from ..openai_responses.parts import OUTPUT
+
+if TYPE_CHECKING:
+    from . import CopilotResponses
+
+DONE = b"[DONE]"
+
+
+class Call:
+    """A call while it arrives."""
+
+    def __init__(self, name: str, index: int) -> None:
+        self.name = name
+        self.index = index
+        self.said = Said(True)
+
+
+class CopilotReader(StreamReader):
+    dialect: CopilotResponses
+
+    def __init__(self, dialect: CopilotResponses, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.began = False
+        self.count = 0  # of blocks
+        self.text: int | None = None
+        self.thought: int | None = None
+        self.said, self.reasoned = Said(whole), Said(whole)
+        self.calls: dict[str, Call] = {}
+        self.final: dict[str, Json] | None = None
+        self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
+            "message": self.message,
+            "function_call": self.call,
+            "reasoning": self.reasoning,
+            "status": self.status,
+            "done": self.finish,
+        }
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        events: list[Event] = []
+        if frame[1].strip() == DONE:
+            if not self.done:
+                self.finish({}, events)
+            return events
+        doc = self.parse(frame)
+        if doc.get("error") is not None:
+            return self.fail(self.dialect.read_error(doc))
+        way = self.ways.get(need_str(doc, "type", ""))
+        if way is None:
+            return (Odd(self.dialect.name, doc),)
+        if not self.began:
+            self.began = True
+            events.append(Begin(Response(None, None, (), dialect=self.dialect.name)))
+        way(doc, events)
+        return events
+
+    def open(self, block: Block, events: list[Event]) -> int:
+        index = self.count
+        self.count += 1
+        events.append(Open(index, block))
+        return index
+
+    def message(self, doc: dict[str, Json], events: list[Event]) -> None:
+        role = need_str(doc, "role", "")
+        if role != "assistant":
+            raise Malformed(f"unknown role {role!r}; an answer is the assistant's", "/role")
+        text = self.texts(doc)
+        if self.text is None:
+            self.text = self.open(Text("", at="/message/content"), events)
+        if text:
+            self.said.add(text)
+            events.append(Delta(self.text, text))
+
+    def texts(self, doc: dict[str, Json]) -> str:
+        """The texts of the parts, one behind the other."""
+        out = ""
+        for index, part in enumerate(maybe_list(doc, "content", "") or ()):
+            at = f"/content/{index}"
+            out += need_str(as_dict(part, at), "text", at)
+        return out
+
+    def call(self, doc: dict[str, Json], events: list[Event]) -> None:
+        name = need_str(doc, "call_id", "")
+        call = self.calls.get(name)
+        if call is None:
+            at = f"/message/tool_calls/{len(self.calls)}"
+            block = ToolCall(name, need_str(doc, "name", ""), at=at)
+            call = self.calls[name] = Call(block.name, self.open(block, events))
+        text = maybe_str(doc, "arguments", "") or ""
+        if text:
+            call.said.add(text)
+            events.append(Delta(call.index, text))
+
+    def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
+        text = self.texts(doc)
+        if self.thought is None:
+            self.thought = self.open(Reasoning(at="/reasoning"), events)
+        if text:
+            self.reasoned.add(text)
+            events.append(Delta(self.thought, text))
+
+    def status(self, doc: dict[str, Json], events: list[Event]) -> None:
+        """How far it has come: nothing that is said."""
+
+    def finish(self, doc: dict[str, Json], events: list[Event]) -> None:
+        if not self.began:
+            raise Malformed("the end of an answer that has not begun")
+        if isinstance(doc.get("response"), dict):
+            self.final = doc["response"]
+        for index in range(self.count):
+            events.append(Close(index))
+        self.done = True
+        tree = self.response()
+        events.append(End(tree))
+
+    def document(self) -> Json | None:
+        if not self.began:
+            return None
+        if self.final is not None:
+            return self.final
+        message: dict[str, Json] = {"role": "assistant"}
+        if self.text is not None or not self.calls:
+            message["content"] = str(self.said)
+        if self.calls:
+            message["tool_calls"] = [
+                {
+                    "id": name,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": str(call.said)},
+                }
+                for name, call in self.calls.items()
+            ]
+        doc: dict[str, Json] = {"message": message}
+        if self.reasoned.parts:
+            doc["reasoning"] = str(self.reasoned)
+        return doc
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+def frame(doc: Json) -> bytes:
+    return b"data: " + encode(doc) + b"\n\n"
+
+
+class CopilotWriter(StreamWriter):
+    needs_whole: ClassVar[bool] = True
+    dialect: CopilotResponses
+
+    def __init__(self, dialect: CopilotResponses, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.blocks: dict[int, Block] = {}
+        self.calls: dict[int, tuple[str, str]] = {}
+        self.silent: set[int] = set()  # calls of which nothing was said yet
+
+    def begin(self, event: Begin) -> bytes:
+        return frame({"type": "status", "status": "in_progress"})
+
+    def open(self, event: Open) -> bytes:
+        block = event.block
+        if event.candidate:
+            return b""
+        if isinstance(block, ToolCall):
+            name = self.w.tool_name(block.name, block.at)
+            self.calls[event.index] = (self.w.call_id(block), name)
+            self.silent.add(event.index)
+        elif isinstance(block, Text | Refusal | Reasoning):
+            self.blocks[event.index] = block
+        return b""
+
+    def delta(self, event: Delta) -> bytes:
+        if event.index in self.calls:
+            if is_blank(event.text) and event.index in self.silent:
+                return b""
+            self.silent.discard(event.index)
+            return self.say_call(event.index, event.text)
+        block = self.blocks.get(event.index)
+        if block is None or event.place == "transcript" or not event.text:
+            return b""
+        part = {"type": OUTPUT, "text": event.text}
+        if isinstance(block, Reasoning):
+            return frame({"type": "reasoning", "content": [part]})
+        return frame({"type": "message", "role": "assistant", "content": [part]})
+
+    def say_call(self, index: int, text: str) -> bytes:
+        call_id, name = self.calls[index]
+        doc = {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+        return frame(doc)
+
+    def close(self, event: Close) -> bytes:
+        said = self.say_call(event.index, "{}") if event.index in self.silent else b""
+        self.silent.discard(event.index)
+        self.calls.pop(event.index, None)
+        self.blocks.pop(event.index, None)
+        return said
+
+    def end(self, doc: Json) -> bytes:
+        return frame({"type": "done", "response": doc}) + b"data: [DONE]\n\n"
+
+    def fail(self, doc: Json) -> bytes:
+        return frame(doc)
