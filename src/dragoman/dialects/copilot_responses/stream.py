@@ -139,8 +139,8 @@ class CopilotReader(StreamReader):
             return None
         if self.final is not None:
             return self.final
-        message: dict[str, Json] = {"role": "assistant"}
-        if self.text is not None or not self.calls:
+        message: dict[str, Json] = {"role": "assistant", "content": None}
+        if self.text is not None:
             message["content"] = str(self.said)
         if self.calls:
             message["tool_calls"] = [
