@@ -80,6 +80,7 @@ CODES: dict[str, str] = {
     "logprobs": "token probabilities",
     "stream.event": "an event of a stream that only the source dialect knows",
     "stream.order": "when a part of a stream is said",
+    "stream.text": "what was said bit by bit and is another text in the end",
     "top_logprobs": "how many alternatives of each token are reported",
     "candidates": "several answers to one request",
     "output": "the demanded form of the answer",

@@ -17,6 +17,8 @@ DEPTH = 400
 
 _encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What decoding raises when bytes are not the JSON that was asked for."""
 
 
 def load(doc: Json | bytes) -> Json:

@@ -28,8 +28,8 @@ from .events import (
 )
 from .framing import Frame
 from .ledger import Ledger
-from .model import Failure, Json, Response, Tree
-from .reading import parse
+from .model import Failure, Json, Response
+from .reading import DEPTH, parse, plain
 
 TRUNCATED = "the stream ended before the answer did"
 
@@ -43,6 +43,7 @@ class StreamReader:
         self.done = False
         self.failure: Failure | None = None
         self.truncated = False  # the frames ended, and the answer had not
+        self.begun: Response | None = None  # what was known of the answer at first
         self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
 
     def read(self, frame: Frame) -> Sequence[Event]:
@@ -52,6 +53,10 @@ class StreamReader:
     def document(self) -> Json | None:
         """The answer so far, at rest; None where nothing has begun."""
         raise NotImplementedError
+
+    def begin(self, response: Response) -> Begin:
+        self.begun = response
+        return Begin(response)
 
     def close(self) -> Sequence[Event]:
         """No more frames come. An answer that has not ended has failed."""
@@ -65,39 +70,56 @@ class StreamReader:
         self.failure = failure
         return (Fail(failure),)
 
-    def response(self) -> Response:
-        """The answer so far, as a tree; with its failure, if it failed."""
+    def at_rest(self) -> Response:
+        """The answer so far, as a tree; ``Malformed`` where what came amounts to none."""
         doc = self.document()
-        tree: Tree = Response(None, None, ())
-        try:
-            if doc is not None:
-                tree = self.dialect.read(doc, "response")
-        except Malformed:
-            if self.failure is None:
-                raise  # else it is known already that what came makes no sense
+        read = self.dialect.read
+        tree = Response(None, None, ()) if doc is None else read(doc, "response")
         assert isinstance(tree, Response)
-        return tree if self.failure is None else replace(tree, failure=self.failure)
+        return tree
+
+    def response(self) -> Response:
+        """The answer so far, with its failure if it failed. Nonsense is no part of an answer."""
+        try:
+            tree, failure = self.at_rest(), self.failure
+        except Malformed as problem:
+            tree = self.begun or Response(None, None, ())
+            failure = self.failure or Failure("server", str(problem))
+        return tree if failure is None else replace(tree, failure=failure)
 
     def parse(self, frame: Frame) -> dict[str, Json]:
         """The JSON object that a frame bears."""
-        doc = parse(frame[1])
+        data = frame[1]
+        doc = parse(data)
         if doc.__class__ is not dict:
             raise Malformed("expected an object")
+        if data.count(b"{") + data.count(b"[") > DEPTH:
+            plain(doc)  # which refuses what nests too deeply
         return doc
 
 
 class Said:
     """A text while it arrives; where only its likeness is wanted, whether it says anything."""
 
-    __slots__ = ("add", "parts")
+    __slots__ = ("add", "dropped", "parts", "whole")
 
     def __init__(self, whole: bool) -> None:
+        self.whole = whole
         self.parts: list[str] = []
+        self.dropped = 0  # how long the text was that was not kept
         self.add: Callable[[str], None] = self.parts.append if whole else self.look
 
     def look(self, text: str) -> None:
+        self.dropped += len(text)
         if text and (not self.parts or self.parts[0].isspace()):
             self.parts[:] = [text.strip()[:1] or " "]
+
+    def lacks(self, final: str) -> str | None:
+        """What is missing of the text as it is in the end; None if it is another text."""
+        if self.whole:
+            so_far = str(self)
+            return final[len(so_far) :] if final.startswith(so_far) else None
+        return final[self.dropped :] if len(final) >= self.dropped else None
 
     def __str__(self) -> str:
         return "".join(self.parts)

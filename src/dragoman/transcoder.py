@@ -137,8 +137,8 @@ class Transcoder:
 
     def finish(self, out: list[bytes], *, passed: bool) -> None:
         """The end, good or bad: the writer at rest has the last word on it."""
+        tree = self.reader.at_rest() if self.reader.failure is None else self.reader.response()
         self.ended = True
-        tree = self.reader.response()
         if self.same and passed and not self.reader.truncated:
             return
         self.broken = self.same

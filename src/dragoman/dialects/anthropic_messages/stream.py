@@ -19,7 +19,7 @@ from ...events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Se
 from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Media, Reasoning, Refusal, Response, Text, ToolCall
-from ...reading import compact, decode, encode, maybe_dict, need_dict
+from ...reading import UNREADABLE, compact, decode, encode, maybe_dict, maybe_list, need_dict
 from ...streaming import Said, StreamReader, StreamWriter
 from ...writing import home_only, is_blank
 
@@ -88,7 +88,7 @@ class AnthropicReader(StreamReader):
         data = frame[1]
         try:
             usual = decode_usual(data)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             doc = self.parse(frame)
             kind = doc.get("type") or frame[0]
             way = self.ways.get(kind) if isinstance(kind, str) else None
@@ -109,7 +109,7 @@ class AnthropicReader(StreamReader):
             raise Malformed("the message has begun before")
         self.head = dict(message)
         before = self.head.pop("content", None) or []
-        events: list[Event] = [Begin(self.silent())]
+        events: list[Event] = [self.begin(self.silent())]
         for block in before if isinstance(before, list) else ():  # nobody is known to do this
             number = len(self.blocks)
             events += self.open({"index": number, "content_block": block})
@@ -162,7 +162,7 @@ class AnthropicReader(StreamReader):
         if opened is None:
             raise Malformed(f"block {index} is not open")
         kind = delta.get("type")
-        if kind in TEXTS:
+        if kind.__class__ is str and kind in TEXTS:
             text = delta.get(TEXTS[kind][0])
             if text.__class__ is not str:
                 raise Malformed("expected a string", f"/delta/{TEXTS[kind][0]}")
@@ -170,14 +170,18 @@ class AnthropicReader(StreamReader):
             return () if opened.hosted else (Delta(index, text),)
         block = opened.doc
         if kind == "signature_delta":
-            block["signature"] = delta.get("signature")  # it comes once, and replaces
-            thought = self.dialect.read_blocks([{**block, "thinking": ""}], "")[0]
+            signature = delta.get("signature")
+            sealed = {**block, "thinking": "", "signature": signature}
+            thought = self.dialect.read_blocks([sealed], f"/content/{index}")[0]
+            block["signature"] = signature  # it comes once, and replaces
             seal = thought.seal if isinstance(thought, Reasoning) else None
             return () if seal is None else (Sealed(index, seal),)
         if kind == "citations_delta":
-            cited = block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
-            at = f"/content/{index}/citations/{len(cited) - 1}"
-            return (Cite(index, self.dialect.read_citation(need_dict(delta, "citation", at), at)),)
+            cited = maybe_list(block, "citations", f"/content/{index}") or []
+            at = f"/content/{index}/citations/{len(cited)}"
+            citation = self.dialect.read_citation(need_dict(delta, "citation", "/delta"), at)
+            block["citations"] = [*cited, delta["citation"]]
+            return (Cite(index, citation),)
         for key, value in delta.items():  # a kind of delta that is new: strings grow
             if key != "type":
                 before = block.get(key)
@@ -251,7 +255,7 @@ def object_in(text: str) -> dict[str, Json]:
     """Arguments as an object; text that is none goes under ``arguments``, as it does at rest."""
     try:
         value = decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNREADABLE:
         value = None
     return value if isinstance(value, dict) else {"arguments": text}
 

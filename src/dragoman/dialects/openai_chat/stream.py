@@ -9,7 +9,7 @@ without choices, for clients that asked for them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -31,8 +31,18 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...reading import as_dict, decode, encode, expected, maybe_list
+from ...reading import (
+    UNREADABLE,
+    as_dict,
+    as_list,
+    decode,
+    encode,
+    expected,
+    maybe_list,
+    need_str,
+)
 from ...streaming import Said, StreamReader, StreamWriter
+from ...writing import is_blank
 from .read_messages import THINKING_KEYS
 
 if TYPE_CHECKING:
@@ -52,7 +62,7 @@ class UsualCall(Struct, forbid_unknown_fields=True):
     index: int
     function: UsualFunction
     id: None = None
-    type: Any = None
+    type: str | None = None
 
 
 class UsualDelta(Struct, forbid_unknown_fields=True):
@@ -74,18 +84,21 @@ class Usual(Struct, forbid_unknown_fields=True):
     """Nearly every chunk there is. Anything more in it, and it is read with care."""
 
     choices: list[UsualChoice]
-    id: Any = None
-    object: Any = None
-    created: Any = None
-    model: Any = None
-    service_tier: Any = None
-    system_fingerprint: Any = None
-    provider: Any = None
+    id: str | None = None
+    object: str | None = None
+    created: float | None = None
+    model: str | None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+    provider: str | None = None
     usage: None = None
-    obfuscation: Any = None
+    obfuscation: str | None = None
 
 
 decode_usual = msgspec.json.Decoder(Usual).decode
+
+
+SILENCE = Said(True)
 
 
 class Speaker:
@@ -98,8 +111,10 @@ class Speaker:
         self.message: dict[str, Json] = {}
         self.said: dict[str, Said] = {}  # texts of the message by their keys
         self.calls: dict[int, dict[str, Json]] = {}
+        self.places: dict[int, int] = {}  # index of a call as the server counts -> its number
         self.arguments: dict[int, Said] = {}
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
+        self.ended: set[str | int] = set()  # calls that were open and are no more
 
 
 class ChatReader(StreamReader):
@@ -117,7 +132,7 @@ class ChatReader(StreamReader):
         data = frame[1]
         try:
             usual = decode_usual(data)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return self.read_with_care(frame)
         if len(usual.choices) == 1:
             same = (usual.id, usual.model, usual.service_tier, usual.system_fingerprint,
@@ -130,10 +145,11 @@ class ChatReader(StreamReader):
                     if text and not calls and "content" in speaker.open:
                         speaker.said["content"].add(text)
                         return (Delta(speaker.open["content"], text),)
-                    if not text and calls and len(calls) == 1 and calls[0].index in speaker.open:
-                        call = calls[0]
-                        speaker.arguments[call.index].add(call.function.arguments)
-                        return (Delta(speaker.open[call.index], call.function.arguments),)
+                    if not text and calls and len(calls) == 1:
+                        call, number = calls[0], speaker.places.get(calls[0].index)
+                        if number is not None and number in speaker.open:
+                            speaker.arguments[number].add(call.function.arguments)
+                            return (Delta(speaker.open[number], call.function.arguments),)
         self.same = ()
         events = self.read_with_care(frame)
         if self.head is not None:
@@ -157,7 +173,7 @@ class ChatReader(StreamReader):
             if key != "choices" and key not in PADDING and not known:
                 self.head[key] = value
         if began:
-            events.append(Begin(self.silent()))
+            events.append(self.begin(self.silent()))
         for place, choice in enumerate(choices):
             self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
         return events
@@ -176,7 +192,7 @@ class ChatReader(StreamReader):
             self.catch_up(speaker, doc["message"].get("content"), events)
         for key, value in doc.items():
             if key == "logprobs" and value.__class__ is dict:
-                merge(speaker.doc.setdefault("logprobs", {}) or {}, value, speaker.doc, "logprobs")
+                merge(speaker.doc, {key: value})
             elif key not in ("index", "delta", "message") and (
                 value is not None or key not in speaker.doc
             ):
@@ -195,9 +211,7 @@ class ChatReader(StreamReader):
                     self.read_call(speaker, as_dict(call, where), where, events)
             elif key in ("content", "refusal") or key in THINKING_KEYS:
                 if value is not None and value.__class__ is not str:
-                    if key != "content":
-                        expected("a string", value, f"{at}/{key}")
-                    merge(message, {key: value}, None, "")  # parts, which some servers send
+                    self.read_parts(speaker, value, f"{at}/{key}", events)
                 elif value:
                     self.add(speaker, key, value, events)
                 else:
@@ -215,13 +229,24 @@ class ChatReader(StreamReader):
             elif key == "role":
                 message.setdefault(key, value)
             else:
-                merge(message, {key: value}, None, "")
+                merge(message, {key: value})
+
+    def read_parts(self, speaker: Speaker, value: Json, at: str, events: list[Event]) -> None:
+        """Text in parts, which some servers send."""
+        if not at.endswith("/content"):
+            expected("a string", value, at)
+        for place, part in enumerate(as_list(value, at)):
+            where = f"{at}/{place}"
+            if as_dict(part, where).get("type") != "text":
+                raise Malformed(f"a part of type {part.get('type')!r} in a stream", where)
+            if text := need_str(part, "text", where):
+                self.add(speaker, "content", text, events)
 
     def catch_up(self, speaker: Speaker, so_far: Json, events: list[Event]) -> None:
         """Some servers repeat all that was said so far, and may leave the delta out."""
-        said = str(speaker.said.get("content", ""))
-        if isinstance(so_far, str) and self.whole and so_far.startswith(said) and so_far != said:
-            self.add(speaker, "content", so_far[len(said) :], events)
+        said = speaker.said.get("content", SILENCE)
+        if isinstance(so_far, str) and (more := said.lacks(so_far)):
+            self.add(speaker, "content", more, events)
 
     def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
         """More of a text: the answer, a refusal, a thought."""
@@ -259,26 +284,17 @@ class ChatReader(StreamReader):
     def read_call(
         self, speaker: Speaker, doc: dict[str, Json], at: str, events: list[Event]
     ) -> None:
-        number = doc.get("index", 0 if not speaker.calls else None)
-        if number is None:  # some servers do not count; a new id is a new call
-            known = (n for n, c in speaker.calls.items() if c.get("id") == doc.get("id"))
-            fresh = doc.get("id") is not None
-            number = next(known, len(speaker.calls) if fresh else len(speaker.calls) - 1)
-        if number.__class__ is not int or not 0 <= number < 4096:
-            raise Malformed("expected a small integer", f"{at}/index")
+        number = self.number_of(speaker, doc, at)
         call = speaker.calls.get(number)
         if call is None:
             call = speaker.calls[number] = {}
             speaker.arguments[number] = Said(True)
-        elif self.is_another(call, doc):
-            # Some servers give every call the same index.
-            number = max(speaker.calls) + 1
-            call = speaker.calls[number] = {}
-            speaker.arguments[number] = Said(True)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
-        name = (call.get("function") or call.get("custom") or {}).get("name")
-        if index is None and name:
+        if number in speaker.ended:
+            if not is_blank(text):
+                raise Malformed("more arguments for a call that had all of them", at)
+        elif index is None and is_named(call):
             self.close_before(speaker, events)
             block = self.dialect.read_call(
                 with_arguments(call, ""), f"/choices/{speaker.number}/message/tool_calls/{number}"
@@ -292,21 +308,26 @@ class ChatReader(StreamReader):
             if index is not None:
                 events.append(Delta(index, text))
 
-    def is_another(self, call: dict[str, Json], doc: dict[str, Json]) -> bool:
-        """Whether a delta with an id belongs to another call than the one of its index."""
-        new, old = doc.get("id"), call.get("id")
-        named = (
-            (doc.get("function") or {}).get("name")
-            if isinstance(doc.get("function"), dict)
-            else None
-        )
-        return bool(new and old and new != old and named)
+    def number_of(self, speaker: Speaker, doc: dict[str, Json], at: str) -> int:
+        """Which call a delta belongs to."""
+        index, calls = doc.get("index"), speaker.calls
+        following = max(calls, default=-1) + 1
+        if index is None:  # some servers do not count; a new id is a new call
+            known = (n for n, call in calls.items() if call.get("id") == doc.get("id"))
+            return next(known, following if "id" in doc else max(following - 1, 0))
+        if index.__class__ is not int or not 0 <= index < 4096:
+            raise Malformed("expected a small integer", f"{at}/index")
+        number = speaker.places.setdefault(index, max(index, following))
+        if number in calls and is_another(calls[number], doc):
+            number = speaker.places[index] = following  # some servers count them all as one
+        return number
 
     def merge_call(self, call: dict[str, Json], doc: dict[str, Json], at: str) -> str:
         """What a delta says of a call; its arguments are given, not merged."""
         text = ""
         for key, value in doc.items():
-            if key in ("function", "custom") and value.__class__ is dict:
+            if key in ("function", "custom") and value is not None:
+                as_dict(value, f"{at}/{key}")
                 inner = call.setdefault(key, {})
                 field = "arguments" if key == "function" else "input"
                 for name, said in value.items():
@@ -327,6 +348,7 @@ class ChatReader(StreamReader):
         for key in list(speaker.open):
             if isinstance(key, str) or is_complete(str(speaker.arguments[key])):
                 events.append(Close(speaker.open.pop(key)))
+                speaker.ended.add(key)
 
     def read_legacy(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """``function_call``: one call, without an id."""
@@ -353,7 +375,7 @@ class ChatReader(StreamReader):
 
     def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """Speech: its data and its transcript, bit by bit."""
-        merge(speaker.message, {"audio": doc}, None, "")
+        merge(speaker.message, {"audio": doc})
         if "audio" not in speaker.open:
             at = f"/choices/{speaker.number}/message/audio"
             note = self.dialect.respell(None, place="audio")
@@ -368,6 +390,7 @@ class ChatReader(StreamReader):
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
         for index in speaker.open.values():
             events.append(Close(index))
+        speaker.ended.update(speaker.open)
         speaker.open.clear()
 
     def finish(self) -> Sequence[Event]:
@@ -412,14 +435,28 @@ class ChatReader(StreamReader):
                 message[key] = {**message[key], "arguments": str(said)}
             else:
                 message[key] = str(said)
-        if speaker.calls:
-            message["tool_calls"] = [
-                with_arguments(call, str(speaker.arguments[number]))
-                for number, call in sorted(speaker.calls.items())
-            ]
+        calls = [
+            with_arguments(call, str(speaker.arguments[number]))
+            for number, call in sorted(speaker.calls.items())
+            if is_named(call) or speaker.doc.get("finish_reason") is not None
+        ]
+        if calls:
+            message["tool_calls"] = calls
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
         return choice
+
+
+def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
+    """Whether a delta with an id and a name begins another call than the one of its index."""
+    new, old = doc.get("id"), call.get("id")
+    inner = doc.get("function") or doc.get("custom")
+    return bool(new and old and new != old and isinstance(inner, dict) and inner.get("name"))
+
+
+def is_named(call: dict[str, Json]) -> bool:
+    """Whether enough of a call is known to begin it."""
+    return bool((call.get("function") or call.get("custom") or {}).get("name"))
 
 
 def with_arguments(call: dict[str, Json], text: str) -> dict[str, Json]:
@@ -433,22 +470,18 @@ def is_complete(text: str) -> bool:
     """Whether argument text is whole: nothing can follow a complete JSON value."""
     try:
         decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return False
     return True
 
 
-def merge(
-    into: dict[str, Json], more: dict[str, Json], holder: dict[str, Json] | None, key: str
-) -> None:
+def merge(into: dict[str, Json], more: dict[str, Json]) -> None:
     """What a delta says of fields that nobody knows: texts grow, lists grow, objects merge."""
-    if holder is not None:
-        holder[key] = into
     for name, value in more.items():
         before = into.get(name)
         if isinstance(before, dict) and isinstance(value, dict):
             into[name] = before = dict(before)
-            merge(before, value, None, "")
+            merge(before, value)
         elif isinstance(before, list) and isinstance(value, list):
             into[name] = [*before, *value]
         elif isinstance(before, str) and isinstance(value, str) and name not in ("id", "type"):

@@ -169,13 +169,16 @@ class Items(Calls):
         """The items of an answer: all of them are the model's."""
         run: list[Block] = []
         for index, doc in enumerate(docs):
-            where = f"{at}/{index}"
-            kind, role = self.read_kind(doc, where)
-            if kind in RESULTS or (kind == "message" and role != "assistant"):
-                run.append(Raw(self.name, doc, at=where, extras=self.as_item))
-            else:
-                self.read_turn(doc, kind, where, run, answer=True)
+            self.read_said_item(doc, f"{at}/{index}", run)
         return tuple(run)
+
+    def read_said_item(self, doc: Json, at: str, run: list[Block]) -> None:
+        """One item of an answer, appended to what was said before."""
+        kind, role = self.read_kind(doc, at)
+        if kind in RESULTS or (kind == "message" and role != "assistant"):
+            run.append(Raw(self.name, doc, at=at, extras=self.as_item))
+        else:
+            self.read_turn(doc, kind, at, run, answer=True)
 
     def read_kind(self, doc: Json, at: str) -> tuple[str, str | None]:
         """The type of an item, and who speaks if it is a message; messages may omit theirs."""

@@ -31,7 +31,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...reading import as_dict, encode, need_dict
+from ...reading import UNREADABLE, as_dict, encode, maybe_list, maybe_str, need_dict, need_str
 from ...streaming import Said, StreamReader, StreamWriter
 from ...writing import home_only, is_blank
 from .parts import OUTPUT
@@ -90,10 +90,10 @@ class Usual(Struct, forbid_unknown_fields=True):
     output_index: int
     content_index: int = 0
     summary_index: int = 0
-    item_id: Any = None
-    sequence_number: Any = None
+    item_id: str | None = None
+    sequence_number: int | None = None
     logprobs: Any = None
-    obfuscation: Any = None
+    obfuscation: str | None = None
 
 
 decode_usual = msgspec.json.Decoder(Usual).decode
@@ -102,9 +102,10 @@ decode_usual = msgspec.json.Decoder(Usual).decode
 class Item:
     """An item while it arrives."""
 
-    def __init__(self, doc: dict[str, Json]) -> None:
+    def __init__(self, doc: dict[str, Json], at: str) -> None:
         self.doc = doc
-        self.kind = doc.get("type")
+        self.at = at
+        self.kind = need_str(doc, "type", at)
         self.said: dict[tuple[str, int], Said] = {}
         self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
         self.done = False
@@ -116,7 +117,7 @@ class Item:
         doc = dict(self.doc)
         for (place, number), said in self.said.items():
             if place == "call":
-                doc[CALL_TEXTS.get(str(self.kind), "arguments")] = str(said)
+                doc[CALL_TEXTS[self.kind]] = str(said)
                 continue
             parts = doc[place] = [dict(p) for p in doc.get(place) or ()]
             usual = "summary_text" if place == "summary" else "reasoning_text"
@@ -157,7 +158,7 @@ class ResponsesReader(StreamReader):
         data = frame[1]
         try:
             usual = decode_usual(data)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return self.read_with_care(frame)
         item = self.items.get(usual.output_index)
         place, counter = DELTAS[usual.type]
@@ -165,7 +166,7 @@ class ResponsesReader(StreamReader):
             usual.summary_index if place == "summary" else usual.content_index if counter else 0
         )
         key = (place, number)
-        if item is None or key not in item.said:
+        if item is None or item.done or key not in item.said:
             return self.read_with_care(frame)
         return self.grow(item, key, usual.delta)
 
@@ -176,7 +177,7 @@ class ResponsesReader(StreamReader):
         kind = doc.get("type") or frame[0]
         way = self.ways.get(kind) if isinstance(kind, str) else None
         if way is not None:
-            return way(doc)
+            return way(doc | {"type": kind})
         if doc.get("error") is not None:
             return self.broken(doc)
         if isinstance(kind, str) and kind.startswith(NEWS):
@@ -189,7 +190,7 @@ class ResponsesReader(StreamReader):
         if self.head is not None:
             raise Malformed("the answer has begun before")
         self.head = dict(need_dict(doc, "response", ""))
-        return (Begin(self.silent(self.head)),)
+        return (self.begin(self.silent(self.head)),)
 
     def silent(self, doc: dict[str, Json]) -> Response:
         tree = self.dialect.read_response({**doc, "output": []})
@@ -207,23 +208,34 @@ class ResponsesReader(StreamReader):
     def added(self, doc: dict[str, Json]) -> Sequence[Event]:
         if self.head is None:
             raise Malformed("an item before the answer")
-        index, item = self.place_of(doc), Item(dict(need_dict(doc, "item", "")))
+        index = self.place_of(doc)
         if index in self.items:
             raise Malformed(f"item {index} has begun before")
-        self.items[index] = item
         at = f"/output/{index}"
+        item = Item(dict(need_dict(doc, "item", "")), at)
+        events: Sequence[Event] = ()
         if item.kind in CALL_TEXTS:
-            field = CALL_TEXTS[str(item.kind)]
-            before = item.doc.pop(field, None)
-            item.doc[field] = ""
-            item.said["call", 0] = Said(self.whole)
-            opened = self.open(item, ("call", 0), self.read_item(item.doc, at))
-            return (opened, *self.grow(item, ("call", 0), before)) if before else (opened,)
-        if item.kind == "reasoning":
+            events = self.call_added(item)
+        elif item.kind == "reasoning":
+            item.doc |= {"summary": []}
+            item.doc.pop("content", None)
             item.doc.pop("encrypted_content", None)  # whole only in the end
             known = self.read_item({"type": "reasoning", "id": item.doc.get("id")}, at)
-            return (self.open(item, ("thought", 0), known),)
-        return ()
+            events = (self.open(item, ("thought", 0), known),)
+        elif item.kind == "message":
+            if item.doc.get("role") != "assistant":
+                raise Malformed("a message of somebody else in an answer", "/item/role")
+            item.doc["content"] = []  # its parts come
+        self.items[index] = item
+        return events
+
+    def call_added(self, item: Item) -> Sequence[Event]:
+        field, key = CALL_TEXTS[item.kind], ("call", 0)
+        before = maybe_str(item.doc, field, item.at)
+        item.doc[field] = ""
+        item.said[key] = Said(self.whole)
+        opened = self.open(item, key, self.read_item(item.doc, item.at))
+        return (opened, *self.grow(item, key, before)) if before else (opened,)
 
     def open(self, item: Item, key: tuple[str, int], block: Block) -> Open:
         index = item.open[key] = self.count
@@ -232,7 +244,7 @@ class ResponsesReader(StreamReader):
 
     def read_item(self, doc: dict[str, Json], at: str) -> Block:
         run: list[Block] = []
-        self.dialect.read_turn(doc, str(doc.get("type")), at, run, answer=True)
+        self.dialect.read_said_item(doc, at, run)
         return run[0]
 
     def item(self, doc: dict[str, Json]) -> Item:
@@ -251,18 +263,18 @@ class ResponsesReader(StreamReader):
     def open_part(
         self, item: Item, number: int, part: dict[str, Json], index: int
     ) -> Sequence[Event]:
-        parts = item.doc.setdefault("content", [])
+        parts = item.doc["content"]
         if number != len(parts):
             raise Malformed(f"part {number} follows part {len(parts) - 1}")
         key = PART_TEXTS.get(str(part.get("type")))
-        before = part.get(key) if key else None
-        if key:
-            part[key] = ""
-        parts.append(part)
         if key is None:
-            return ()
+            parts.append(part)
+            return ()  # whatever it is, it comes whole
+        before = maybe_str(part, key, "/part")
+        part[key] = ""
         at = f"/output/{index}/content/{number}"
         block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+        parts.append(part)
         item.said["content", number] = Said(self.whole)
         opened = self.open(item, ("content", number), replace(block, at=at))
         return (opened, *self.grow(item, ("content", number), before)) if before else (opened,)
@@ -278,7 +290,7 @@ class ResponsesReader(StreamReader):
         key = (place, number)
         if key in item.said:
             return self.grow(item, key, delta)
-        if item.kind == "message":
+        if item.kind == "message" and place == "content":
             part: dict[str, Json] = {"type": "output_text", "text": "", "annotations": []}
             if "refusal" in kind:
                 part = {"type": "refusal", "refusal": ""}
@@ -304,96 +316,106 @@ class ResponsesReader(StreamReader):
         parts = item.doc.get("content") or []
         if index is None or number >= len(parts):
             return ()
-        found = as_dict(doc.get("annotation"), "/annotation")
-        cites = parts[number]["annotations"] = [*(parts[number].get("annotations") or ()), found]
-        at = f"/output/{doc['output_index']}/content/{number}/annotations/{len(cites) - 1}"
-        return (Cite(index, self.dialect.read_citation(found, at)),)
+        part, found = parts[number], as_dict(doc.get("annotation"), "/annotation")
+        cites = maybe_list(part, "annotations", "/part") or []
+        at = f"{item.at}/content/{number}/annotations/{len(cites)}"
+        citation = self.dialect.read_citation(found, at)
+        part["annotations"] = [*cites, found]
+        return (Cite(index, citation),)
 
     def part_done(self, doc: dict[str, Json]) -> Sequence[Event]:
         item, number = self.item(doc), self.place_of(doc, "content_index")
-        part = doc.get("part")
-        key = ("content", number)
-        index = item.open.pop(key, None)
-        if index is None:
+        if ("content", number) not in item.open:
             return ()
-        events: list[Event] = []
-        if isinstance(part, dict):
-            text = part.get(PART_TEXTS.get(str(part.get("type")), "text"))
-            events += self.catch_up(item, key, index, text)
-            if self.whole:
-                item.doc["content"][number] = dict(part)
-        return [*events, Close(index)]
-
-    def catch_up(
-        self, item: Item, key: tuple[str, int], index: int, final: Json
-    ) -> Sequence[Event]:
-        """What a text has in the end and had not bit by bit: all of it, at some servers."""
-        said = item.said[key]
-        if not isinstance(final, str) or (said.parts and not self.whole):
-            return ()
-        so_far = str(said)
-        if len(final) <= len(so_far) or not final.startswith(so_far):
-            return ()
-        rest = final[len(so_far) :]
-        said.add(rest)
-        return (Delta(index, rest),)
-
-    def item_done(self, doc: dict[str, Json]) -> Sequence[Event]:
-        index, final = self.place_of(doc), need_dict(doc, "item", "")
-        at = f"/output/{index}"
-        item = self.items.get(index)
-        if item is None:
-            if self.head is None:
-                raise Malformed("an item before the answer")
-            item = self.items[index] = Item(dict(final))
-        elif item.done:
-            raise Malformed(f"item {index} has ended before")
-        events: list[Event] = []
-        blocks: list[Block] = []
-        self.dialect.read_turn(final, str(final.get("type")), at, blocks, answer=True)
-        if item.open or item.said:
-            self.close_item(item, blocks, events)
-        else:
-            for block in blocks:
-                events += self.at_once(block)
-        if self.whole or item.kind not in ("message", "reasoning"):
-            item.doc, item.done = final, True
-        else:
-            item.doc, item.done = self.likeness(item, final), True
+        part = need_dict(doc, "part", "")
+        block = self.dialect.read_parts([part], f"{item.at}/content", OUTPUT)[0]
+        events = self.close_part(item, number, block, part_text(part))
+        item.doc["content"][number] = part if self.whole else slim(part)
         return events
 
-    def likeness(self, item: Item, final: dict[str, Json]) -> dict[str, Json]:
+    def catch_up(self, item: Item, key: tuple[str, int], final: Json) -> Sequence[Event]:
+        """What a text has in the end and had not bit by bit: all of it, at some servers."""
+        if not isinstance(final, str):
+            return ()
+        rest = item.said[key].lacks(final)
+        if rest is None:
+            self.differs(item.at)
+        return self.grow(item, key, rest) if rest else ()
+
+    def differs(self, at: str) -> None:
+        self.notes.append(("stream.text", at, "in the end it is another text than came bit by bit"))
+
+    def item_done(self, doc: dict[str, Json]) -> Sequence[Event]:
+        if self.head is None:
+            raise Malformed("an item before the answer")
+        index = self.place_of(doc)
+        final = Item(need_dict(doc, "item", ""), f"/output/{index}")
+        item = self.items.get(index, final)
+        if item.done:
+            raise Malformed(f"item {index} has ended before")
+        if item.kind != final.kind:
+            raise Malformed(f"item {index} was a {item.kind} and is a {final.kind}")
+        blocks: list[Block] = []
+        self.dialect.read_said_item(final.doc, item.at, blocks)
+        events = self.close_item(item, final.doc, blocks)
+        heavy = item.kind in ("message", "reasoning") and not self.whole
+        item.doc, item.done = self.likeness(final.doc) if heavy else final.doc, True
+        self.items[index] = item
+        return events
+
+    def likeness(self, final: dict[str, Json]) -> dict[str, Json]:
         """The item without its texts, where nobody wants them."""
         doc = dict(final)
         for place in ("content", "summary"):
-            parts = []
-            for part in final.get(place) or ():
-                key = PART_TEXTS.get(str(part.get("type")), "text")
-                text = part.get(key)
-                slim = Said(False)
-                if isinstance(text, str):
-                    slim.add(text)
-                    part = {**part, key: str(slim)}
-                parts.append(part)
-            if place in final and isinstance(final[place], list):
-                doc[place] = parts
+            if isinstance(parts := final.get(place), list):
+                doc[place] = [slim(part) for part in parts]
         return doc
 
-    def close_item(self, item: Item, blocks: list[Block], events: list[Event]) -> None:
-        for (place, number), index in sorted(item.open.items()):
-            block = blocks[number] if number < len(blocks) else None
-            if isinstance(block, ToolCall):
-                if block.arguments != "{}" or item.said[place, number].parts:
-                    events += self.catch_up(item, (place, number), index, block.arguments)
-            elif isinstance(block, Reasoning):
-                if not item.said:
-                    events += self.deltas(index, block)
-                if block.seal is not None:
-                    events.append(Sealed(index, block.seal))
-            elif isinstance(block, Text | Refusal):
-                events += self.catch_up(item, (place, number), index, block.text)
+    def close_item(self, item: Item, final: dict[str, Json], blocks: list[Block]) -> list[Event]:
+        """The end of an item: what has not been said of it, and that it ends."""
+        if item.kind == "message":
+            return self.close_message(item, final, blocks)
+        if not item.open:
+            return [event for block in blocks for event in self.at_once(block)]
+        events: list[Event] = []
+        if item.kind in CALL_TEXTS:
+            events += self.catch_up(item, ("call", 0), final.get(CALL_TEXTS[item.kind]))
+        for place in ("content", "summary") if item.kind == "reasoning" else ():
+            for number, part in enumerate(final.get(place) or ()):
+                item.said.setdefault((place, number), Said(self.whole))
+                events += self.catch_up(item, (place, number), part_text(part))
+        for index in item.open.values():
+            seal = blocks[0].seal if isinstance(blocks[0], Reasoning) else None
+            events += [Close(index)] if seal is None else [Sealed(index, seal), Close(index)]
+        item.open.clear()
+        return events
+
+    def close_message(self, item: Item, final: dict[str, Json], blocks: list[Block]) -> list[Event]:
+        events: list[Event] = []
+        parts = final.get("content")
+        for number, block in enumerate(blocks):
+            text = part_text(parts[number]) if isinstance(parts, list) and parts else parts
+            if ("content", number) in item.open:
+                events += self.close_part(item, number, block, text)
+            elif ("content", number) not in item.said:
+                events += self.at_once(block)
+            elif isinstance(text, str) and item.said["content", number].lacks(text) != "":
+                self.differs(item.at)
+        for index in item.open.values():  # parts that the end does not know
+            self.differs(item.at)
             events.append(Close(index))
         item.open.clear()
+        return events
+
+    def close_part(self, item: Item, number: int, block: Block, text: Json) -> list[Event]:
+        """The end of a part of a message: the text and the sources that were not told before."""
+        key = ("content", number)
+        events = list(self.catch_up(item, key, text))
+        index, known = item.open.pop(key), item.doc["content"][number]
+        if isinstance(block, Text):
+            told = len(known.get("annotations") or ())
+            events += [Cite(index, citation) for citation in block.citations[told:]]
+        return [*events, Close(index)]
 
     def deltas(self, index: int, block: Reasoning) -> list[Event]:
         events: list[Event] = [Delta(index, t, "text", n) for n, t in enumerate(block.content)]
@@ -423,21 +445,11 @@ class ResponsesReader(StreamReader):
         events: list[Event] = []
         if self.head is None:
             self.head = final
-            events.append(Begin(self.silent(final)))
+            events.append(self.begin(self.silent(final)))
         elif "id" in final:
             final["id"] = self.head.get("id", final["id"])  # some servers change it on the way
-        if not self.items:
-            run: list[Block] = list(self.dialect.read_answer(final.get("output") or [], "/output"))
-            for block in run:
-                events += self.at_once(block)
-        for item in self.items.values():
-            events += [Close(index) for _, index in sorted(item.open.items())]
-            item.open.clear()
-        output = final.pop("output", None)
-        if output and self.whole:
-            self.items = {n: Item(as_dict(d, f"/output/{n}")) for n, d in enumerate(output)}
-            for item in self.items.values():
-                item.done = True
+        self.settle(maybe_list(final, "output", "/response") or [], events)
+        final.pop("output", None)
         self.head = {**final, "output": None}
         tree = self.silent(final)
         if tree.failure is not None or doc.get("type") == "response.failed":
@@ -445,6 +457,25 @@ class ResponsesReader(StreamReader):
             return [*events, *self.fail(failed)]
         self.done = True
         return [*events, End(tree)]
+
+    def settle(self, output: list[Json], events: list[Event]) -> None:
+        """The whole answer, as the last event repeats it; some servers leave it out there."""
+        known = dict(enumerate(sorted(self.items)))  # the places in an answer have no gaps
+        for place, doc in enumerate(output):
+            number = known.get(place, place)
+            item = self.items.get(number)
+            if item is None or not item.done:
+                events += self.item_done({"output_index": number, "item": doc})
+            elif self.whole:
+                if texts(item.doc) != texts(as_dict(doc, item.at)):
+                    self.differs(item.at)
+                item.doc = doc
+        for number in [n for p, n in known.items() if p >= len(output)] if output else ():
+            self.differs(self.items[number].at)
+            events += [Close(index) for index in self.items.pop(number).open.values()]
+        for item in self.items.values():
+            events += [Close(index) for index in item.open.values()]
+            item.open.clear()
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
         inner = {k: v for k, v in doc.items() if k not in ("type", "sequence_number")}
@@ -457,6 +488,28 @@ class ResponsesReader(StreamReader):
         if self.head is None:
             return None
         return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
+
+
+def part_text(part: Json) -> Json:
+    """The text of a part, if it has one."""
+    if not isinstance(part, dict):
+        return None
+    return part.get(PART_TEXTS.get(str(part.get("type")), "text"))
+
+
+def texts(doc: dict[str, Json]) -> list[Json]:
+    """All that an item says."""
+    parts = [part for place in ("content", "summary") for part in doc.get(place) or ()]
+    return [doc.get("arguments"), doc.get("input"), *map(part_text, parts)]
+
+
+def slim(part: Json) -> Json:
+    """A part without its text, apart from whether there is any."""
+    if not isinstance(text := part_text(part), str):
+        return part
+    likeness = Said(False)
+    likeness.add(text)
+    return {**part, PART_TEXTS.get(str(part.get("type")), "text"): str(likeness)}
 
 
 # -- writing --------------------------------------------------------------------------------
