@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -36,6 +37,9 @@ TRUNCATED = "the stream ended before the answer did"
 
 class StreamReader:
     """Frames of one dialect in, events out. Subclass it for each dialect that has a stream."""
+
+    home = False
+    """Whether the answer stays in its dialect, where it is said again as it was."""
 
     def __init__(self, dialect: Dialect, whole: bool = True) -> None:
         self.dialect = dialect
@@ -101,16 +105,17 @@ class StreamReader:
 class Said:
     """A text while it arrives; where only its likeness is wanted, whether it says anything."""
 
-    __slots__ = ("add", "dropped", "parts", "whole")
+    __slots__ = ("add", "length", "parts", "sum", "whole")
 
     def __init__(self, whole: bool) -> None:
         self.whole = whole
         self.parts: list[str] = []
-        self.dropped = 0  # how long the text was that was not kept
+        self.length = self.sum = 0  # what is left of a text that is not kept
         self.add: Callable[[str], None] = self.parts.append if whole else self.look
 
     def look(self, text: str) -> None:
-        self.dropped += len(text)
+        self.length += len(text)
+        self.sum = crc32(text.encode(), self.sum)
         if text and (not self.parts or self.parts[0].isspace()):
             self.parts[:] = [text.strip()[:1] or " "]
 
@@ -119,7 +124,8 @@ class Said:
         if self.whole:
             so_far = str(self)
             return final[len(so_far) :] if final.startswith(so_far) else None
-        return final[self.dropped :] if len(final) >= self.dropped else None
+        same = crc32(final[: self.length].encode()) == self.sum
+        return final[self.length :] if same else None
 
     def __str__(self) -> str:
         return "".join(self.parts)

@@ -56,6 +56,7 @@ class Transcoder:
         self.writer.usage = usage
         whole = collect or (self.writer.needs_whole and not self.same)
         self.reader: StreamReader = self.source.stream_reader(whole)
+        self.reader.home = self.same
         self.frames = framer(self.source.framing, limit)
         self.ways = {} if self.same else self.writer.ways
         self.count = 0  # frames so far

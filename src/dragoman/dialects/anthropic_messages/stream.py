@@ -73,6 +73,7 @@ class AnthropicReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.blocks: list[dict[str, Json]] = []
         self.opened: dict[int, Opened] = {}
+        self.unfit: dict[str, str] = {}  # where a call stands -> arguments that are no object
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
             "message_start": self.start,
             "content_block_start": self.open,
@@ -198,7 +199,7 @@ class AnthropicReader(StreamReader):
         block, text = opened.doc, str(opened.said)
         if opened.key == "input":
             if text:
-                block["input"] = object_in(text)
+                block["input"] = self.arguments(index, text)
             elif block["input"] and not opened.hosted:  # it came whole
                 events.append(Delta(index, compact(block["input"])))
             if not self.whole and not opened.hosted and "arguments" not in block["input"]:
@@ -237,27 +238,44 @@ class AnthropicReader(StreamReader):
         if self.head is None:
             return None
         blocks = [
-            {**block, self.opened[index].key: self.so_far(self.opened[index])}
+            {**block, self.opened[index].key: self.so_far(index, self.opened[index])}
             if index in self.opened and self.opened[index].key
             else block
             for index, block in enumerate(self.blocks)
         ]
         return {**self.head, "content": blocks}
 
-    def so_far(self, opened: Opened) -> Json:
+    def at_rest(self) -> Response:
+        """Arguments that are no object are the text that the model wrote, as they are in flight."""
+        tree = super().at_rest()
+        if not self.unfit:
+            return tree
+        answer = tree.candidates[0]
+        content = (
+            replace(block, arguments=self.unfit.get(block.at, block.arguments))
+            if isinstance(block, ToolCall)
+            else block
+            for block in answer.message.content
+        )
+        answer = replace(answer, message=replace(answer.message, content=tuple(content)))
+        return replace(tree, candidates=(answer,))
+
+    def so_far(self, index: int, opened: Opened) -> Json:
         text = str(opened.said)
         if opened.key != "input":
             return text
-        return object_in(text) if text else opened.doc["input"]
+        return self.arguments(index, text) if text else opened.doc["input"]
 
-
-def object_in(text: str) -> dict[str, Json]:
-    """Arguments as an object; text that is none goes under ``arguments``, as it does at rest."""
-    try:
-        value = decode(text)
-    except UNREADABLE:
-        value = None
-    return value if isinstance(value, dict) else {"arguments": text}
+    def arguments(self, index: int, text: str) -> dict[str, Json]:
+        """Arguments as an object; text that is none goes under ``arguments``, as at rest."""
+        try:
+            value = decode(text)
+        except UNREADABLE:
+            value = None
+        if isinstance(value, dict):
+            return value
+        self.unfit[f"/content/{index}"] = text
+        return {"arguments": text}
 
 
 # -- writing --------------------------------------------------------------------------------

@@ -165,14 +165,14 @@ class ChatReader(StreamReader):
             return self.fail(self.dialect.read_error(doc))
         events: list[Event] = []
         choices = maybe_list(doc, "choices", "") or []
-        began = self.head is None
         if self.head is None:
             self.head = {}
         for key, value in doc.items():
             known = key in self.head and (value is None or (key in FIRST and self.head[key]))
+            known = known or (key == "id" and self.begun is not None)  # it has another by now
             if key != "choices" and key not in PADDING and not known:
                 self.head[key] = value
-        if began:
+        if self.begun is None and (choices or self.head.get("id")):
             events.append(self.begin(self.silent()))
         for place, choice in enumerate(choices):
             self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
@@ -253,8 +253,7 @@ class ChatReader(StreamReader):
         index = speaker.open.get(key)
         if index is None:
             if key in speaker.said or speaker.calls:
-                why = "thoughts, text and calls came in turns; at rest each is one"
-                self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
+                self.out_of_order(speaker)
             for other in [k for k in speaker.open if k.__class__ is str and k != key]:
                 events.append(Close(speaker.open.pop(other)))
             index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
@@ -263,6 +262,10 @@ class ChatReader(StreamReader):
             said = speaker.said[key] = Said(self.whole)
         said.add(text)
         events.append(Delta(index, text))
+
+    def out_of_order(self, speaker: Speaker) -> None:
+        why = "thoughts, text and calls came in turns; at rest each has its place"
+        self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
 
     def text_block(self, speaker: Speaker, key: str) -> Block:
         at = f"/choices/{speaker.number}/message/{key}"
@@ -295,6 +298,8 @@ class ChatReader(StreamReader):
             if not is_blank(text):
                 raise Malformed("more arguments for a call that had all of them", at)
         elif index is None and is_named(call):
+            if any(k.__class__ is int and k > number for k in (*speaker.open, *speaker.ended)):
+                self.out_of_order(speaker)
             self.close_before(speaker, events)
             block = self.dialect.read_call(
                 with_arguments(call, ""), f"/choices/{speaker.number}/message/tool_calls/{number}"
@@ -355,12 +360,15 @@ class ChatReader(StreamReader):
         call = speaker.message.setdefault("function_call", {})
         text = self.merge_call({"function": call}, {"function": doc}, "")
         said = speaker.said.setdefault("function_call", Said(True))
-        if "function_call" not in speaker.open and call.get("name"):
+        begun = "function_call" in speaker.open or "function_call" in speaker.ended
+        if not begun and call.get("name"):
             self.close_before(speaker, events)
             at = f"/choices/{speaker.number}/message/function_call"
             block = self.dialect.read_legacy_call({**call, "arguments": ""}, at)
             self.begin_block(speaker, "function_call", hollow(block), events)
         if text:
+            if "function_call" in speaker.ended:
+                raise Malformed("more arguments for a call that had all of them")
             said.add(text)
             if "function_call" in speaker.open:
                 events.append(Delta(speaker.open["function_call"], text))
@@ -399,8 +407,13 @@ class ChatReader(StreamReader):
             return ()
         if not self.is_complete():
             return super().close()
+        events: list[Event] = []
+        for speaker in self.speakers.values():
+            if not all(map(is_named, speaker.calls.values())):
+                raise Malformed("a call without a name", f"/choices/{speaker.number}")
+            self.close_all(speaker, events)  # what came behind the reason to stop
         self.done = True
-        return (End(self.silent()),)
+        return (*events, End(self.silent()))
 
     def close(self) -> Sequence[Event]:
         """Not every server says ``[DONE]``; that all have stopped is enough."""
@@ -409,6 +422,19 @@ class ChatReader(StreamReader):
     def is_complete(self) -> bool:
         said = [s.doc.get("finish_reason") is not None for s in self.speakers.values()]
         return bool(said) and all(said)
+
+    def at_rest(self) -> Response:
+        """Empty texts say nothing: ``"content": ""`` begins many a stream of calls or thoughts."""
+        tree = super().at_rest()
+        if self.home:
+            return tree
+        candidates = []
+        for candidate in tree.candidates:
+            content = tuple(block for block in candidate.message.content if says_something(block))
+            candidates.append(
+                replace(candidate, message=replace(candidate.message, content=content))
+            )
+        return replace(tree, candidates=tuple(candidates))
 
     def silent(self) -> Response:
         """The answer as it is known, without what it says."""
@@ -438,7 +464,7 @@ class ChatReader(StreamReader):
         calls = [
             with_arguments(call, str(speaker.arguments[number]))
             for number, call in sorted(speaker.calls.items())
-            if is_named(call) or speaker.doc.get("finish_reason") is not None
+            if is_named(call)
         ]
         if calls:
             message["tool_calls"] = calls
@@ -452,6 +478,12 @@ def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
     new, old = doc.get("id"), call.get("id")
     inner = doc.get("function") or doc.get("custom")
     return bool(new and old and new != old and isinstance(inner, dict) and inner.get("name"))
+
+
+def says_something(block: Block) -> bool:
+    if isinstance(block, Reasoning):
+        return any(block.content) or any(block.summary) or block.seal is not None
+    return not isinstance(block, Text | Refusal) or bool(block.text)
 
 
 def is_named(call: dict[str, Json]) -> bool:

@@ -380,10 +380,14 @@ class ResponsesReader(StreamReader):
         events: list[Event] = []
         if item.kind in CALL_TEXTS:
             events += self.catch_up(item, ("call", 0), final.get(CALL_TEXTS[item.kind]))
+            if any(item.doc.get(key) != final.get(key) for key in ("name", "call_id")):
+                self.differs(item.at)
         for place in ("content", "summary") if item.kind == "reasoning" else ():
-            for number, part in enumerate(final.get(place) or ()):
+            for number, part in enumerate(maybe_list(final, place, item.at) or ()):
                 item.said.setdefault((place, number), Said(self.whole))
                 events += self.catch_up(item, (place, number), part_text(part))
+        if item.kind == "reasoning" and len(item.said) > len(texts(final)) - len(texts({})):
+            self.differs(item.at)
         for index in item.open.values():
             seal = blocks[0].seal if isinstance(blocks[0], Reasoning) else None
             events += [Close(index)] if seal is None else [Sealed(index, seal), Close(index)]
@@ -413,8 +417,10 @@ class ResponsesReader(StreamReader):
         events = list(self.catch_up(item, key, text))
         index, known = item.open.pop(key), item.doc["content"][number]
         if isinstance(block, Text):
-            told = len(known.get("annotations") or ())
-            events += [Cite(index, citation) for citation in block.citations[told:]]
+            told = [self.dialect.read_citation(c, "") for c in known.get("annotations") or ()]
+            if tuple(replace(c, at="") for c in block.citations[: len(told)]) != tuple(told):
+                self.differs(item.at)
+            events += [Cite(index, citation) for citation in block.citations[len(told) :]]
         return [*events, Close(index)]
 
     def deltas(self, index: int, block: Reasoning) -> list[Event]:
@@ -461,15 +467,18 @@ class ResponsesReader(StreamReader):
     def settle(self, output: list[Json], events: list[Event]) -> None:
         """The whole answer, as the last event repeats it; some servers leave it out there."""
         known = dict(enumerate(sorted(self.items)))  # the places in an answer have no gaps
-        for place, doc in enumerate(output):
+        for place, found in enumerate(output):
+            doc = as_dict(found, f"/response/output/{place}")
             number = known.get(place, place)
             item = self.items.get(number)
-            if item is None or not item.done:
+            if item is None or (not item.done and item.kind == doc.get("type")):
                 events += self.item_done({"output_index": number, "item": doc})
             elif self.whole:
-                if texts(item.doc) != texts(as_dict(doc, item.at)):
+                if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
-                item.doc = doc
+                item.doc, item.done = doc, True
+            else:
+                self.dialect.read_said_item(doc, item.at, [])
         for number in [n for p, n in known.items() if p >= len(output)] if output else ():
             self.differs(self.items[number].at)
             events += [Close(index) for index in self.items.pop(number).open.values()]
@@ -499,8 +508,10 @@ def part_text(part: Json) -> Json:
 
 def texts(doc: dict[str, Json]) -> list[Json]:
     """All that an item says."""
-    parts = [part for place in ("content", "summary") for part in doc.get(place) or ()]
-    return [doc.get("arguments"), doc.get("input"), *map(part_text, parts)]
+    both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
+    parts = [part for parts in both for part in parts]
+    named = [doc.get(key) for key in ("type", "name", "call_id", "arguments", "input")]
+    return [*named, *map(part_text, parts)]
 
 
 def slim(part: Json) -> Json:
