@@ -1,0 +1,78 @@
+"""The official clients are happy: what they put together from our streams is what we say it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dragoman
+from dragoman.testing import Document, load_corpus
+from listener import REFUSALS, Json, Listener, tidy
+
+DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses")
+ANSWERS = [
+    document
+    for case in load_corpus(Path(__file__).parent / "corpus")
+    for document in case.documents
+    if document.facet == "response" and not document.degraded and document.dialect in DIALECTS
+]
+answers = pytest.mark.parametrize("document", ANSWERS, ids=lambda d: d.name)
+targets = pytest.mark.parametrize("target", DIALECTS)
+
+
+@pytest.fixture(scope="module")
+def listener() -> Iterator[Listener]:
+    with Listener() as listening:
+        yield listening
+
+
+def at_rest(document: Document, target: str) -> Json:
+    return dragoman.convert(
+        document.body, source=document.dialect, target=target, facet="response", now=0
+    ).document
+
+
+@answers
+@targets
+def test_the_client_hears_what_was_said(
+    listener: Listener, document: Document, target: str
+) -> None:
+    transcoder = dragoman.Transcoder(document.dialect, target, now=0)
+    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
+    said += transcoder.close()
+    if transcoder.response.failure is not None:
+        with pytest.raises(REFUSALS):
+            listener.hear(said, target)
+        return
+    heard = listener.hear(said, target)
+    assert heard == tidy(dragoman.collect(said, target).document)
+    assert heard == tidy(at_rest(document, target))
+
+
+@answers
+def test_chunks_of_a_chat(listener: Listener, document: Document) -> None:
+    """Each chunk by itself is what a client of chats expects: one id, one role, counts at last."""
+    transcoder = dragoman.Transcoder(document.dialect, "openai-chat", now=0)
+    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
+    said += transcoder.close()
+    if transcoder.response.failure is not None:
+        with pytest.raises(REFUSALS):
+            listener.chunks(said)
+        return
+    chunks = listener.chunks(said)
+    assert len({(chunk["id"], chunk["model"], chunk["created"]) for chunk in chunks}) == 1
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    counted = [place for place, chunk in enumerate(chunks) if chunk.get("usage")]
+    if transcoder.response.usage is not None:
+        assert counted == [len(chunks) - 1]
+        assert chunks[-1]["choices"] == []
+    choices = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
+    for number in {choice["index"] for choice in choices}:
+        mine = [choice for choice in choices if choice["index"] == number]
+        assert mine[0]["delta"]["role"] == "assistant"
+        assert not any("role" in choice["delta"] for choice in mine[1:])
+        reasons = [choice["finish_reason"] for choice in mine]
+        assert reasons[-1] is not None
+        assert not any(reasons[:-1])
