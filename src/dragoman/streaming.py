@@ -144,6 +144,9 @@ class StreamWriter:
     needs_whole: ClassVar[bool] = False
     """Whether the end of the stream repeats what was said."""
 
+    begun = False
+    """Whether it has been said that the answer begins."""
+
     usage = True
     """Whether the counts are said where a client must ask for them."""
 

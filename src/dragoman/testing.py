@@ -223,7 +223,7 @@ def chunks_do_not_matter(data: bytes, source: str, target: str, size: int) -> No
 
 def never_a_false_success(data: bytes, source: str, target: str) -> None:
     """A stream that breaks off, wherever it does, ends in an error."""
-    whole = Transcoder(source, source)
+    whole = Transcoder(source, target)
     whole.feed(data)
     whole.close()
     frames = framer(dialects.get(source).framing).feed(data)

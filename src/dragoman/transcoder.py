@@ -54,22 +54,21 @@ class Transcoder:
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
-        whole = collect or (self.writer.needs_whole and not self.same)
-        self.reader: StreamReader = self.source.stream_reader(whole)
+        self.reader: StreamReader = self.source.stream_reader(collect or self.writer.needs_whole)
         self.reader.home = self.same
         self.frames = framer(self.source.framing, limit)
         self.ways = {} if self.same else self.writer.ways
         self.count = 0  # frames so far
         self.ended = False
-        self.broken = False  # an error was said that the source had not said
-        self.problem: Malformed | None = None  # what makes no sense in the source
+        self.refused = False  # the source made no sense
+        self.problem: Malformed | None = None  # why not
         self._document: Json | None = None
 
     def feed(self, data: bytes) -> bytes:
         """More bytes of the source; the bytes of the target that they make sayable."""
-        if self.ended:
-            return bytes(data) if self.same and not self.broken else b""
         out = [bytes(data)] if self.same else []
+        if self.ended:
+            return b"".join(out)
         try:
             self.take(self.frames.feed(data), out)
         except Malformed as problem:
@@ -85,6 +84,9 @@ class Transcoder:
                 self.put(self.reader.close(), out)
         except Malformed as problem:
             self.refuse(problem, out)
+        if self.same and self.refused:
+            self.finish(out)
+            self.refused = False  # it is said once
         return b"".join(out)
 
     def fail(self, failure: Failure) -> bytes:
@@ -92,7 +94,9 @@ class Transcoder:
         out: list[bytes] = []
         if not self.ended:
             self.reader.fail(failure)
-            self.finish(out, passed=False)
+            self.refused = True
+            self.finish(out)
+            self.refused = False
         return b"".join(out)
 
     @property
@@ -118,13 +122,13 @@ class Transcoder:
                 if way is not None:
                     say(way(event))
                 elif event.__class__ is End or event.__class__ is Fail:
-                    self.finish(out, passed=True)
+                    self.finish(out)
                     return
 
     def put(self, events: Iterable[Event], out: list[bytes]) -> None:
         for event in events:
             if event.__class__ is End or event.__class__ is Fail:
-                self.finish(out, passed=True)
+                self.finish(out)
             elif not self.same:
                 out.append(self.writer.write(event))
 
@@ -134,15 +138,19 @@ class Transcoder:
         message = f"frame {self.count} of the stream: {problem.what}{where}"
         self.problem = problem
         self.reader.fail(Failure("server", message))
-        self.finish(out, passed=False)
+        if self.same:
+            self.ended = self.refused = True  # what came passes, and the error comes last
+        else:
+            self.finish(out)
 
-    def finish(self, out: list[bytes], *, passed: bool) -> None:
+    def finish(self, out: list[bytes]) -> None:
         """The end, good or bad: the writer at rest has the last word on it."""
         tree = self.reader.at_rest() if self.reader.failure is None else self.reader.response()
         self.ended = True
-        if self.same and passed and not self.reader.truncated:
+        if self.same and not self.refused and not self.reader.truncated:
             return
-        self.broken = self.same
+        if self.same:
+            self.writer.begun = self.reader.begun is not None
         if self.names is not None:
             self.log.ids = self.names.again()  # what was named on the way keeps its name
         doc = self._document = self.target.write(tree, self.log)

@@ -73,7 +73,7 @@ class AnthropicReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.blocks: list[dict[str, Json]] = []
         self.opened: dict[int, Opened] = {}
-        self.unfit: dict[str, str] = {}  # where a call stands -> arguments that are no object
+        self.written: dict[str, str] = {}  # where a call stands -> its arguments as they came
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
             "message_start": self.start,
             "content_block_start": self.open,
@@ -246,13 +246,13 @@ class AnthropicReader(StreamReader):
         return {**self.head, "content": blocks}
 
     def at_rest(self) -> Response:
-        """Arguments that are no object are the text that the model wrote, as they are in flight."""
+        """The arguments of calls are the text that the model wrote, as they are in flight."""
         tree = super().at_rest()
-        if not self.unfit:
+        if not self.written or self.home:
             return tree
         answer = tree.candidates[0]
         content = (
-            replace(block, arguments=self.unfit.get(block.at, block.arguments))
+            replace(block, arguments=self.written.get(block.at, block.arguments))
             if isinstance(block, ToolCall)
             else block
             for block in answer.message.content
@@ -272,10 +272,10 @@ class AnthropicReader(StreamReader):
             value = decode(text)
         except UNREADABLE:
             value = None
-        if isinstance(value, dict):
-            return value
-        self.unfit[f"/content/{index}"] = text
-        return {"arguments": text}
+        fit = isinstance(value, dict)
+        if self.whole or not fit:
+            self.written[f"/content/{index}"] = text
+        return value if fit else {"arguments": text}
 
 
 # -- writing --------------------------------------------------------------------------------

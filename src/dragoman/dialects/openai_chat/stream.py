@@ -254,8 +254,7 @@ class ChatReader(StreamReader):
         if index is None:
             if key in speaker.said or speaker.calls:
                 self.out_of_order(speaker)
-            for other in [k for k in speaker.open if k.__class__ is str and k != key]:
-                events.append(Close(speaker.open.pop(other)))
+            self.close_before(speaker, events)
             index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
         said = speaker.said.get(key)
         if said is None:
@@ -349,7 +348,7 @@ class ChatReader(StreamReader):
         return text
 
     def close_before(self, speaker: Speaker, events: list[Event]) -> None:
-        """A call begins: texts have ended, and so have calls whose arguments are complete."""
+        """Something begins: texts have ended, and so have calls whose arguments are complete."""
         for key in list(speaker.open):
             if isinstance(key, str) or is_complete(str(speaker.arguments[key])):
                 events.append(Close(speaker.open.pop(key)))

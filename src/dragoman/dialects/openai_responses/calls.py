@@ -379,7 +379,7 @@ class Calls(Parts):
         said = bool(block.content or block.summary)
         made = block.id
         if seal is None and made is None and not w.home:
-            if not w.answer or not said:
+            if not w.answer or not any((*block.content, *block.summary)):
                 if said or block.seal is None:
                     why = "a thought is taken back only sealed or by its id"
                     w.log.dropped("reasoning", block.at, why)

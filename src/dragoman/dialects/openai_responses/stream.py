@@ -386,7 +386,10 @@ class ResponsesReader(StreamReader):
             for number, part in enumerate(maybe_list(final, place, item.at) or ()):
                 item.said.setdefault((place, number), Said(self.whole))
                 events += self.catch_up(item, (place, number), part_text(part))
-        if item.kind == "reasoning" and len(item.said) > len(texts(final)) - len(texts({})):
+        if item.kind == "reasoning" and any(
+            said.parts and number >= len(final.get(place) or ())
+            for (place, number), said in item.said.items()
+        ):
             self.differs(item.at)
         for index in item.open.values():
             seal = blocks[0].seal if isinstance(blocks[0], Reasoning) else None
@@ -511,7 +514,7 @@ def texts(doc: dict[str, Json]) -> list[Json]:
     both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
     parts = [part for parts in both for part in parts]
     named = [doc.get(key) for key in ("type", "name", "call_id", "arguments", "input")]
-    return [*named, *map(part_text, parts)]
+    return [*named, *filter(None, map(part_text, parts))]
 
 
 def slim(part: Json) -> Json:
@@ -570,10 +573,13 @@ class ResponsesWriter(StreamWriter):
         return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode(doc))
 
     def begin(self, event: Begin) -> bytes:
-        doc = self.at_rest(replace(event.response, failure=None))
-        doc |= {"status": "in_progress", "error": None, "incomplete_details": None}
-        doc |= {"output": [], "usage": None}
         self.w.within = stem(event.response.id)
+        return self.announce(self.at_rest(replace(event.response, failure=None)))
+
+    def announce(self, doc: dict[str, Json]) -> bytes:
+        self.begun = True
+        doc = doc | {"status": "in_progress", "error": None, "incomplete_details": None}
+        doc |= {"output": [], "usage": None}
         return self.event("response.created", response=doc) + self.event(
             "response.in_progress", response=doc
         )
@@ -647,7 +653,7 @@ class ResponsesWriter(StreamWriter):
         """A thought is an item once it says something."""
         part = self.parts[index]
         assert isinstance(part.block, Reasoning)
-        known = replace(part.block, content=("",), summary=(), seal=None)
+        known = replace(part.block, content=("...",), summary=(), seal=None)
         doc = self.dialect.write_reasoning(known, self.w) or {}
         part.item = {**doc, "summary": []}
         part.item.pop("content", None)
@@ -811,7 +817,9 @@ class ResponsesWriter(StreamWriter):
         return self.close_message() + self.event(kind, response=doc)
 
     def fail(self, doc: Json) -> bytes:
-        return self.event("response.failed", response=doc)
+        # Clients want to hear that an answer began before they hear that it failed.
+        announced = b"" if self.begun else self.announce(doc)
+        return announced + self.event("response.failed", response=doc)
 
 
 def delta_head(kind: str, fields: dict[str, Json]) -> bytes:
