@@ -32,6 +32,8 @@ TEXTS = {
     "thinking_delta": ("thinking", "thinking"),
     "input_json_delta": ("partial_json", "input"),
 }
+# Types of blocks -> what comes bit by bit.
+GROWS = {"text": "text", "thinking": "thinking", "tool_use": "input"}
 
 
 class Piece(Struct, forbid_unknown_fields=True):
@@ -129,7 +131,11 @@ class AnthropicReader(StreamReader):
         if index != len(self.blocks):
             raise Malformed(f"block {index} follows block {len(self.blocks) - 1}")
         at = f"/content/{index}"
-        key = next((k for k in ("text", "thinking", "input") if k in block), "")
+        key = GROWS.get(str(block.get("type")), "")
+        if key:
+            block.setdefault(key, {} if key == "input" else "")  # not every server says it empty
+        else:
+            key = next((k for k in ("text", "thinking", "input") if k in block), "")
         opened = Opened(block, key, self.whole)
         before = block.get(key)
         if key == "input":

@@ -201,9 +201,17 @@ class ResponsesReader(StreamReader):
 
     def place_of(self, doc: dict[str, Json], key: str = "output_index") -> int:
         number = doc.get(key)
-        if number.__class__ is not int or not 0 <= number < 100_000:
+        if number is None:  # some servers do not count: items go by their ids, and parts are one
+            return self.place_by_id(doc) if key == "output_index" else 0
+        if number.__class__ is not int or not 0 <= number < 10_000:
             raise Malformed("expected a small integer", f"/{key}")
         return int(number)
+
+    def place_by_id(self, doc: dict[str, Json]) -> int:
+        item = doc.get("item")
+        name = item.get("id") if isinstance(item, dict) else doc.get("item_id")
+        found = (n for n, known in self.items.items() if known.doc.get("id") == name)
+        return next(found, max(self.items, default=-1) + 1)
 
     def added(self, doc: dict[str, Json]) -> Sequence[Event]:
         if self.head is None:
@@ -250,7 +258,7 @@ class ResponsesReader(StreamReader):
     def item(self, doc: dict[str, Json]) -> Item:
         item = self.items.get(self.place_of(doc))
         if item is None or item.done:
-            raise Malformed(f"item {doc.get('output_index')} is not open")
+            raise Malformed("an item that is not open")
         return item
 
     def part_added(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -286,7 +294,7 @@ class ResponsesReader(StreamReader):
             raise Malformed("expected a string", "/delta")
         item = self.item(doc)
         place, counter = DELTAS[kind]
-        number = self.place_of(doc, counter) if counter and counter in doc else 0
+        number = self.place_of(doc, counter) if counter else 0
         key = (place, number)
         if key in item.said:
             return self.grow(item, key, delta)
