@@ -10,8 +10,9 @@ import dragoman
 import sdk
 from dragoman.dialects import get
 from dragoman.ledger import Ledger
+from dragoman.model import Failure
 
-from .reality import DIALECTS, Record
+from .reality import DIALECTS, Record, Stream
 
 # (law, documents) -> how often it held, and how often it was asked
 TALLY: dict[tuple[str, str], tuple[int, int]] = {}
@@ -50,6 +51,14 @@ def identity(record: Record) -> bool:
     opaque = OPAQUE_HERE.get(record.dialect, OPAQUE)
     same = exact(back, record.body) and ordered(back, record.body, opaque)
     return same and not log.losses
+
+
+def failure(stream: Stream) -> Failure | None:
+    """How a stream failed, as its own dialect's reader sees it."""
+    transcoder = dragoman.Transcoder(stream.dialect, stream.dialect, collect=False)
+    transcoder.feed(stream.data)
+    transcoder.close()
+    return transcoder.response.failure
 
 
 def targets(record: Record) -> Iterator[str]:

@@ -30,6 +30,30 @@ class Record(NamedTuple):
     body: Any
 
 
+class Stream(NamedTuple):
+    """A stream as it came, and whether it reached its end."""
+
+    name: str
+    dialect: str
+    data: bytes
+    complete: bool
+
+
+@cache
+def streams(dialect: str) -> tuple[Stream, ...]:
+    """Every recorded stream of a dialect, from the corpus and from the captures."""
+    found: list[Stream] = []
+    for line in (SHARED / "corpus" / f"{dialect}-stream.jsonl").read_bytes().splitlines():
+        entry = json.loads(line)
+        found.append(Stream(entry["id"], dialect, entry["sse"].encode(), entry["complete"]))
+    root = SHARED / "captures"
+    for path in sorted(root.glob("servers/**/*.json")):
+        entry = json.loads(path.read_bytes())
+        if _api(entry["request"]["path"]) == dialect and "data:" in entry.get("text", ""):
+            found.append(Stream(str(path.relative_to(root)), dialect, entry["text"].encode(), True))
+    return tuple(found)
+
+
 @cache
 def records(dialect: str, facet: str) -> tuple[Record, ...]:
     """Every recorded document of that kind, from the corpus and from the captures."""

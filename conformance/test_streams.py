@@ -1,0 +1,114 @@
+"""The laws of streams over all that were recorded from the three great APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+import dragoman
+from dragoman import testing
+from dragoman.model import Response, Text
+from dragoman.walk import meaning
+
+from . import laws
+from .reality import DIALECTS, Stream, streams
+from .test_reality import describe
+
+PAIRS = list(product(DIALECTS, DIALECTS))
+ODD = 61  # bytes in a piece: in the middle of everything, sooner or later
+
+# Streams that are marked as complete and fail here, each with its reason.
+FAILED: dict[str, str] = {
+    "3859fbd1bcc60db0-82b6a1ae-0-stream": "it says [DONE] and has said nothing, nor why it stopped",
+    "a8bb32d132482940-a8bb32d1-0-stream": "it says [DONE] and has not said why it stopped",
+    "918fedc9b79fc244-918fedc9-0-stream": "written by hand: a chunk that is no JSON",
+    "3eafd2cd4e210b8e-954465e9-0-stream": "the answer failed, and it says so",
+}
+# Recordings that hold several answers, each of which is whole.
+SEVERAL: dict[str, str] = {
+    "14c1fc92bc2a0c24-c27680f3-0-stream": "two answers of two requests",
+    "6e17c48fac0a00fc-6e17c48f-0-stream": "written by hand, with several reasons to stop",
+    "bb3e9442feb35032-bb3e9442-0-stream": "written by hand, with several reasons to stop",
+}
+
+
+def hold(law: Callable[[Stream], None], name: str, dialect: str, documents: str) -> None:
+    """A law over all streams of a dialect, counted."""
+    failures: list[tuple[str, object]] = []
+    for stream in streams(dialect):
+        try:
+            law(stream)
+            held, why = True, ""
+        except AssertionError as problem:
+            held, why = False, str(problem)[:400]
+        if not laws.tally(name, documents, held):
+            failures.append((stream.name, why))
+    assert not failures, describe(failures)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_stream_is_read(dialect: str) -> None:
+    """What reached its end is an answer, and what did not is a failure."""
+
+    def law(stream: Stream) -> None:
+        failure = laws.failure(stream)
+        fails = stream.name in FAILED or not stream.complete
+        assert (failure is not None) == fails, failure
+
+    hold(law, "7 streams are read", dialect, dialect)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_rest_is_flight(source: str, target: str) -> None:
+    hold(
+        lambda stream: testing.rest_is_flight(stream.data, source, target),
+        "8 rest is flight", source, f"{source} > {target}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_pieces_do_not_matter(source: str, target: str) -> None:
+    hold(
+        lambda stream: testing.chunks_do_not_matter(stream.data, source, target, ODD),
+        "9 pieces do not matter", source, f"{source} > {target}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_never_a_false_success(source: str, target: str) -> None:
+    """A stream that stops in the middle fails, and so do those that were recorded so."""
+
+    def law(stream: Stream) -> None:
+        cut = stream if not stream.complete else stream._replace(data=half(stream.data))
+        transcoder = dragoman.Transcoder(source, target)
+        said = transcoder.feed(cut.data) + transcoder.close()
+        if transcoder.response.failure is None and stream.name in SEVERAL:
+            return
+        if transcoder.response.failure is None:  # all was said by then
+            whole = dragoman.Transcoder(source, target)
+            whole.feed(stream.data)
+            whole.close()
+            assert spoken(transcoder.response) == spoken(whole.response), "a part for the whole"
+            return
+        again = dragoman.Transcoder(target, target)
+        again.feed(said)
+        again.close()
+        assert again.response.failure is not None, said[-200:]
+
+    hold(law, "10 never a false success", source, f"{source} > {target}")
+
+
+def spoken(tree: Response) -> list[object]:
+    blocks = [
+        block for candidate in meaning(tree).candidates for block in candidate.message.content
+    ]
+    return [block for block in blocks if not isinstance(block, Text) or block.text]
+
+
+def half(data: bytes) -> bytes:
+    """The stream up to the middle of its events."""
+    events = data.replace(b"\r\n", b"\n").split(b"\n\n")
+    told = [event for event in events if b"data:" in event]
+    return b"\n\n".join(told[: len(told) // 2]) + b"\n\n"
