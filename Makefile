@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test node conformance check format lint types docs docs-check accept bench bench-peers clean
+.PHONY: help demo test node conformance fuzz check format lint types docs docs-check accept bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ test: $(READY) $(NODE)  ## all tests
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0
 
+fuzz:  ## ten thousand mangled streams, with atheris in an environment of its own
+	@test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz
+	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable . atheris || \
+		.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@.venv-fuzz/bin/python fuzz/fuzz_streams.py
+
 check: test conformance format lint types docs-check  ## everything a reviewer will ask for
 
 format: $(READY)  ## is it formatted?
@@ -66,4 +72,4 @@ bench-peers: $(READY)  ## the same, beside other converters, in an environment o
 	@.venv-peers/bin/python -m benchmarks.peers
 
 clean:  ## remove what can be made again
-	@rm -rf $(VENV) .venv-peers tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	@rm -rf $(VENV) .venv-peers .venv-fuzz tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
