@@ -305,6 +305,7 @@ class AnthropicWriter(StreamWriter):
         self.block: Block | None = None
         self.begun = False  # whether the current block has been opened here
         self.plain = False  # whether its deltas can be said as they are
+        self.wrapped = False  # whether they are a string inside an object
         self.head = b""  # what a delta of it begins with
         self.blank = ""  # white space that is said only if something follows
         self.part = (-1, "")
@@ -376,7 +377,7 @@ class AnthropicWriter(StreamWriter):
 
     def enter(self, event: Open) -> bytes:
         self.current, self.block = event.index, event.block
-        self.begun = self.plain = False
+        self.begun = self.plain = self.wrapped = False
         self.blank, self.sealed, self.part = "", None, (-1, "")
         block = event.block
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
@@ -412,17 +413,31 @@ class AnthropicWriter(StreamWriter):
             "delta": {"type": kind, key: ""},
         }
         self.head = b"event: content_block_delta\ndata: " + encode(head)[:-4]
-        self.plain = not isinstance(block, Reasoning | Media) and not self.is_wrapped()
-        return frame("content_block_start", index=self.number, content_block=doc) + self.wrap("{")
+        self.plain = isinstance(block, Text | Refusal)
+        start = frame("content_block_start", index=self.number, content_block=doc)
+        freeform = isinstance(block, ToolCall) and block.kind == "custom"
+        return start + self.wrap("input") if freeform else start
 
-    def is_wrapped(self) -> bool:
-        return isinstance(self.block, ToolCall) and self.block.kind == "custom"
+    def wrap(self, key: str) -> bytes:
+        """Text that is no object becomes one with a single string, around it as it comes."""
+        self.wrapped = True
+        return self.head + encode(f'{{"{key}":"') + TAIL
 
-    def wrap(self, end: str) -> bytes:
-        """A freeform call is an object with one string here, around the text as it comes."""
-        if not self.is_wrapped():
+    def unwrap(self) -> bytes:
+        return self.head + encode('"}') + TAIL if self.wrapped else b""
+
+    def argue(self, text: str) -> bytes:
+        """The arguments of a call. How they begin shows whether they will be an object."""
+        text, self.blank = self.blank + text, ""
+        if self.wrapped:
+            return self.head + encode(compact(text)[1:-1]) + TAIL
+        if is_blank(text):
+            self.blank = text
             return b""
-        return self.head + encode('{"input":"' if end == "{" else '"}') + TAIL
+        if not text.lstrip().startswith("{"):
+            return self.wrap("arguments") + self.argue(text)
+        self.plain = True
+        return self.head + encode(text) + TAIL
 
     def say(self, event: Delta) -> bytes:
         block, text = self.block, event.text
@@ -430,8 +445,8 @@ class AnthropicWriter(StreamWriter):
             return self.think(event)
         if isinstance(block, Media) and event.place != "transcript":
             return b""  # what was spoken is written here
-        if self.is_wrapped():
-            return self.head + encode(compact(text)[1:-1]) + TAIL
+        if isinstance(block, ToolCall):
+            return self.argue(text)
         if not isinstance(block, Text | Refusal | Media):
             return b""
         if self.begun:
@@ -458,7 +473,7 @@ class AnthropicWriter(StreamWriter):
             return self.leave_thought(block)
         if not self.begun:
             return b""
-        return self.wrap("}") + frame("content_block_stop", index=self.number)
+        return self.unwrap() + frame("content_block_stop", index=self.number)
 
     def leave_thought(self, block: Reasoning) -> bytes:
         seal = block.seal if self.sealed is None else self.sealed.seal

@@ -534,8 +534,17 @@ class Voice:
         self.begun = False
         self.calls = 0
         self.length = 0  # of the text so far
+        self.cited: list[Json] = []  # where it comes from
         self.said: set[str] = set()  # keys of the message that were said
-        self.cited: list[Json] = []
+
+
+class Spoken:
+    """A text while it is written: its length, and where it comes from."""
+
+    def __init__(self, voice: Voice) -> None:
+        self.voice = voice
+        self.length = 0
+        self.citations: list[Citation] = []
 
 
 class ChatWriter(StreamWriter):
@@ -546,12 +555,10 @@ class ChatWriter(StreamWriter):
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.head: dict[str, Json] = {}
         self.voices: dict[int, Voice] = {}
-        self.blocks: dict[int, tuple[Voice, int, Block]] = {}
         self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
         self.tails: dict[int, bytes] = {}
         self.parts: dict[int, tuple[str, int]] = {}
-        self.lengths: dict[int, tuple[int, int]] = {}
-        self.cites: dict[int, list[Citation]] = {}
+        self.texts: dict[int, Spoken] = {}
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None))
@@ -590,8 +597,8 @@ class ChatWriter(StreamWriter):
         if isinstance(block, Reasoning) and key in voice.said:
             self.parts[index] = ("", -1)  # another thought: apart from the one before
         voice.said.add(key)
-        self.blocks[index] = (voice, number, block)
-        self.lengths[index] = (voice.length, 0)
+        if isinstance(block, Text):
+            self.texts[index] = Spoken(voice)
         self.frame_deltas(index, number, {key: "\0"})
         return begun
 
@@ -618,7 +625,6 @@ class ChatWriter(StreamWriter):
         custom = "custom" in doc
         key, field = ("custom", "input") if custom else ("function", "arguments")
         doc = {"index": place, **doc, key: {**doc[key], field: ""}}
-        self.blocks[index] = (voice, number, call)
         self.frame_deltas(index, number, {"tool_calls": [{"index": place, key: {field: "\0"}}]})
         return self.chunk(number, {"tool_calls": [doc]})
 
@@ -635,9 +641,8 @@ class ChatWriter(StreamWriter):
         text = event.text
         if event.place != "text" or event.part or index in self.parts:
             text = self.apart(event)
-        elif index in self.lengths:
-            start, length = self.lengths[index]
-            self.lengths[index] = (start, length + len(text))
+        elif index in self.texts:
+            self.texts[index].length += len(text)
         return head + encode_text(text) + self.tails[index]
 
     def apart(self, event: Delta) -> str:
@@ -648,29 +653,24 @@ class ChatWriter(StreamWriter):
         return event.text if before is None or before == part else "\n\n" + event.text
 
     def cite(self, event: Cite) -> bytes:
-        self.cites.setdefault(event.index, []).append(event.citation)
+        if event.index in self.texts:
+            self.texts[event.index].citations.append(event.citation)
         return b""
 
     def close(self, event: Close) -> bytes:
+        """Where a text comes from is said at the end: clients do not add to a list twice."""
         index = event.index
-        start, length = self.lengths.pop(index, (0, 0))
-        found = self.blocks.pop(index, None)
-        self.heads.pop(index, None)
-        self.tails.pop(index, None)
-        if found is None:
-            return b""
-        voice, number, block = found
-        if isinstance(block, Text):
-            voice.length += length
-        cites = self.cites.pop(index, ())
-        if not cites or not isinstance(block, Text):
-            return b""
-        written = [self.dialect.write_annotation(c, length, start, self.w) for c in cites]
-        docs = [doc for doc in written if doc is not None]
-        if not docs:
-            return b""
-        voice.said.add("annotations")
-        return self.chunk(number, {"annotations": docs})
+        for known in (self.heads, self.tails, self.parts):
+            known.pop(index, None)
+        if (text := self.texts.pop(index, None)) is not None:
+            voice, start = text.voice, text.voice.length
+            voice.length += text.length
+            cited = (
+                self.dialect.write_annotation(citation, text.length, start, self.w)
+                for citation in text.citations
+            )
+            voice.cited += [doc for doc in cited if doc is not None]
+        return b""
 
     def end(self, doc: Json) -> bytes:
         out: list[bytes] = []
@@ -684,6 +684,8 @@ class ChatWriter(StreamWriter):
             rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
             if message.get("content") == "":
                 rest["content"] = ""
+            if voice.cited:
+                rest["annotations"] = voice.cited
             if not self.home:
                 rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
