@@ -114,6 +114,8 @@ class Transcoder:
         return tuple(self.log.losses)
 
     def take(self, frames: Iterable[Frame], out: list[bytes]) -> None:
+        if self.ended:
+            return
         read, ways, say = self.reader.read, self.ways, out.append
         for frame in frames:
             self.count += 1
