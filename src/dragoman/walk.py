@@ -115,8 +115,8 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, is_error=None)
     elif isinstance(node, Tool) and node.strict is False:
         node = replace(node, strict=None)
-    elif isinstance(node, Reasoning) and node.seal is not None and not any(node.content):
-        node = replace(node, content=())
+    elif isinstance(node, Reasoning) and node.seal and not any((*node.content, *node.summary)):
+        node = replace(node, content=(), summary=())
     elif isinstance(node, Media) and node.detail == "auto":
         node = replace(node, detail=None)
     if isinstance(node, Node) and node.extras is not None:

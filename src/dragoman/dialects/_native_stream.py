@@ -49,7 +49,9 @@ class NativeReader(StreamReader):
     def check(self, event: Event) -> None:
         if isinstance(event, Begin) == self.began and not isinstance(event, Fail | Ping):
             raise Malformed("an answer begins once, and before all else")
-        self.began = self.began or isinstance(event, Begin)
+        if isinstance(event, Begin):
+            self.began = True
+            self.begin(event.response)
         index = getattr(event, "index", None)
         if isinstance(event, Open):
             if event.index in self.open or event.index < 0 or not 0 <= event.candidate < 128:

@@ -25,12 +25,12 @@ class AnthropicMessages(Sniff, Rules, Responses):
     blank = frozenset({"stop_sequences"})
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .stream import AnthropicReader
+        from .read_stream import AnthropicReader
 
         return AnthropicReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .stream import AnthropicWriter
+        from .write_stream import AnthropicWriter
 
         return AnthropicWriter(self, log, home)
 

@@ -71,7 +71,7 @@ class CopilotReader(StreamReader):
             return (Odd(self.dialect.name, doc),)
         if not self.began:
             self.began = True
-            events.append(Begin(Response(None, None, (), dialect=self.dialect.name)))
+            events.append(self.begin(Response(None, None, (), dialect=self.dialect.name)))
         way(doc, events)
         return events
 

@@ -28,12 +28,12 @@ class OpenAIChat(Sniff, Rules, Responses):
     }
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .stream import ChatReader
+        from .read_stream import ChatReader
 
         return ChatReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .stream import ChatWriter
+        from .write_stream import ChatWriter
 
         return ChatWriter(self, log, home)
 

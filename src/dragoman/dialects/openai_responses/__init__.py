@@ -39,12 +39,12 @@ class OpenAIResponses(Sniff, Rules, Responses):
     }  # fmt: skip
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .stream import ResponsesReader
+        from .read_stream import ResponsesReader
 
         return ResponsesReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .stream import ResponsesWriter
+        from .write_stream import ResponsesWriter
 
         return ResponsesWriter(self, log, home)
 

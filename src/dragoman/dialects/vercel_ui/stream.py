@@ -137,7 +137,7 @@ class UIReader(StreamReader):
         if (name := maybe_str(doc, "messageId", "")) is not None:
             self.head["id"] = name
         self.amend(doc)
-        return (Begin(self.silent()),)
+        return (self.begin(self.silent()),)
 
     def silent(self) -> Response:
         tree = self.dialect.read_response({**(self.head or {}), "parts": []})

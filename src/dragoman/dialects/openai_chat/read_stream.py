@@ -1,9 +1,8 @@
-"""The stream of OpenAI Chat Completions, both ways.
+"""Reading the stream of OpenAI Chat Completions.
 
 Chunks bear deltas of a message; nothing says where a text or a call ends. A thought ends where
 something else begins, a text where a call begins, and a call where another begins and its
-arguments are complete; what is open in the end ends there. Counts of tokens come last, in a chunk
-without choices, for clients that asked for them.
+arguments are complete; what is open in the end ends there.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import Malformed
-from ...events import Begin, Cite, Close, Delta, End, Event, Open, hollow
+from ...events import Cite, Close, Delta, End, Event, Open, hollow
 from ...framing import Frame
-from ...ledger import Ledger
 from ...model import (
     Block,
-    Citation,
     Json,
     Media,
     Reasoning,
@@ -29,7 +26,6 @@ from ...model import (
     Response,
     Source,
     Text,
-    ToolCall,
 )
 from ...reading import (
     UNREADABLE,
@@ -41,7 +37,7 @@ from ...reading import (
     maybe_list,
     need_str,
 )
-from ...streaming import Said, StreamReader, StreamWriter
+from ...streaming import Said, StreamReader
 from ...writing import is_blank
 from .read_messages import THINKING_KEYS
 
@@ -519,180 +515,3 @@ def merge(into: dict[str, Json], more: dict[str, Json]) -> None:
             into[name] = before + value
         elif value is not None or name not in into:
             into[name] = value
-
-
-# -- writing --------------------------------------------------------------------------------
-
-
-encode_text = msgspec.json.Encoder().encode
-
-
-class Voice:
-    """One candidate while it is written."""
-
-    def __init__(self) -> None:
-        self.begun = False
-        self.calls = 0
-        self.length = 0  # of the text so far
-        self.cited: list[Json] = []  # where it comes from
-        self.said: set[str] = set()  # keys of the message that were said
-
-
-class Spoken:
-    """A text while it is written: its length, and where it comes from."""
-
-    def __init__(self, voice: Voice) -> None:
-        self.voice = voice
-        self.length = 0
-        self.citations: list[Citation] = []
-
-
-class ChatWriter(StreamWriter):
-    dialect: OpenAIChat
-
-    def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
-        self.head: dict[str, Json] = {}
-        self.voices: dict[int, Voice] = {}
-        self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
-        self.tails: dict[int, bytes] = {}
-        self.parts: dict[int, tuple[str, int]] = {}
-        self.texts: dict[int, Spoken] = {}
-
-    def begin(self, event: Begin) -> bytes:
-        doc = self.at_rest(replace(event.response, failure=None))
-        doc.pop("choices", None)
-        doc.pop("usage", None)
-        doc["object"] = "chat.completion.chunk"
-        self.head = doc
-        return b""  # a chunk without choices says something else
-
-    def chunk(self, number: int, delta: Json, **fields: Json) -> bytes:
-        choice: dict[str, Json] = {"index": number, "delta": delta, "finish_reason": None}
-        return self.frame({**self.head, "choices": [choice | fields]})
-
-    def frame(self, doc: Json) -> bytes:
-        return b"data: " + encode(doc) + b"\n\n"
-
-    def voice(self, number: int) -> tuple[Voice, bytes]:
-        """A candidate, and what it begins with if it has not begun."""
-        voice = self.voices.setdefault(number, Voice())
-        if voice.begun:
-            return voice, b""
-        voice.begun = True
-        delta: dict[str, Json] = {"role": "assistant"}
-        if not self.home:
-            delta |= {"content": None, "refusal": None}
-        return voice, self.chunk(number, delta)
-
-    def open(self, event: Open) -> bytes:
-        voice, begun = self.voice(event.candidate)
-        block, index, number = event.block, event.index, event.candidate
-        key = self.key_of(block)
-        if isinstance(block, ToolCall):
-            return begun + self.open_call(block, voice, index, number)
-        if key is None:
-            return begun
-        if isinstance(block, Reasoning) and key in voice.said:
-            self.parts[index] = ("", -1)  # another thought: apart from the one before
-        voice.said.add(key)
-        if isinstance(block, Text):
-            self.texts[index] = Spoken(voice)
-        self.frame_deltas(index, number, {key: "\0"})
-        return begun
-
-    def key_of(self, block: Block) -> str | None:
-        """Where a text stands in a message here."""
-        if isinstance(block, Text):
-            return "content"
-        if isinstance(block, Refusal):
-            return "refusal"
-        if isinstance(block, Reasoning):
-            key: str | None = self.dialect.spelling(block).get("key") or self.dialect.thinking_key
-            return key
-        return None
-
-    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
-        place = voice.calls
-        if call.extras is not None and self.dialect.spelling(call).get("legacy"):
-            voice.said.add("function_call")
-            self.frame_deltas(index, number, {"function_call": {"arguments": "\0"}})
-            return self.chunk(number, {"function_call": {"name": call.name, "arguments": ""}})
-        voice.calls += 1
-        voice.said.add("tool_calls")
-        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
-        custom = "custom" in doc
-        key, field = ("custom", "input") if custom else ("function", "arguments")
-        doc = {"index": place, **doc, key: {**doc[key], field: ""}}
-        self.frame_deltas(index, number, {"tool_calls": [{"index": place, key: {field: "\0"}}]})
-        return self.chunk(number, {"tool_calls": [doc]})
-
-    def frame_deltas(self, index: int, number: int, delta: Json) -> None:
-        """What stands around each delta of a block."""
-        head, _, tail = self.chunk(number, delta).partition(b'"\\u0000"')
-        self.heads[index], self.tails[index] = head, tail
-
-    def delta(self, event: Delta) -> bytes:
-        index = event.index
-        head = self.heads.get(index)
-        if head is None:
-            return b""  # it has no place here
-        text = event.text
-        if event.place != "text" or event.part or index in self.parts:
-            text = self.apart(event)
-        elif index in self.texts:
-            self.texts[index].length += len(text)
-        return head + encode_text(text) + self.tails[index]
-
-    def apart(self, event: Delta) -> str:
-        """The parts of a thought become one text, apart from each other by a blank line."""
-        before = self.parts.get(event.index)
-        part = (event.place, event.part)
-        self.parts[event.index] = part
-        return event.text if before is None or before == part else "\n\n" + event.text
-
-    def cite(self, event: Cite) -> bytes:
-        if event.index in self.texts:
-            self.texts[event.index].citations.append(event.citation)
-        return b""
-
-    def close(self, event: Close) -> bytes:
-        """Where a text comes from is said at the end: clients do not add to a list twice."""
-        index = event.index
-        for known in (self.heads, self.tails, self.parts):
-            known.pop(index, None)
-        if (text := self.texts.pop(index, None)) is not None:
-            voice, start = text.voice, text.voice.length
-            voice.length += text.length
-            cited = (
-                self.dialect.write_annotation(citation, text.length, start, self.w)
-                for citation in text.citations
-            )
-            voice.cited += [doc for doc in cited if doc is not None]
-        return b""
-
-    def end(self, doc: Json) -> bytes:
-        out: list[bytes] = []
-        # What of the answer is known only now.
-        self.head |= {k: v for k, v in doc.items() if k not in ("choices", "usage", "object")}
-        for place, choice in enumerate(doc.get("choices", ())):
-            number = choice.get("index", place)
-            voice, begun = self.voice(place)
-            out.append(begun)
-            message = choice.get("message") or {}
-            rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
-            if message.get("content") == "":
-                rest["content"] = ""
-            if voice.cited:
-                rest["annotations"] = voice.cited
-            if not self.home:
-                rest = {k: v for k, v in rest.items() if v is not None}
-            fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
-            out.append(self.chunk(number, rest, **fields))
-        if self.usage and doc.get("usage") is not None:
-            out.append(self.frame({**self.head, "choices": [], "usage": doc["usage"]}))
-        return b"".join(out) + b"data: [DONE]\n\n"
-
-    def fail(self, doc: Json) -> bytes:
-        return self.frame(doc)  # and no [DONE]: it is not done

@@ -1,41 +1,36 @@
-"""The stream of the OpenAI Responses API, both ways.
+"""Reading the stream of the OpenAI Responses API.
 
-Every event has a number. Items open and close, parts open and close inside them, and the last
-event repeats the whole answer. Items go by their place (``output_index``), not by their ids, which
-some servers change from event to event. How far a hosted tool has come is news, not a part of the
-answer, and is passed over.
+Items open and close, parts open and close inside them, and the last event repeats the whole
+answer: where that is another text than came before, the ledger says so. Items go by their place
+(``output_index``), not by their ids, which some servers change from event to event; where no place
+is given, by their ids. How far a hosted tool has come is news, not a part of the answer, and is
+passed over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import Malformed
-from ...events import Begin, Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
+from ...events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
 from ...framing import Frame
-from ...ledger import Ledger
 from ...model import (
     Block,
-    Citation,
     Json,
-    Media,
     Reasoning,
     Refusal,
     Response,
-    Seal,
     Text,
     ToolCall,
 )
-from ...reading import UNREADABLE, as_dict, encode, maybe_list, maybe_str, need_dict, need_str
-from ...streaming import Said, StreamReader, StreamWriter
-from ...writing import home_only, is_blank
+from ...reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
+from ...streaming import Said, StreamReader
 from .parts import OUTPUT
-from .response import stem
 
 if TYPE_CHECKING:
     from . import OpenAIResponses
@@ -532,305 +527,3 @@ def slim(part: Json) -> Json:
     likeness = Said(False)
     likeness.add(text)
     return {**part, PART_TEXTS.get(str(part.get("type")), "text"): str(likeness)}
-
-
-# -- writing --------------------------------------------------------------------------------
-
-encode_text = msgspec.json.Encoder().encode
-
-ENDINGS = {
-    "completed": "response.completed",
-    "failed": "response.failed",
-    "incomplete": "response.incomplete",
-}
-
-
-class Part:
-    """A block while it is written: where it stands, and what was said of it."""
-
-    def __init__(self, block: Block, item: dict[str, Json], output: int, content: int) -> None:
-        self.block = block
-        self.item = item
-        self.output = output
-        self.content = content
-        self.head = b""
-        self.texts: dict[tuple[str, int], list[str]] = {}
-        self.citations: list[Citation] = []
-        self.seal: Seal | None = None
-
-    def text(self, place: str = "text", number: int = 0) -> str:
-        return "".join(self.texts.get((place, number), ()))
-
-
-class ResponsesWriter(StreamWriter):
-    needs_whole: ClassVar[bool] = True
-    dialect: OpenAIResponses
-
-    def __init__(self, dialect: OpenAIResponses, log: Ledger, home: bool) -> None:
-        super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
-        self.sequence = -1
-        self.count = 0  # of items
-        self.parts: dict[int, Part] = {}
-        self.message: dict[str, Json] | None = None  # the message item that is open
-        self.place = 0  # where it stands
-
-    def event(self, kind: str, **fields: Json) -> bytes:
-        self.sequence += 1
-        doc = {"type": kind, **fields, "sequence_number": self.sequence}
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode(doc))
-
-    def begin(self, event: Begin) -> bytes:
-        self.w.within = stem(event.response.id)
-        return self.announce(self.at_rest(replace(event.response, failure=None)))
-
-    def announce(self, doc: dict[str, Json]) -> bytes:
-        self.begun = True
-        doc = doc | {"status": "in_progress", "error": None, "incomplete_details": None}
-        doc |= {"output": [], "usage": None}
-        return self.event("response.created", response=doc) + self.event(
-            "response.in_progress", response=doc
-        )
-
-    # -- items ------------------------------------------------------------------------------
-
-    def open(self, event: Open) -> bytes:
-        if event.candidate:
-            return b""  # there is one answer here
-        block = event.block
-        if isinstance(block, Text | Refusal):
-            return self.open_text(event.index, block)
-        if isinstance(block, Media) and block.transcript is None:
-            self.parts[event.index] = Part(block, {}, -1, 0)
-            return b""  # what is spoken is written, if it is
-        closed = self.close_message()
-        if isinstance(block, ToolCall):
-            return closed + self.open_call(event.index, block)
-        if isinstance(block, Reasoning):
-            self.parts[event.index] = Part(block, {}, -1, 0)
-            return closed + (self.open_thought(event.index) if self.home else b"")
-        doc = self.dialect.write_item(block, self.w) if self.home else None
-        return closed if doc is None else closed + self.whole(doc)
-
-    def whole(self, doc: Json) -> bytes:
-        added = self.event("response.output_item.added", output_index=self.count, item=doc)
-        done = self.event("response.output_item.done", output_index=self.count, item=doc)
-        self.count += 1
-        return added + done
-
-    def open_text(self, index: int, block: Text | Refusal) -> bytes:
-        out = b""
-        if self.message is not None and self.home and "item" in self.dialect.spelling(block):
-            out += self.close_message()
-        if self.message is None:
-            doc = self.dialect.write_said([block], self.w)
-            doc = {**doc, "status": "in_progress", "content": []}
-            self.message, self.place = doc, self.count
-            self.count += 1
-            out += self.event("response.output_item.added", output_index=self.place, item={**doc})
-        number = len(self.message["content"])
-        self.message["content"].append(None)
-        part = self.parts[index] = Part(block, self.message, self.place, number)
-        blank: dict[str, Json] = {"type": "output_text", "annotations": [], "text": ""}
-        kind = "response.output_text.delta"
-        if isinstance(block, Refusal):
-            blank, kind = {"type": "refusal", "refusal": ""}, "response.refusal.delta"
-        fields = {
-            "item_id": self.message.get("id", ""),
-            "output_index": self.place,
-            "content_index": number,
-        }
-        part.head = delta_head(
-            kind, {**fields, **({} if isinstance(block, Refusal) else {"logprobs": []})}
-        )
-        return out + self.event("response.content_part.added", **fields, part=blank)
-
-    def open_call(self, index: int, call: ToolCall) -> bytes:
-        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
-        custom = call.kind == "custom"
-        field = "input" if custom else "arguments"
-        doc = {**doc, field: "", "status": "in_progress"}
-        part = self.parts[index] = Part(call, doc, self.count, 0)
-        self.count += 1
-        kind = "custom_tool_call_input" if custom else "function_call_arguments"
-        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
-        part.head = delta_head(f"response.{kind}.delta", fields)
-        return self.event("response.output_item.added", output_index=part.output, item={**doc})
-
-    def open_thought(self, index: int) -> bytes:
-        """A thought is an item once it says something."""
-        part = self.parts[index]
-        assert isinstance(part.block, Reasoning)
-        known = replace(part.block, content=("...",), summary=(), seal=None)
-        doc = self.dialect.write_reasoning(known, self.w) or {}
-        part.item = {**doc, "summary": []}
-        part.item.pop("content", None)
-        part.output = self.count
-        self.count += 1
-        added = {**part.item, "status": "in_progress"}
-        return self.event("response.output_item.added", output_index=part.output, item=added)
-
-    # -- deltas -----------------------------------------------------------------------------
-
-    def delta(self, event: Delta) -> bytes:
-        part = self.parts.get(event.index)
-        if part is None:
-            return b""
-        text = event.text
-        if part.head and event.place == "text":
-            self.sequence += 1
-            part.texts.setdefault(("text", 0), []).append(text)
-            return part.head + encode_text(text) + b',"sequence_number":%d}\n\n' % self.sequence
-        if isinstance(part.block, Reasoning):
-            return self.think(event, part)
-        if isinstance(part.block, Media) and event.place == "transcript":
-            spoken = Text("", at=part.block.at)
-            opened = self.open_text(event.index, spoken)
-            return opened + self.delta(Delta(event.index, text))
-        return b""
-
-    def think(self, event: Delta, part: Part) -> bytes:
-        opened = b""
-        if part.output < 0:
-            if not event.text:
-                return b""
-            opened = self.open_thought(event.index)
-        key = (event.place, event.part)
-        summary = event.place == "summary"
-        fields: dict[str, Json] = {"item_id": part.item.get("id", ""), "output_index": part.output}
-        fields["summary_index" if summary else "content_index"] = event.part
-        if key not in part.texts:
-            part.texts[key] = []
-            if summary:
-                blank = {"type": "summary_text", "text": ""}
-                opened += self.event("response.reasoning_summary_part.added", **fields, part=blank)
-            else:
-                blank = {"type": "reasoning_text", "text": ""}
-                opened += self.event("response.content_part.added", **fields, part=blank)
-        part.texts[key].append(event.text)
-        kind = "reasoning_summary_text" if summary else "reasoning_text"
-        return opened + self.event(f"response.{kind}.delta", **fields, delta=event.text)
-
-    def cite(self, event: Cite) -> bytes:
-        part = self.parts.get(event.index)
-        if part is None or not isinstance(part.block, Text):
-            return b""
-        part.citations.append(event.citation)
-        return b""
-
-    def seal(self, event: Sealed) -> bytes:
-        if (part := self.parts.get(event.index)) is not None:
-            part.seal = event.seal
-        return b""
-
-    # -- ends -------------------------------------------------------------------------------
-
-    def close(self, event: Close) -> bytes:
-        part = self.parts.pop(event.index, None)
-        if part is None:
-            return b""
-        if isinstance(part.block, ToolCall):
-            return self.close_call(part)
-        if isinstance(part.block, Reasoning):
-            return self.close_thought(part, event.index)
-        if part.output < 0:
-            return b""
-        return self.close_text(part)
-
-    def close_text(self, part: Part) -> bytes:
-        text, block = part.text(), part.block
-        fields = {
-            "item_id": part.item.get("id", ""),
-            "output_index": part.output,
-            "content_index": part.content,
-        }
-        if isinstance(block, Refusal):
-            doc = self.dialect.write_refusal(replace(block, text=text), self.w)
-            out = self.event("response.refusal.done", **fields, refusal=text)
-        else:
-            assert isinstance(block, Text)
-            said = replace(block, text=text, citations=tuple(part.citations))
-            doc = self.dialect.write_text(said, OUTPUT, self.w)
-            cited = doc.get("annotations") or []
-            out = b"".join(
-                self.event(
-                    "response.output_text.annotation.added",
-                    **fields,
-                    annotation_index=number,
-                    annotation=cite,
-                )
-                for number, cite in enumerate(cited)
-            )
-            out += self.event("response.output_text.done", **fields, text=text, logprobs=[])
-        part.item["content"][part.content] = doc
-        return out + self.event("response.content_part.done", **fields, part=doc)
-
-    def close_call(self, part: Part) -> bytes:
-        text, call = part.text(), part.block
-        assert isinstance(call, ToolCall)
-        custom = call.kind == "custom"
-        field, kind = "arguments", "function_call_arguments"
-        if custom:
-            field, kind = "input", "custom_tool_call_input"
-        elif is_blank(text):
-            text = "{}"
-        doc = {**part.item, field: text, "status": "completed"}
-        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
-        out = self.event(f"response.{kind}.done", **fields, **{field: text})
-        done = self.event("response.output_item.done", output_index=part.output, item=doc)
-        return out + done
-
-    def close_thought(self, part: Part, index: int) -> bytes:
-        block = part.block
-        assert isinstance(block, Reasoning)
-        seal = part.seal or block.seal
-        own = seal is not None and seal.kind == "encrypted" and home_only(self.dialect, seal.issuer)
-        out = b""
-        if part.output < 0:
-            if not own and block.id is None:
-                return b""  # a thought without words
-            self.parts[index] = part
-            out = self.open_thought(index)
-            del self.parts[index]
-        doc = dict(part.item)
-        for (place, number), texts in sorted(part.texts.items()):
-            summary = place == "summary"
-            fields: dict[str, Json] = {"item_id": doc.get("id", ""), "output_index": part.output}
-            fields["summary_index" if summary else "content_index"] = number
-            text = "".join(texts)
-            kind, word = ("summary", "summary_text") if summary else ("content", "reasoning_text")
-            said = {"type": word, "text": text}
-            doc[kind] = [*doc.get(kind, ()), said]
-            name = "reasoning_summary_text" if summary else "reasoning_text"
-            ended = "reasoning_summary_part" if summary else "content_part"
-            out += self.event(f"response.{name}.done", **fields, text=text)
-            out += self.event(f"response.{ended}.done", **fields, part=said)
-        if own and seal is not None:
-            doc["encrypted_content"] = seal.data
-        return out + self.event("response.output_item.done", output_index=part.output, item=doc)
-
-    def close_message(self) -> bytes:
-        doc, self.message = self.message, None
-        if doc is None:
-            return b""
-        if None in doc["content"]:
-            self.message = doc  # a part of it is open still, beside what comes now
-            return b""
-        doc = {**doc, "status": "completed"}
-        return self.event("response.output_item.done", output_index=self.place, item=doc)
-
-    def end(self, doc: Json) -> bytes:
-        status = doc.get("status")
-        kind = ENDINGS.get(status, "response.incomplete")
-        return self.close_message() + self.event(kind, response=doc)
-
-    def fail(self, doc: Json) -> bytes:
-        # Clients want to hear that an answer began before they hear that it failed.
-        announced = b"" if self.begun else self.announce(doc)
-        return announced + self.event("response.failed", response=doc)
-
-
-def delta_head(kind: str, fields: dict[str, Json]) -> bytes:
-    """What the deltas of a block begin with, up to their text."""
-    doc = encode({"type": kind, **fields, "delta": ""})
-    return b"event: %b\ndata: %b" % (kind.encode(), doc[:-3])
