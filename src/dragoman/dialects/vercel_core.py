@@ -118,7 +118,8 @@ class VercelCore(VercelModelV5):
                 part, ("type", "text", "signature") if signature else ("type", "text")
             )
             own = Seal(signature, "anthropic") if signature else None
-            out.append(Reasoning((text,), seal=own, at=at, extras=extras))
+            words = (text,) if text or own is None else ()
+            out.append(Reasoning(words, seal=own, at=at, extras=extras))
         return out
 
     def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:

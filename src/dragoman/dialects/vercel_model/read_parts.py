@@ -248,9 +248,9 @@ class ReadParts(WithOptions):
         if item is not None or (seal is not None and seal.issuer == "openai"):
             # What OpenAI shows of its thoughts are summaries.
             return Reasoning((), said, seal, item, at=at, extras=extras)
-        if seal is None or seal.kind == "signature":
+        if seal is None:
             said = (text,)
-        elif text == "" and seal.issuer in ("anthropic", "bedrock"):
+        elif seal.kind == "encrypted" and text == "" and seal.issuer in ("anthropic", "bedrock"):
             if self.flat:
                 extras = self.respell(extras, part="reasoning")
         return Reasoning(said, seal=seal, at=at, extras=extras)

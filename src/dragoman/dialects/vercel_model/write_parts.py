@@ -302,6 +302,8 @@ class WriteParts(WithOptions):
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
             said = ("\n\n".join(said),)
+        if said == ("",) and block.seal is not None and not w.home:
+            w.log.approximated("reasoning", block.at, "empty words are none beside a seal")
         if not said and block.seal is None:
             w.log.approximated("reasoning", block.at, "a thought without words has empty ones")
         return said or ("",)
