@@ -9,7 +9,7 @@ from pathlib import Path
 import dragoman
 from dragoman import dialects
 from dragoman.ledger import CODES
-from dragoman.testing import Case, load_corpus
+from dragoman.testing import Case, Document, is_lossy, load_corpus, speaks
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -44,47 +44,65 @@ def ledger() -> str:
     return "\n".join(lines) + "\n"
 
 
+# The columns of the matrix, by kind.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
+    "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
+    "The AI SDK": (
+        "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
+    ),
+    "llxprt": ("icontent", "icontent-design"),
+    "Training text": ("functiongemma", "functiongemma-nobos", "functiongemma-teaching"),
+}  # fmt: skip
+
+
 def matrix() -> str:
     cases = load_corpus(ROOT / "tests" / "corpus")
-    names = [n for n in dialects.names() if any(speaks(case, n) for case in cases)]
+    rest = tuple(sorted(set(dialects.names()) - {n for g in GROUPS.values() for n in g}))
     lines = [
         "# What each dialect can say",
         "",
         "Made from the cases in `tests/corpus`: every row is a conversation that our tests convert",
-        "between all dialects. **yes**: said whole, converted both ways without loss. Otherwise",
-        "the codes of what is lost on the way there (see [the ledger](ledger.md)).",
+        "between all dialects. **yes**: said whole. Otherwise the codes of what is lost on the way",
+        "there from the case's first file (see [the ledger](ledger.md)); **refused**: the dialect",
+        "has no form for it at all, and says so; **-**: it has no such documents. `native` says all.",
         "",
         f"{len(cases)} cases, {sum(len(c.documents) for c in cases)} files.",
-        "",
-        "| case | " + " | ".join(names) + " |",
-        "| --- |" + " --- |" * len(names),
-        *(row(case, names) for case in cases),
     ]
+    for title, names in [*GROUPS.items(), ("Others", tuple(n for n in rest if n != "native"))]:
+        lines += table(title, names, cases) if names else []
     return "\n".join(lines) + "\n"
 
 
-def row(case: Case, names: list[str]) -> str:
-    cells = [cell(case, name) for name in names]
-    return f"| **{case.name}**: {case.title} | " + " | ".join(cells) + " |"
+def table(title: str, names: tuple[str, ...], cases: tuple[Case, ...]) -> list[str]:
+    rows = []
+    for case in cases:
+        cells = [cell(case, name) for name in names]
+        if set(cells) != {"-"}:
+            rows.append(f"| **{case.name}**: {case.title} | " + " | ".join(cells) + " |")
+    head = ["| case | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
+    return ["", f"## {title}", "", *head, *rows]
 
 
 def cell(case: Case, name: str) -> str:
-    files = [d for d in case.documents if d.dialect == name and not d.spelling]
-    if not files:
-        return "-"
-    lost: dict[str, None] = {}
-    for facet, pairs in case.degrades.items():
-        if any(d.degraded and d.facet == facet for d in files):
-            for pair, losses in pairs.items():
-                if pair.endswith(f"> {name}"):
-                    lost |= dict.fromkeys(losses)
-    if not lost:
+    whole = [d for d in case.documents if not d.degraded and not d.spelling]
+    if any(d.dialect == name for d in whole):
         return "yes"
-    return "<br>".join(f"{kind} `{code}`" for kind, code in (loss.split() for loss in lost))
+    for document in whole:
+        if speaks(name, document.facet):
+            return verdict(document, name)
+    return "-"
 
 
-def speaks(case: Case, name: str) -> bool:
-    return any(d.dialect == name for d in case.documents)
+def verdict(document: Document, name: str) -> str:
+    try:
+        result = dragoman.convert(
+            document.body, source=document.dialect, target=name, facet=document.facet, now=0
+        )
+    except dragoman.Unsayable:
+        return "refused"
+    lost = dict.fromkeys(loss.what for loss in result.losses if is_lossy(loss))
+    return "<br>".join(f"`{code}`" for code in lost) or "yes"
 
 
 def formats() -> str:
@@ -100,7 +118,8 @@ def formats() -> str:
         ways = {("read", "write"): "rw", ("read",): "r", ("write",): "w"}
         facets = ", ".join(f"{facet} ({ways[way]})" for facet, way in form.facets.items())
         aliases = ", ".join(f"`{alias}`" for alias in form.aliases)
-        lines.append(f"| `{form.name}` | {aliases} | {facets} | {form.spec} |")
+        page = f"[`{form.name}`](dialects/{form.name}.md)"
+        lines.append(f"| {page} | {aliases} | {facets} | {form.spec} |")
     return "\n".join(lines) + "\n"
 
 
