@@ -65,7 +65,8 @@ def matrix() -> str:
         "Made from the cases in `tests/corpus`: every row is a conversation that our tests convert",
         "between all dialects. **yes**: said whole. Otherwise the codes of what is lost on the way",
         "there from the case's first file (see [the ledger](ledger.md)); **refused**: the dialect",
-        "has no form for it at all, and says so; **-**: it has no such documents. `native` says all.",
+        "has no form for it at all, and says so; **-**: it has no such documents. `native` says",
+        "all.",
         "",
         f"{len(cases)} cases, {sum(len(c.documents) for c in cases)} files.",
     ]

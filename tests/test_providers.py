@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 import dragoman
 import sdk
@@ -588,7 +589,7 @@ REQUEST = json.dumps(
 
 def test_tls_is_used_and_certificates_are_checked() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(Path(__file__).parent / "untrusted.pem")
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)  # an authority nobody knows
 
     async def run() -> None:
         heard: list[bytes] = []
