@@ -30,7 +30,7 @@ from .events import (
 from .framing import Frame
 from .ledger import Ledger
 from .model import Failure, Json, Response
-from .reading import DEPTH, parse, plain
+from .reading import DEPTH, UNREADABLE, decode, parse, plain
 
 TRUNCATED = "the stream ended before the answer did"
 
@@ -129,6 +129,15 @@ class Said:
 
     def __str__(self) -> str:
         return "".join(self.parts)
+
+
+def is_complete(text: str) -> bool:
+    """Whether argument text is whole: nothing can follow a complete JSON value."""
+    try:
+        decode(text)
+    except UNREADABLE:
+        return False
+    return True
 
 
 Write: TypeAlias = Callable[..., bytes]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Open, hollow
+from ...events import Cite, Close, Delta, End, Event, Open, Place, hollow
 from ...framing import Frame
 from ...model import (
     Block,
@@ -31,13 +31,12 @@ from ...reading import (
     UNREADABLE,
     as_dict,
     as_list,
-    decode,
     encode,
     expected,
     maybe_list,
     need_str,
 )
-from ...streaming import Said, StreamReader
+from ...streaming import Said, StreamReader, is_complete
 from ...writing import is_blank
 from .read_messages import THINKING_KEYS
 
@@ -45,7 +44,8 @@ if TYPE_CHECKING:
     from . import OpenAIChat
 
 DONE = b"[DONE]"
-PADDING = ("obfuscation",)  # random characters that hide how long a delta is
+# Read by itself; and random characters that hide how long a delta is.
+APART = ("choices", "error", "obfuscation")
 FIRST = ("id", "created", "model", "object")  # of these the first holds, of others the last
 
 
@@ -93,7 +93,8 @@ class Usual(Struct, forbid_unknown_fields=True):
 
 decode_usual = msgspec.json.Decoder(Usual).decode
 
-
+# The parts of a speech, and what of its block they add to.
+SPOKEN: dict[str, Place] = {"data": "text", "transcript": "transcript"}
 SILENCE = Said(True)
 
 
@@ -109,6 +110,8 @@ class Speaker:
         self.calls: dict[int, dict[str, Json]] = {}
         self.places: dict[int, int] = {}  # index of a call as the server counts -> its number
         self.arguments: dict[int, Said] = {}
+        self.annotations: list[Json] = []
+        self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
         self.ended: set[str | int] = set()  # calls that were open and are no more
 
@@ -157,21 +160,25 @@ class ChatReader(StreamReader):
         if frame[1].strip() == DONE:
             return self.finish()
         doc = self.parse(frame)
-        if doc.get("error") is not None and not doc.get("choices"):
-            return self.fail(self.dialect.read_error(doc))
         events: list[Event] = []
         choices = maybe_list(doc, "choices", "") or []
+        if frame[0] == "error" and "error" not in doc:
+            doc = {"error": doc}
+        if doc.get("error") is not None and not choices:
+            return self.fail(self.dialect.read_error(doc))
         if self.head is None:
             self.head = {}
         for key, value in doc.items():
             known = key in self.head and (value is None or (key in FIRST and self.head[key]))
             known = known or (key == "id" and self.begun is not None)  # it has another by now
-            if key != "choices" and key not in PADDING and not known:
+            if key not in APART and not known:
                 self.head[key] = value
         if self.begun is None and (choices or self.head.get("id")):
             events.append(self.begin(self.silent()))
         for place, choice in enumerate(choices):
             self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
+        if (error := error_beside(doc, choices)) is not None:
+            events += self.fail(self.dialect.read_error(error))
         return events
 
     def read_choice(self, doc: dict[str, Json], at: str, events: list[Event]) -> None:
@@ -328,7 +335,9 @@ class ChatReader(StreamReader):
         for key, value in doc.items():
             if key in ("function", "custom") and value is not None:
                 as_dict(value, f"{at}/{key}")
-                inner = call.setdefault(key, {})
+                if call.get(key) is None:
+                    call[key] = {}
+                inner = call[key]
                 field = "arguments" if key == "function" else "input"
                 for name, said in value.items():
                     if name == field:
@@ -339,7 +348,7 @@ class ChatReader(StreamReader):
                         text += said or ""
                     elif said or name not in inner:
                         inner[name] = said
-            elif key != "index" and ((value is not None and value != "") or key not in call):
+            elif key != "index" and (value not in (None, "") or key not in call):
                 call[key] = value
         return text
 
@@ -369,26 +378,29 @@ class ChatReader(StreamReader):
                 events.append(Delta(speaker.open["function_call"], text))
 
     def read_cited(self, speaker: Speaker, docs: list[Json], events: list[Event]) -> None:
-        known = speaker.message.setdefault("annotations", [])
-        at = f"/choices/{speaker.number}/message/annotations"
-        cites = self.dialect.read_annotations([*known, *docs], at)[len(known) :]
-        speaker.message["annotations"] = [*known, *docs]
-        if "content" in speaker.open:
-            events += [Cite(speaker.open["content"], cite) for cite in cites]
+        known = speaker.annotations
+        for number, doc in enumerate(docs, len(known)):
+            at = f"/choices/{speaker.number}/message/annotations/{number}"
+            cite = self.dialect.read_annotation(as_dict(doc, at), at)
+            if "content" in speaker.open:
+                events.append(Cite(speaker.open["content"], cite))
+        known += docs
 
     def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """Speech: its data and its transcript, bit by bit."""
-        merge(speaker.message, {"audio": doc})
+        merge(speaker.message, {"audio": {k: v for k, v in doc.items() if k not in SPOKEN}})
         if "audio" not in speaker.open:
             at = f"/choices/{speaker.number}/message/audio"
             note = self.dialect.respell(None, place="audio")
             block = Media("audio", Source("base64"), at=at, extras=note)
             self.begin_block(speaker, "audio", block, events)
-        index = speaker.open["audio"]
-        if isinstance(data := doc.get("data"), str):
-            events.append(Delta(index, data))
-        if isinstance(text := doc.get("transcript"), str):
-            events.append(Delta(index, text, "transcript"))
+        for key, place in SPOKEN.items():
+            text = doc.get(key)
+            if text is not None and text.__class__ is not str:
+                expected("a string", text, f"/choices/{speaker.number}/message/audio/{key}")
+            if text is not None:
+                speaker.spoken.setdefault(key, Said(True)).add(text)
+                events.append(Delta(speaker.open["audio"], text, place))
 
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
         for index in speaker.open.values():
@@ -456,6 +468,11 @@ class ChatReader(StreamReader):
                 message[key] = {**message[key], "arguments": str(said)}
             else:
                 message[key] = str(said)
+        if speaker.annotations:
+            message["annotations"] = list(speaker.annotations)
+        if speaker.spoken:
+            audio = message["audio"] if isinstance(message["audio"], dict) else {}
+            message["audio"] = audio | {key: str(said) for key, said in speaker.spoken.items()}
         calls = [
             with_arguments(call, str(speaker.arguments[number]))
             for number, call in sorted(speaker.calls.items())
@@ -466,6 +483,19 @@ class ChatReader(StreamReader):
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
         return choice
+
+
+def error_beside(doc: dict[str, Json], choices: list[dict[str, Json]]) -> Json | None:
+    """The error that some servers put beside the last choice, or into it, or only name there.
+
+    https://openrouter.ai/docs/api-reference/errors#streaming-error-handling
+    """
+    for place in (doc, *choices):
+        if place.get("error"):
+            return {"error": place["error"]}
+    if any(choice.get("finish_reason") == "error" for choice in choices):
+        return {"error": {"message": "the answer ended in an error", "type": "server_error"}}
+    return None
 
 
 def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
@@ -491,15 +521,6 @@ def with_arguments(call: dict[str, Json], text: str) -> dict[str, Json]:
     out: dict[str, Json] = {"type": "function", **call}
     out[key] = {**call.get(key, {}), field: text}
     return out
-
-
-def is_complete(text: str) -> bool:
-    """Whether argument text is whole: nothing can follow a complete JSON value."""
-    try:
-        decode(text)
-    except UNREADABLE:
-        return False
-    return True
 
 
 def merge(into: dict[str, Json], more: dict[str, Json]) -> None:
