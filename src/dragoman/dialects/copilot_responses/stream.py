@@ -2,9 +2,11 @@
 ``done``, and ``[DONE]`` behind them.
 
 A message is a piece of text, put behind the one before with nothing between; the pieces of a call
-go by its ``call_id``. The design puts the calls in the order of their ids and drops the text beside
-them; here both stay as they came. ``done`` has room for what no other event has: we say the whole
-answer there, model and counts included, and readers of the design pass over it.
+go by its ``call_id``. Nothing says where a text or a call ends: a thought or a text ends where
+something else begins, a call where something begins and its arguments are complete. The design
+puts the calls in the order of their ids and drops the text beside them; here both stay as they
+came. ``done`` has room for what no other event has: we say the whole answer there, model and
+counts included, and readers of the design pass over it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
 from ...reading import as_dict, encode, maybe_list, maybe_str, need_str
-from ...streaming import Said, StreamReader, StreamWriter
+from ...streaming import Said, StreamReader, StreamWriter, is_complete
 from ...writing import is_blank
 from ..openai_responses.parts import OUTPUT
 
@@ -35,6 +37,7 @@ class Call:
         self.name = name
         self.index = index
         self.said = Said(True)
+        self.open = True
 
 
 class CopilotReader(StreamReader):
@@ -44,8 +47,9 @@ class CopilotReader(StreamReader):
         super().__init__(dialect, whole)
         self.began = False
         self.count = 0  # of blocks
-        self.text: int | None = None
-        self.thought: int | None = None
+        self.text: int | None = None  # the block that is open, if it is a text
+        self.thought: int | None = None  # or a thought
+        self.spoke = False  # whether there was a text
         self.said, self.reasoned = Said(whole), Said(whole)
         self.calls: dict[str, Call] = {}
         self.final: dict[str, Json] | None = None
@@ -76,10 +80,24 @@ class CopilotReader(StreamReader):
         return events
 
     def open(self, block: Block, events: list[Event]) -> int:
+        """A block begins, so that what came before it has ended, if it can have."""
+        for call in self.calls.values():
+            if call.open and is_complete(str(call.said)):
+                call.open = False
+                events.append(Close(call.index))
+        self.close_texts(events)
         index = self.count
         self.count += 1
         events.append(Open(index, block))
         return index
+
+    def close_texts(self, events: list[Event]) -> None:
+        events += [Close(index) for index in (self.text, self.thought) if index is not None]
+        self.text = self.thought = None
+
+    def out_of_order(self, at: str) -> None:
+        why = "thoughts, text and calls came in turns; at rest each has its place"
+        self.notes.append(("stream.order", at, why))
 
     def message(self, doc: dict[str, Json], events: list[Event]) -> None:
         role = need_str(doc, "role", "")
@@ -87,7 +105,10 @@ class CopilotReader(StreamReader):
             raise Malformed(f"unknown role {role!r}; an answer is the assistant's", "/role")
         text = self.texts(doc)
         if self.text is None:
+            if self.spoke:
+                self.out_of_order("/message/content")
             self.text = self.open(Text("", at="/message/content"), events)
+            self.spoke = True
         if text:
             self.said.add(text)
             events.append(Delta(self.text, text))
@@ -108,6 +129,8 @@ class CopilotReader(StreamReader):
             block = ToolCall(name, need_str(doc, "name", ""), at=at)
             call = self.calls[name] = Call(block.name, self.open(block, events))
         text = maybe_str(doc, "arguments", "") or ""
+        if text and not call.open:
+            raise Malformed("more arguments for a call that had all of them", "/arguments")
         if text:
             call.said.add(text)
             events.append(Delta(call.index, text))
@@ -115,6 +138,8 @@ class CopilotReader(StreamReader):
     def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
         text = self.texts(doc)
         if self.thought is None:
+            if self.count:
+                self.out_of_order("/reasoning")
             self.thought = self.open(Reasoning(at="/reasoning"), events)
         if text:
             self.reasoned.add(text)
@@ -128,8 +153,8 @@ class CopilotReader(StreamReader):
             raise Malformed("the end of an answer that has not begun")
         if isinstance(doc.get("response"), dict):
             self.final = doc["response"]
-        for index in range(self.count):
-            events.append(Close(index))
+        self.close_texts(events)
+        events += [Close(call.index) for call in self.calls.values() if call.open]
         self.done = True
         tree = self.response()
         events.append(End(tree))
@@ -140,7 +165,7 @@ class CopilotReader(StreamReader):
         if self.final is not None:
             return self.final
         message: dict[str, Json] = {"role": "assistant", "content": None}
-        if self.text is not None:
+        if self.spoke:
             message["content"] = str(self.said)
         if self.calls:
             message["tool_calls"] = [
