@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..dialect import Dialect
 from ..errors import Malformed
-from ..events import Begin, Close, Delta, End, Event, Fail, Open, Ping, collect
+from ..events import Begin, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
 from ..framing import Frame
 from ..model import Json, Response
 from ..reading import parse
@@ -39,6 +39,8 @@ class NativeReader(StreamReader):
             event = decode(frame[1])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             raise Malformed(f"not an event: {problem}") from None
+        if isinstance(event, Ping | Odd):
+            return (event,)  # these may come at any time, and are no part of the answer
         self.check(event)
         self.keep(event)
         if isinstance(event, Fail):
@@ -47,7 +49,7 @@ class NativeReader(StreamReader):
         return (event,)
 
     def check(self, event: Event) -> None:
-        if isinstance(event, Begin) == self.began and not isinstance(event, Fail | Ping):
+        if isinstance(event, Begin) == self.began and not isinstance(event, Fail):
             raise Malformed("an answer begins once, and before all else")
         if isinstance(event, Begin):
             self.began = True
