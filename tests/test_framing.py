@@ -89,6 +89,22 @@ def test_a_frame_without_end_is_refused(kind: str, begin: bytes) -> None:
         stream.feed(b"x" * 1000)
 
 
+@given(st.lists(st.integers(0, 300), max_size=6))
+def test_a_long_event_is_refused_in_any_pieces(cuts: list[int]) -> None:
+    """What came before it is given all the same."""
+    stream = framer("sse", 100)
+    found: list[Frame] = []
+
+    def feed_all() -> None:
+        for piece in split(b"data: 1\n\ndata: %b\n\ndata: 3\n\n" % (b"x" * 95), cuts):
+            found.extend(stream.feed(piece))
+        stream.close()
+
+    with pytest.raises(Malformed, match="more than 100 bytes"):
+        feed_all()
+    assert found == [("", b"1")]
+
+
 @pytest.mark.parametrize("kind", ["sse", "ndjson", "array"])
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
 def test_anything_can_come(kind: str, data: bytes, cuts: list[int]) -> None:

@@ -7,6 +7,8 @@ end the body right behind ``[DONE]``.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from ..errors import Malformed
 from . import LIMIT, Frame
 
@@ -14,7 +16,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class SSE:
-    __slots__ = ("after_cr", "buffer", "limit", "searched", "started")
+    __slots__ = ("after_cr", "buffer", "limit", "searched", "started", "too_long")
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
@@ -22,6 +24,7 @@ class SSE:
         self.searched = 0  # so far there is no blank line in it
         self.after_cr = False  # a line feed that comes next belongs to the line before
         self.started = False
+        self.too_long = False  # an event is, and those before it have been given
 
     def feed(self, data: bytes) -> list[Frame]:
         if self.after_cr or b"\r" in data:
@@ -33,8 +36,8 @@ class SSE:
         end = buffer.rfind(b"\n\n", self.searched)
         if end < 0:
             self.searched = max(len(buffer) - 1, 0)
-            if len(buffer) > self.limit:
-                raise Malformed(f"an event of more than {self.limit} bytes")
+            if self.too_long or len(buffer) - buffer.endswith(b"\n") > self.limit:
+                self.refuse()
             return []
         whole = bytes(buffer[: end + 2])
         del buffer[: end + 2]
@@ -54,14 +57,25 @@ class SSE:
             self.started = True
             data = data.removeprefix(BOM)
         frames: list[Frame] = []
+        long = self.too_long or len(data) > self.limit
         for event in data.split(b"\n\n"):
+            if long and (self.too_long or len(event) > self.limit):
+                self.too_long = True
+                if not frames:
+                    self.refuse()
+                break
             if event.startswith(b"data: ") and b"\n" not in event:  # the usual shape
                 frames.append(("", event[6:]))
             elif event and (frame := read_event(event)) is not None:
                 frames.append(frame)
         return frames
 
+    def refuse(self) -> NoReturn:
+        raise Malformed(f"an event of more than {self.limit} bytes")
+
     def close(self) -> list[Frame]:
+        if self.too_long:
+            self.refuse()
         rest = bytes(self.buffer)
         self.buffer.clear()
         return self.split(rest) if rest.strip() else []
