@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import dragoman
 from dragoman import Transcoder, dialects, events, testing
+from dragoman.framing import framer
 from dragoman.model import Failure, Response
 from dragoman.testing import Document, load_corpus
 
@@ -63,6 +66,32 @@ def test_chunks_do_not_matter(document: Document, target: str) -> None:
 @targets
 def test_never_a_false_success(document: Document, target: str) -> None:
     testing.never_a_false_success(stream(document), document.dialect, target)
+
+
+def parsed(data: bytes, dialect: str) -> list[Any]:
+    frames = framer(dialects.get(dialect).framing)
+    found = [*frames.feed(data), *frames.close()]
+    return [json.loads(text) for _, text in found if text != b"[DONE]"]
+
+
+@answers
+@targets
+def test_parsed_events_become_the_same_events(document: Document, target: str) -> None:
+    """With an iterator or an asynchronous one, as with bytes."""
+    source, data = document.dialect, stream(document)
+    transcoder = Transcoder(source, target)
+    wanted = parsed(transcoder.feed(data) + transcoder.close(), target)
+    given = parsed(data, source)
+    assert list(dragoman.transcode(given, source, target)) == wanted
+
+    async def one_by_one() -> AsyncIterator[Any]:
+        for event in given:
+            yield event
+
+    async def heard() -> list[Any]:
+        return [event async for event in dragoman.transcode(one_by_one(), source, target)]
+
+    assert asyncio.run(heard()) == wanted
 
 
 CHUNKS: tuple[dict[str, Any], ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, overload
 
 from . import dialects
 from .errors import Malformed
@@ -195,13 +195,28 @@ def decompose(doc: Json | bytes, dialect: str) -> bytes:
     return b"".join(out)
 
 
-def transcode(events: Iterable[Json], source: str, target: str, **options: Any) -> Iterator[Json]:
+@overload
+def transcode(
+    events: AsyncIterable[Json], source: str, target: str, **options: Any
+) -> AsyncIterator[Json]: ...
+@overload
+def transcode(
+    events: Iterable[Json], source: str, target: str, **options: Any
+) -> Iterator[Json]: ...
+def transcode(
+    events: Iterable[Json] | AsyncIterable[Json], source: str, target: str, **options: Any
+) -> Iterator[Json] | AsyncIterator[Json]:
     """Parsed events of one dialect as parsed events of another, one by one.
 
     For those who have a client that parses: each event is the JSON document of one frame. Options
-    are those of ``Transcoder``. See ``atranscode`` for asynchronous iterators.
+    are those of ``Transcoder``. Of asynchronous events it is ``atranscode``.
     """
-    relay = Relay(source, target, options)
+    if isinstance(events, AsyncIterable):
+        return atranscode(events, source, target, **options)
+    return _transcode(events, Relay(source, target, options))
+
+
+def _transcode(events: Iterable[Json], relay: Relay) -> Iterator[Json]:
     for event in events:
         yield from relay.feed(event)
     yield from relay.close()
