@@ -81,12 +81,16 @@ def call_in(text: str) -> str:
     return next(line for line in text.splitlines() if line.startswith("call:"))
 
 
+DESIGNED_ANSWER: dict[str, Any] = {
+    "content": [
+        {"type": "text", "text": "Analyzing..."},
+        {"type": "tool_use", "name": "select_symbols", "input": {"selected": ["Foo", "Bar"]}},
+    ]
+}
+
+
 def test_extracts_reasoning_and_tool_use() -> None:
-    tree = dragoman.read(
-        answer(said("Analyzing..."), called({"selected": ["Foo", "Bar"]})),
-        "anthropic-messages",
-        facet="response",
-    )
+    tree = dragoman.read(DESIGNED_ANSWER, "anthropic-messages", facet="response")
     assert isinstance(tree, Response)
     text, call = tree.candidates[0].message.content
     assert isinstance(text, Text)
@@ -98,6 +102,11 @@ def test_extracts_reasoning_and_tool_use() -> None:
 
 def test_formats_a_complete_conversation_byte_for_byte() -> None:
     assert lesson(said("Selecting symbols..."), called({"selected": ["Foo", "Bar"]})) == DESIGNED
+
+
+def test_the_answer_of_the_design_is_a_lesson_though_its_call_has_no_id() -> None:
+    text = lesson(*DESIGNED_ANSWER["content"])
+    assert text == DESIGNED.replace("Selecting symbols...", "Analyzing...")
 
 
 def test_several_texts_are_lines_of_one_comment() -> None:
