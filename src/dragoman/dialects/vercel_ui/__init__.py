@@ -28,12 +28,12 @@ class VercelUI(Answers):
     }
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .stream import UIReader
+        from .read_stream import UIReader
 
         return UIReader(self, whole)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from .stream import UIWriter
+        from .write_stream import UIWriter
 
         return UIWriter(self, log, home)
 

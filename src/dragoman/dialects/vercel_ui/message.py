@@ -55,6 +55,10 @@ STOP: dict[str, StopReason] = {
     "error": "error",
     "other": "other",
 }
+OLD_STOP: dict[str, StopReason] = {
+    "unknown": "other",
+    "interrupted": "cancelled",
+}  # of some versions
 STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items()} | {
     "stop-sequence": "stop",
     "context": "length",
@@ -69,6 +73,18 @@ SEALS: dict[str, dict[str, str]] = {
 COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
+UNFINISHED = "input-streaming"
+TOOL_FIELDS = ("title", "providerExecuted", "toolMetadata")
+OUTCOME = ("output", "errorText", "preliminary")
+# what a request for approval says -> what the part calls it
+APPROVAL = {
+    "approvalId": "id",
+    "approvalDescriptor": "descriptor",
+    "inputSchemaInput": "inputSchemaInput",
+    "reason": "requestReason",
+    "isAutomatic": "isAutomatic",
+    "signature": "signature",
+}
 KINDS = frozenset(
     {"text", "reasoning", "dynamic-tool", "file", "source-url", "source-document", "step-start"}
 )
@@ -115,7 +131,7 @@ class Answers(Dialect):
         )
 
     def read_stop(self, word: Json) -> Stop | None:
-        reason = STOP.get(word) if isinstance(word, str) else None
+        reason = STOP.get(word) or OLD_STOP.get(word) if isinstance(word, str) else None
         return None if reason is None else Stop(reason, word, self.name)
 
     def read_usage(self, doc: Json) -> Usage | None:
@@ -183,12 +199,19 @@ class Answers(Dialect):
                 if isinstance(said, dict) and isinstance(said.get(key), str) and len(said) == 1:
                     seal = Seal(said[key], issuer, kind)  # type: ignore[arg-type]
                     partly["providerMetadata"] = (issuer,)
-        extras = self.keep(doc, TEXT_KEYS, self.spell_state(doc, "done"), partly=partly)
+        spelling = self.spell_state(doc, "done") or {}
+        if doc.get("id") is not None:
+            spelling["id"] = doc["id"]  # what the stream called it, which nobody needs again
+        extras = self.keep(doc, (*TEXT_KEYS, "id"), spelling, partly=partly)
         return Reasoning((need_str(doc, "text", at),), seal=seal, at=at, extras=extras)
 
     def read_tool(self, doc: dict[str, Json], kind: str, at: str) -> Block:
         dynamic = kind == "dynamic-tool"
         name = need_str(doc, "toolName", at) if dynamic else kind.removeprefix("tool-")
+        call_id = need_str(doc, "toolCallId", at)
+        if doc.get("providerExecuted") is True:  # nobody else's to run
+            phase = "both" if str(doc.get("state")).startswith("output-") else "call"
+            return Hosted(self.name, name, doc, phase, id=call_id, at=at)  # type: ignore[arg-type]
         given = doc.get("input")
         custom = given.__class__ is str
         spelling: dict[str, Json] = self.spell_state(doc, "input-available") or {}
@@ -198,8 +221,14 @@ class Answers(Dialect):
             spelling["input"] = "null" if "input" in doc else "absent"
         text: str = given if isinstance(given, str) else "{}" if given is None else compact(given)
         taken = TOOL_KEYS if dynamic else tuple(k for k in TOOL_KEYS if k != "toolName")
+        if doc.get("state") == UNFINISHED and isinstance(doc.get("rawInput"), str):
+            text, custom = doc["rawInput"], doc.get("inputEncoding") == "text"
+            taken = (*taken, "rawInput")
+            spelling["raw"] = True
+            if given is not None:
+                spelling["guess"] = given  # at what the input will be
         return ToolCall(
-            need_str(doc, "toolCallId", at),
+            call_id,
             name,
             text,
             "custom" if custom else "function",
@@ -264,7 +293,8 @@ class Answers(Dialect):
         if stop is not None:
             word = stop.native if self.is_home(stop.dialect) else STOP_WORDS.get(stop.reason)
             meta["finishReason"] = word or "other"
-            if STOP.get(meta["finishReason"]) != stop.reason:
+            known = self.read_stop(meta["finishReason"])
+            if known is None or known.reason != stop.reason:
                 why = f"{stop.native or stop.reason!r} is {meta['finishReason']!r} here"
                 w.log.approximated("stop.reason", candidate.at, why)
             if stop.sequence is not None:
@@ -388,6 +418,8 @@ class Answers(Dialect):
             return None
         out: dict[str, Json] = {"type": "reasoning", "text": "\n\n".join(thoughts)}
         self.write_state(out, block, "done")
+        if "id" in (spelling := self.spelling(block)):
+            out["id"] = spelling["id"]
         if meta is not None:
             out["providerMetadata"] = meta
         return self.emit(out, block, w.log)
@@ -410,13 +442,17 @@ class Answers(Dialect):
             out: dict[str, Json] = {"type": "dynamic-tool", "toolName": name}
         else:
             out = {"type": f"tool-{name}"}
-        out["toolCallId"] = w.call_id(call)
+        out["toolCallId"] = w.call_once(call)
         self.write_state(out, call, "input-available")
-        if call.kind == "custom":
+        if spelling.get("raw"):
+            out["rawInput"] = call.arguments
+            if "guess" in spelling:
+                out["input"] = spelling["guess"]
+        elif call.kind == "custom":
             out["input"] = call.arguments
         elif spelling.get("input") not in ("null", "absent"):
             out["input"] = object_of(call, w.log)
-        elif spelling["input"] == "null":
+        if spelling.get("input") == "null":
             out["input"] = None
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")

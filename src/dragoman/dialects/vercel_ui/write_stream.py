@@ -1,0 +1,279 @@
+"""Writing the UI message stream of the AI SDK (protocol v1).
+
+Texts, thoughts and tool inputs have ids and may come side by side, so nothing waits. The input of
+a tool comes bit by bit, and whole in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from ...events import Begin, Cite, Close, Delta, Open, Sealed
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Hosted,
+    Json,
+    Media,
+    Reasoning,
+    Refusal,
+    Seal,
+    Text,
+    ToolCall,
+)
+from ...reading import encode
+from ...streaming import StreamWriter
+from ...writing import object_of
+from .message import APPROVAL, OUTCOME, STOP, TOOL_FIELDS, UNFINISHED
+
+if TYPE_CHECKING:
+    from . import VercelUI
+
+encode_text = msgspec.json.Encoder().encode
+
+
+class Voice:
+    """A block while it is written."""
+
+    def __init__(self, block: Block, name: str) -> None:
+        self.block = block
+        self.name = name
+        self.head = b""
+        self.begun = False
+        self.part: tuple[str, int] | None = None
+        self.said: list[str] = []
+        self.seal: Seal | None = None
+        self.cites: list[Cite] = []
+
+
+def frame(doc: Json) -> bytes:
+    return b"data: " + encode(doc) + b"\n\n"
+
+
+class UIWriter(StreamWriter):
+    dialect: VercelUI
+
+    def __init__(self, dialect: VercelUI, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None)
+        self.voices: dict[int, Voice] = {}
+        self.stepped = False
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None, usage=None))
+        start: dict[str, Json] = {"type": "start"}
+        if "id" in doc:
+            start["messageId"] = doc["id"]
+        meta = doc.get("metadata")
+        if isinstance(meta, dict):
+            meta.pop("finishReason", None)
+        if meta:
+            start["messageMetadata"] = meta
+        return frame(start)
+
+    def open(self, event: Open) -> bytes:
+        if event.candidate:
+            return b""  # there is one answer here
+        block, index = event.block, event.index
+        steps = self.dialect.spelling(block).get("steps", 0) if self.home else 0
+        out = b"".join(self.step() for _ in range(steps))
+        voice = self.voices[index] = Voice(block, f"{index}")
+        if isinstance(block, Media) and not block.source.value:
+            return out  # its data come bit by bit, and are said whole
+        if isinstance(block, Text | Refusal):
+            return out + self.begin_text(voice, "text")
+        if isinstance(block, ToolCall):
+            return out + self.begin_tool(voice, block)
+        if isinstance(block, Reasoning):
+            return out + (self.begin_text(voice, "reasoning") if self.home else b"")
+        for doc in self.dialect.write_part(block, self.w):
+            if doc["type"] == "step-start":
+                out += self.step()
+            elif isinstance(block, Hosted):
+                out += b"".join(map(self.say, tool_chunks(doc)))
+            else:
+                out += self.say(doc)
+        return out
+
+    def step(self) -> bytes:
+        """A step begins, and the one before is over."""
+        ended = frame({"type": "finish-step"}) if self.stepped else b""
+        self.stepped = True
+        return ended + frame({"type": "start-step"})
+
+    def say(self, doc: Json) -> bytes:
+        """A chunk of an answer; from elsewhere, the first begins its step."""
+        if self.stepped or self.home:
+            return frame(doc)
+        return self.step() + frame(doc)
+
+    def begin_text(self, voice: Voice, kind: str) -> bytes:
+        voice.begun = True
+        head = encode({"type": f"{kind}-delta", "id": voice.name, "delta": ""})
+        voice.head = b"data: " + head[:-3]
+        start: dict[str, Json] = {"type": f"{kind}-start", "id": voice.name}
+        if self.home and isinstance(voice.block, Text | Reasoning):
+            fields = {} if voice.block.extras is None else voice.block.extras.fields
+            if "providerMetadata" in fields:
+                start["providerMetadata"] = fields["providerMetadata"]
+        return self.say(start)
+
+    def begin_tool(self, voice: Voice, call: ToolCall) -> bytes:
+        voice.begun = True
+        voice.name = self.w.call_once(call)
+        head = {"type": "tool-input-delta", "toolCallId": voice.name, "inputTextDelta": ""}
+        voice.head = b"data: " + encode(head)[:-3]
+        start: dict[str, Json] = {"type": "tool-input-start", "toolCallId": voice.name}
+        start["toolName"] = call.name
+        if call.kind == "custom":
+            start["inputEncoding"] = "text"  # so that it can be shown before it is whole
+        if self.home:
+            start |= tool_head(self.dialect.write_tool(call, self.w))
+        return self.say(start)
+
+    def delta(self, event: Delta) -> bytes:
+        voice = self.voices.get(event.index)
+        if voice is None:
+            return b""
+        text = event.text
+        if isinstance(voice.block, Reasoning):
+            return self.think(event, voice)
+        if isinstance(voice.block, Media) and event.place == "text":
+            voice.said.append(text)
+        if not voice.begun or event.place != "text":
+            return b""
+        if isinstance(voice.block, ToolCall):
+            voice.said.append(text)
+        return voice.head + encode_text(text) + b"}\n\n"
+
+    def think(self, event: Delta, voice: Voice) -> bytes:
+        part = (event.place, event.part)
+        if voice.part is not None and voice.part[0] != event.place:
+            return b""  # a thought is said once here
+        text = event.text if voice.part in (None, part) else "\n\n" + event.text
+        opened = b"" if voice.begun else self.begin_text(voice, "reasoning")
+        voice.part = part
+        return opened + voice.head + encode_text(text) + b"}\n\n"
+
+    def cite(self, event: Cite) -> bytes:
+        if (voice := self.voices.get(event.index)) is not None:
+            voice.cites.append(event)
+        return b""
+
+    def seal(self, event: Sealed) -> bytes:
+        if (voice := self.voices.get(event.index)) is not None:
+            voice.seal = event.seal
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        voice = self.voices.pop(event.index, None)
+        if voice is None:
+            return b""
+        if isinstance(voice.block, Media):
+            return self.end_file(voice, voice.block)
+        if isinstance(voice.block, ToolCall):
+            return self.end_tool(voice, voice.block)
+        if isinstance(voice.block, Reasoning):
+            return self.end_thought(voice, voice.block)
+        if not voice.begun:
+            return b""
+        out = frame({"type": "text-end", "id": voice.name, **self.citations(voice.block)})
+        for number, cited in enumerate(voice.cites, 1):
+            doc = self.dialect.write_source(cited.citation, f"{number}", self.w)
+            out += b"" if doc is None else frame(doc)
+        return out
+
+    def citations(self, block: Block) -> dict[str, Json]:
+        """What version 7 says of a text in the end, at home."""
+        fields = {} if block.extras is None or not self.home else block.extras.fields
+        return {key: fields[key] for key in ("citations",) if key in fields}
+
+    def end_file(self, voice: Voice, block: Media) -> bytes:
+        if not voice.said:
+            return b""  # it was said at once
+        whole = replace(block, source=replace(block.source, value="".join(voice.said)))
+        return b"".join(self.say(doc) for doc in self.dialect.write_file(whole, self.w))
+
+    def end_tool(self, voice: Voice, call: ToolCall) -> bytes:
+        text = "".join(voice.said)
+        if self.home:
+            part = self.dialect.write_tool(replace(call, arguments=text), self.w)
+            return b"".join(map(frame, tool_chunks(part)))
+        given: Json = text
+        if call.kind != "custom":
+            given = object_of(replace(call, arguments=text), self.aside)
+        doc: dict[str, Json] = {"type": "tool-input-available", "toolCallId": voice.name}
+        return frame(doc | {"toolName": call.name, "input": given})
+
+    def end_thought(self, voice: Voice, block: Reasoning) -> bytes:
+        sealed = replace(block, content=("",), seal=voice.seal or block.seal)
+        meta = self.dialect.write_seal(sealed, self.w)
+        out = b""
+        if not voice.begun:
+            if meta is None:
+                return b""  # a thought without words
+            out = self.begin_text(voice, "reasoning")
+        end: dict[str, Json] = {"type": "reasoning-end", "id": voice.name}
+        if meta is not None:
+            end["providerMetadata"] = meta
+        return out + frame(end)
+
+    def end(self, doc: Json) -> bytes:
+        end: dict[str, Json] = {"type": "finish"}
+        meta = doc.get("metadata")
+        word = meta.get("finishReason") if isinstance(meta, dict) else None
+        if isinstance(word, str) and word in STOP:
+            end["finishReason"] = word
+        if meta is not None:
+            end["messageMetadata"] = meta
+        step = frame({"type": "finish-step"}) if self.stepped else b""
+        return step + frame(end) + b"data: [DONE]\n\n"
+
+    def fail(self, doc: Json) -> bytes:
+        return frame({"type": "error", "errorText": doc["errorText"]}) + b"data: [DONE]\n\n"
+
+
+# -- a tool's part as chunks ----------------------------------------------------------------
+
+
+def tool_head(part: dict[str, Json]) -> dict[str, Json]:
+    """What each chunk of a tool's input says of the tool."""
+    head: dict[str, Json] = {"toolCallId": part["toolCallId"]}
+    head["toolName"] = part.get("toolName") or part["type"].removeprefix("tool-")
+    if part["type"] == "dynamic-tool":
+        head["dynamic"] = True
+    head |= {key: part[key] for key in TOOL_FIELDS if part.get(key) is not None}
+    if part.get("callProviderMetadata") is not None:
+        head["providerMetadata"] = part["callProviderMetadata"]
+    return head
+
+
+def tool_chunks(part: dict[str, Json]) -> Iterator[Json]:
+    """What makes a tool's part what it is, once its input has come."""
+    state = str(part.get("state"))
+    if state == UNFINISHED:
+        return
+    head = tool_head(part)
+    given = {"input": part["input"]} if "input" in part else {}
+    yield {"type": "tool-input-available", **head, **given}
+    approval = part.get("approval")
+    if isinstance(approval, dict):
+        asked = {key: approval[name] for key, name in APPROVAL.items() if name in approval}
+        yield {"type": "tool-approval-request", "toolCallId": part["toolCallId"], **asked}
+        if "approved" in approval:
+            said = {k: v for k, v in approval.items() if k in ("approved", "reason")}
+            yield {"type": "tool-approval-response", "approvalId": approval.get("id"), **said}
+    if state == "output-denied":
+        yield {"type": "tool-output-denied", "toolCallId": part["toolCallId"]}
+    elif state in ("output-available", "output-error"):
+        end: dict[str, Json] = {"type": f"tool-{state}", "toolCallId": part["toolCallId"]}
+        end |= {key: part[key] for key in OUTCOME if key in part}
+        if part.get("resultProviderMetadata") is not None:
+            end["providerMetadata"] = part["resultProviderMetadata"]
+        if part["type"] == "dynamic-tool":
+            end["dynamic"] = True  # version 5 looks for the part by it
+        yield end
