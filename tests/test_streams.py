@@ -154,3 +154,31 @@ def test_a_source_that_fails_without_a_word(document: Document, target: str) -> 
         assert b"The line is dead." in said
         assert transcoder.response.failure == Failure("overloaded", "The line is dead.")
     assert transcoder.fail(Failure("server", "Again.")) == b""
+
+
+@answers
+def test_an_error_never_ends_up_inside_of_a_frame(document: Document) -> None:
+    """What stays in its dialect passes as it is, but for a frame that broke off."""
+    data = stream(document)
+    for cut in range(0, len(data), 7):
+        transcoder = Transcoder(document.dialect, document.dialect)
+        said = transcoder.feed(data[:cut])
+        if transcoder.ended:
+            break
+        said += transcoder.fail(Failure("overloaded", "The line is dead."))
+        again = Transcoder(document.dialect, document.dialect)
+        again.feed(said + transcoder.close())
+        again.close()
+        assert again.problem is None
+        assert again.response.failure is not None
+        assert again.response.failure.message == "The line is dead."
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_what_stays_in_its_dialect_passes_as_it_is(end: bytes, size: int) -> None:
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    data = (b"data: %b\n\n: \n\ndata: [DONE]\n" % json.dumps(chunk).encode()).replace(b"\n", end)
+    transcoder = Transcoder("openai-chat", "openai-chat")
+    said = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
+    assert b"".join(said) + transcoder.close() == data

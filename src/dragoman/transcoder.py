@@ -16,6 +16,9 @@ from .reading import encode, load, parse
 from .result import Result
 from .streaming import StreamReader, StreamWriter
 
+# What a frame ends in; where nothing stands here, bytes are not held back.
+ENDS: dict[str, tuple[bytes, ...]] = {"sse": (b"\n\n", b"\r\n\r\n", b"\r\r"), "ndjson": (b"\n",)}
+
 
 class Transcoder:
     r"""A stream of one dialect as a stream of another.
@@ -62,11 +65,12 @@ class Transcoder:
         self.ended = False
         self.refused = False  # the source made no sense
         self.problem: Malformed | None = None  # why not
+        self.tail = bytearray()  # of what passes as it is, the frame that is not complete
         self._document: Json | None = None
 
     def feed(self, data: bytes) -> bytes:
         """More bytes of the source; the bytes of the target that they make sayable."""
-        out = [bytes(data)] if self.same else []
+        out = [self.passed(bytes(data))] if self.same else []
         if self.ended:
             return b"".join(out)
         try:
@@ -87,7 +91,23 @@ class Transcoder:
         if self.same and self.refused:
             self.finish(out)
             self.refused = False  # it is said once
+        elif self.same and not self.reader.truncated:
+            out.insert(0, bytes(self.tail))
+        self.tail.clear()
         return b"".join(out)
+
+    def passed(self, data: bytes) -> bytes:
+        """What passes as it is: whole frames, so that an error does not end up inside of one."""
+        ends = ENDS.get(self.source.framing, ())
+        if not ends or (not self.tail and data.endswith(ends[0])):
+            return data
+        tail, start = self.tail, max(len(self.tail) - 3, 0)
+        tail += data
+        found = [(tail.rfind(sign, start), len(sign)) for sign in ends]
+        end = max(place + length if place >= 0 else 0 for place, length in found)
+        whole = bytes(tail[:end])
+        del tail[:end]
+        return whole
 
     def fail(self, failure: Failure) -> bytes:
         """The source failed, and its bytes do not say so; the target's own error does."""
@@ -97,6 +117,7 @@ class Transcoder:
             self.refused = True
             self.finish(out)
             self.refused = False
+            self.tail.clear()
         return b"".join(out)
 
     @property
