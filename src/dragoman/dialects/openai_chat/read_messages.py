@@ -45,7 +45,6 @@ ROLES: dict[str, Role] = {
     "function": "tool",  # before there were tools
 }
 PLAIN_KEYS = frozenset({"role", "content", "name"})
-SIMPLE_CALL = frozenset({"id", "type", "function"})
 SIMPLE_FUNCTION = frozenset({"name", "arguments"})
 # How compatible servers say what the model thought; the official API never does.
 THINKING_KEYS = ("reasoning_content", "reasoning")
