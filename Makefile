@@ -65,6 +65,7 @@ accept: $(READY)  ## write the corpus files that a conversion now gives: make ac
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run
+	@$(BIN)/python -m benchmarks.streams
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers

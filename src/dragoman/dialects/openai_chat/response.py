@@ -35,6 +35,7 @@ STOP: dict[str, StopReason] = {
     "tool_calls": "tool-call",
     "function_call": "tool-call",
     "content_filter": "filter",
+    "error": "error",  # not OpenAI's word, but that of servers that pass on others' answers
 }
 # What stands for each reason here; a cut answer must not look complete.
 STOP_WORDS: dict[StopReason, str] = {

@@ -6,7 +6,7 @@ What the stream amounts to is what ``useChat`` holds in the end, part by part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,7 @@ from ...model import (
     Reasoning,
     Response,
 )
-from ...reading import encode, maybe_str, need_str
+from ...reading import UNREADABLE, encode, maybe_str, need_str
 from ...streaming import Said, StreamReader
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
@@ -35,8 +35,8 @@ class Usual(Struct, forbid_unknown_fields=True):
 
     type: str
     delta: str = ""
-    id: Any = None
-    toolCallId: Any = None
+    id: str = ""
+    toolCallId: str = ""
     inputTextDelta: str = ""
 
 
@@ -99,7 +99,7 @@ class UIReader(StreamReader):
     def read(self, frame: Frame) -> Sequence[Event]:
         try:
             usual = decode_usual(frame[1])
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return self.read_with_care(frame)
         kind = usual.type
         part = None
