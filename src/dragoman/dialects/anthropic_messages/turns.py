@@ -20,7 +20,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import results_in_place
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, is_plain_text, object_of
 from .tools import Tools
 
 NOT_ASSISTANT = frozenset({Media, Passage, ToolResult})
@@ -109,10 +109,11 @@ class Turns(Tools):
         results = False  # the last turn written ends in a tool result
         turn: list[Json] | None = None  # that turn, if it holds nothing else
         waiting: list[Message] = []
+        home, known, again = w.home, w.ids.staying, w.again
         for index, message in enumerate(messages):
             role, content, extras = message.role, message.content, message.extras
             # The usual turns: one result, what the model said and called, or one plain text.
-            if (extras is not None and (w.home or not self.is_mute(extras))) or waiting:
+            if (extras is not None and (home or not self.is_mute(extras))) or waiting:
                 pass
             elif role == "tool":
                 if (turn is not None or not results) and len(content) == 1:
@@ -122,14 +123,39 @@ class Turns(Tools):
                             turn = []
                             out.append({"role": "user", "content": turn})
                             results = True
-                        turn.append(self.write_result(block, w))
+                        call_id, said = block.call_id, block.content
+                        if (
+                            block.extras is None
+                            and block.is_error is None
+                            and block.name is None
+                            and block.cache is None
+                            and call_id in known
+                            and not again
+                            and len(said) == 1
+                            and (text := said[0]).__class__ is Text
+                            and text.extras is None
+                            and text.cache is None
+                            and not text.citations
+                            and text.text
+                        ):  # as write_result does, without the call
+                            turn.append(
+                                {
+                                    "type": "tool_result",
+                                    "tool_use_id": call_id,
+                                    "content": text.text,
+                                }
+                            )
+                        else:
+                            turn.append(self.write_result(block, w))
                         continue
             elif message.name is not None:
                 pass
             elif len(content) != 1 or content[0].__class__ is not Text:
                 if role == "assistant":
-                    said = content if w.home else self.fit_assistant(content, w)
-                    blocks = self.write_blocks(said, w)
+                    blocks = self.write_usual_turn(content, w)
+                    if blocks is None:
+                        fit = content if home else self.fit_assistant(content, w)
+                        blocks = self.write_blocks(fit, w)
                     if blocks or w.home:
                         out.append({"role": "assistant", "content": blocks})
                     else:
@@ -175,6 +201,48 @@ class Turns(Tools):
             results = role == "tool"
         if waiting:
             self.flush_system(waiting, out, w)
+        return out
+
+    def write_usual_turn(self, content: Sequence[Block], w: Writing) -> list[Json] | None:
+        """What the assistant said, if it is plain texts and then plain calls; None if not.
+
+        Most turns are so, and this is what fit_assistant and write_blocks make of them.
+        """
+        out: list[Json] = []
+        calls: list[ToolCall] = []
+        for block in content:
+            if block.__class__ is ToolCall:
+                if (
+                    block.extras is not None
+                    or block.cache is not None
+                    or block.item_id is not None
+                    or block.id is None
+                    or block.kind != "function"
+                ):
+                    return None
+                calls.append(block)
+            elif block.__class__ is Text and not calls:
+                text, extras = block.text, block.extras
+                if (
+                    (extras is not None and not self.is_mute(extras))
+                    or block.cache is not None
+                    or block.citations
+                    or not text
+                    or text.isspace()
+                ):
+                    return None
+                out.append({"type": "text", "text": text})
+            else:
+                return None
+        for call in calls:  # nothing is noted before it is sure that all of them are plain
+            given, call_id, name = object_of(call, w.log), call.id, call.name
+            if call_id is None or call_id in w.called or not w.ids.stays(call_id):
+                call_id = w.call_once(call)
+            else:
+                w.called.add(call_id)
+            if name not in w.names.staying:
+                name = w.tool_name(name, call.at)
+            out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
         return out
 
     def note_empty(self, message: Message, w: Writing) -> None:

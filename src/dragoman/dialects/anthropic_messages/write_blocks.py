@@ -40,27 +40,10 @@ class WriteBlocks(Dialect):
         out: list[Json] = []
         for block in blocks:
             # Not isinstance: it is ten times slower on these, and these are nearly all there is.
-            extras = block.extras
             if block.__class__ is ToolCall:
-                if (
-                    extras is None
-                    and block.cache is None
-                    and block.item_id is None
-                    and block.id is not None
-                    and block.kind == "function"
-                ):  # the usual shape
-                    given, name, call_id = object_of(block, w.log), block.name, block.id
-                    if call_id in w.called or not w.ids.stays(call_id):
-                        call_id = w.call_once(block)
-                    else:
-                        w.called.add(call_id)
-                    if name not in w.names.staying:
-                        name = w.tool_name(name, block.at)
-                    out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
-                    continue
                 doc = self.write_call(block, w)
             elif block.__class__ is Text:
-                text = block.text
+                text, extras = block.text, block.extras
                 if (
                     (extras is None or self.is_mute(extras))
                     and block.cache is None
