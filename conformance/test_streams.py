@@ -25,6 +25,7 @@ FAILED: dict[str, str] = {
     "a8bb32d132482940-a8bb32d1-0-stream": "it says [DONE] and has not said why it stopped",
     "918fedc9b79fc244-918fedc9-0-stream": "written by hand: a chunk that is no JSON",
     "3eafd2cd4e210b8e-954465e9-0-stream": "the answer failed, and it says so",
+    "b144fae11f25c5e6-b144fae1-0-stream": "an error stands beside its last choice",
 }
 # Recordings that hold several answers, each of which is whole.
 SEVERAL: dict[str, str] = {
