@@ -2,13 +2,16 @@
 
 The request types of both SDKs are TypedDicts, the response types pydantic models. Both are made
 strict here: a key the SDK does not know is a failure, so that a writer cannot pass by inventing.
+The strict ones are a second import of the packages, so that the clients of other tests stay as
+lenient as they are for everybody.
 """
 
 from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, get_args, get_origin
 
@@ -41,9 +44,31 @@ def judged() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
-    kind = _types()[dialect][facet]
-    _forbid(kind, set())
-    return TypeAdapter(kind)
+    with _imported_anew():
+        kind = _types()[dialect][facet]
+        _forbid(kind, set())
+        return TypeAdapter(kind)
+
+
+PACKAGES = ("anthropic", "openai")
+STRICT: dict[str, types.ModuleType] = {}
+
+
+@contextmanager
+def _imported_anew() -> Iterator[None]:
+    """The packages of the vendors as modules of our own, while their types are made strict."""
+    usual = _taken_out()
+    sys.modules.update(STRICT)
+    try:
+        yield
+    finally:
+        STRICT.update(_taken_out())
+        sys.modules.update(usual)
+
+
+def _taken_out() -> dict[str, types.ModuleType]:
+    names = [name for name in sys.modules if name.partition(".")[0] in PACKAGES]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 @cache

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from openai.types.chat import ChatCompletionChunk
 
 import dragoman
 from dragoman.testing import Document, load_corpus
 from listener import REFUSALS, Json, Listener, tidy
+from sdk import problems
 
 DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses")
 ANSWERS = [
@@ -26,6 +28,19 @@ targets = pytest.mark.parametrize("target", DIALECTS)
 def listener() -> Iterator[Listener]:
     with Listener() as listening:
         yield listening
+
+
+def test_the_judge_leaves_the_clients_alone() -> None:
+    """Types made strict for judging would make the clients deaf to what they do not know."""
+    unknown = {"delta": {"reasoning_content": "Hm."}, "index": 0, "finish_reason": None}
+    assert any("reasoning" in word for word in problems("openai-chat", "event", chunk(unknown)))
+    heard = ChatCompletionChunk.model_validate(chunk(unknown))
+    assert heard.to_dict()["choices"] == [unknown]
+
+
+def chunk(choice: Json) -> Json:
+    about = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    return {**about, "choices": [choice]}
 
 
 def at_rest(document: Document, target: str) -> Json:
