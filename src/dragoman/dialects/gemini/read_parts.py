@@ -1,0 +1,316 @@
+"""Reading the parts of the Gemini API."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ...dialect import Dialect
+from ...model import (
+    Block,
+    Hosted,
+    Json,
+    Media,
+    MediaKind,
+    Raw,
+    Reasoning,
+    Seal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import (
+    as_dict,
+    compact,
+    expected,
+    maybe_dict,
+    maybe_list,
+    maybe_str,
+    need_str,
+    tokens,
+)
+from .spelling import SNAKE, both, pick
+
+NOBODY: frozenset[str] = frozenset()
+Called = dict[str, str]
+"""The names of the calls so far, by id."""
+
+TEXT_KEYS = frozenset({"text"})
+THOUGHT_KEYS = both("text", "thought", "thoughtSignature")
+CALL_KEYS = ("id", "name", "args")
+RESULT_KEYS = frozenset({"id", "name", "response", "parts"})
+DATA_KEYS = both("mimeType", "data", "displayName")
+FILE_KEYS = both("mimeType", "fileUri", "displayName")
+# https://ai.google.dev/api/caching#ToolType
+SERVICES = {
+    "GOOGLE_SEARCH_WEB": "web_search",
+    "GOOGLE_SEARCH_IMAGE": "image_search",
+    "URL_CONTEXT": "web_fetch",
+    "GOOGLE_MAPS": "maps",
+    "FILE_SEARCH": "file_search",
+}
+# Addresses that only Google can open: the Files API's, and those of its cloud storage.
+OWN_FILES = ("https://generativelanguage.googleapis.com/", "gs://")
+FILMS = ("https://youtu.be/", "https://www.youtube.com/", "https://youtube.com/")
+
+
+class ReadParts(Dialect):
+    """What stands inside a content, into the tree."""
+
+    issuer = "google"
+
+    def read_parts(
+        self, docs: list[Json], at: str, called: Called, custom: frozenset[str] = NOBODY
+    ) -> list[Block]:
+        out: list[Block] = []
+        token = tokens(docs)
+        for index, doc in enumerate(docs):
+            where = at + token[index]
+            if doc.__class__ is not dict:
+                expected("an object", doc, where)
+            out.append(self.read_part(doc, where, called, custom))
+        return out
+
+    def read_part(
+        self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str]
+    ) -> Block:
+        if len(doc) == 1:
+            text = doc.get("text")
+            if text.__class__ is str:  # the usual shape
+                return Text(text, at=at)
+        kinds = [key for key in KINDS if doc.get(key) is not None]
+        if len(kinds) != 1:
+            return Raw(self.name, doc, at=at)  # new kinds of parts arrive every month
+        kind = CAMEL.get(kinds[0], kinds[0])
+        if kind == "functionCall":
+            return self.read_call(doc, at, called, custom)
+        if kind == "functionResponse":
+            return self.read_result(doc, at, called)
+        return self.READERS[kind](self, doc, at)
+
+    def read_text(self, doc: dict[str, Json], at: str) -> Block:
+        text, thought = need_str(doc, "text", at), doc.get("thought")
+        spelling: dict[str, Json] = {}
+        if thought is not True:
+            taken = TEXT_KEYS
+            if thought is False:
+                taken, spelling = THOUGHT_FALSE, {"thought": False}
+            return Text(text, at=at, extras=self.keep(doc, taken, spelling))
+        said: dict[str, str] = {}
+        signature = said_str(doc, "thoughtSignature", at, said)
+        if signature == "":
+            spelling["seal"] = ""
+        if said:
+            spelling["snake"] = said
+        return Reasoning(
+            (text,) if text or not signature else (),
+            seal=Seal(signature, self.issuer) if signature else None,
+            at=at,
+            extras=self.keep(doc, THOUGHT_KEYS, spelling),
+        )
+
+    # -- calls and results ------------------------------------------------------------------
+
+    def read_call(
+        self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str]
+    ) -> Block:
+        said: dict[str, str] = {}
+        key = own_key(doc, "functionCall", said)
+        where = f"{at}/{key}"
+        call = as_dict(doc[key], where)
+        call_id, name = maybe_str(call, "id", where), maybe_str(call, "name", where)
+        given = maybe_dict(call, "args", where)
+        if name is None:  # a piece of a call, as Vertex streams its arguments
+            return Raw(self.name, doc, at=at)
+        if call_id is not None:
+            called[call_id] = name
+        kind, arguments = "function", "" if given is None else compact(given)
+        if name in custom and given is not None and given.keys() == {"input"}:
+            if given["input"].__class__ is str:
+                kind, arguments = "custom", given["input"]
+        spelling = {"snake": said} if said else None
+        extras = None
+        if len(doc) > 1 or spelling or call.keys() - CALL_SET or None in call.values():
+            extras = self.keep(doc, (), spelling, partly={key: CALL_KEYS})
+        return ToolCall(call_id, name, arguments, kind, at=at, extras=extras)  # type: ignore[arg-type]
+
+    def read_result(self, doc: dict[str, Json], at: str, called: Called) -> ToolResult:
+        """The answer of a tool. Its name says nothing new where the call is known by its id."""
+        said: dict[str, str] = {}
+        key = own_key(doc, "functionResponse", said)
+        where = f"{at}/{key}"
+        result = as_dict(doc[key], where)
+        call_id, name = maybe_str(result, "id", where), maybe_str(result, "name", where)
+        spelling: dict[str, Json] = {"snake": said} if said else {}
+        if name is None:
+            spelling["name"] = "absent"
+        elif call_id is not None and called.get(call_id) == name:
+            name = None
+        content, failed = self.read_answer(result, where, spelling)
+        parts = maybe_list(result, "parts", where)
+        if parts is not None:
+            content += self.read_parts(parts, f"{where}/parts", {})
+            if not parts:
+                spelling["parts"] = []
+        extras = None
+        if len(doc) > 1 or spelling or result.keys() - RESULT_KEYS or None in result.values():
+            extras = self.keep(doc, (), spelling, partly={key: RESULT_KEYS})
+        return ToolResult(call_id, tuple(content), failed, name, at=at, extras=extras)
+
+    def read_answer(
+        self, result: dict[str, Json], at: str, spelling: dict[str, Json]
+    ) -> tuple[list[Block], bool | None]:
+        """ "Use "output" key to specify function output and "error" key to specify error details
+        (if any). If "output" and "error" keys are not specified, then whole "response" is treated
+        as function output."
+        """
+        response = maybe_dict(result, "response", at)
+        where = f"{at}/response"
+        if response is None:
+            spelling["response"] = "absent"
+            return [], None
+        if not response:
+            return [], None
+        if len(response) == 1:
+            for key, failed in (("output", None), ("error", True)):
+                if key in response and response[key] is not None:
+                    value, place = response[key], f"{where}/{key}"
+                    if value.__class__ is str:
+                        return [Text(value, at=place)], failed
+                    spelling["response"] = "json"
+                    return [Text(compact(value), at=place)], failed
+        spelling["response"] = "object"
+        failed = True if response.get("error") is not None and "output" not in response else None
+        return [Text(compact(response), at=where)], failed
+
+    # -- media ------------------------------------------------------------------------------
+
+    def read_data(self, doc: dict[str, Json], at: str) -> Block:
+        said: dict[str, str] = {}
+        key = own_key(doc, "inlineData", said)
+        where = f"{at}/{key}"
+        blob = as_dict(doc[key], where)
+        media_type = said_str(blob, "mimeType", where, said)
+        data = need_str(blob, "data", where)
+        source = Source("base64", data, media_type)
+        if media_type == "text/plain" and (text := plain_text(data)) is not None:
+            source = Source("text", text, media_type)
+        return Media(
+            kind_of(media_type),
+            source,
+            filename=said_str(blob, "displayName", where, said),
+            at=at,
+            extras=self.keep_media(doc, key, DATA_KEYS, said),
+        )
+
+    def read_file(self, doc: dict[str, Json], at: str) -> Block:
+        said: dict[str, str] = {}
+        key = own_key(doc, "fileData", said)
+        where = f"{at}/{key}"
+        file = as_dict(doc[key], where)
+        media_type = said_str(file, "mimeType", where, said)
+        uri = said_str(file, "fileUri", where, said)
+        if uri is None:
+            return Raw(self.name, doc, at=at)
+        kind = "video" if media_type is None and uri.startswith(FILMS) else kind_of(media_type)
+        source = Source("url", uri, media_type)
+        if uri.startswith(OWN_FILES):
+            source = Source("file", uri, media_type, self.issuer)
+        return Media(
+            kind,
+            source,
+            filename=said_str(file, "displayName", where, said),
+            at=at,
+            extras=self.keep_media(doc, key, FILE_KEYS, said),
+        )
+
+    def keep_media(
+        self, doc: dict[str, Json], key: str, keys: frozenset[str], said: dict[str, str]
+    ) -> Any:
+        return self.keep(doc, (), {"snake": said} if said else None, partly={key: keys})
+
+    # -- what the provider does -------------------------------------------------------------
+
+    def read_code(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_hosted(doc, "executableCode", "code_execution", "call", at)
+
+    def read_code_result(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_hosted(doc, "codeExecutionResult", "code_execution", "result", at)
+
+    def read_tool_call(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_hosted(doc, "toolCall", None, "call", at)
+
+    def read_tool_response(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_hosted(doc, "toolResponse", None, "result", at)
+
+    def read_hosted(
+        self, doc: dict[str, Json], kind: str, service: str | None, phase: Any, at: str
+    ) -> Block:
+        said: dict[str, str] = {}
+        key = own_key(doc, kind, said)
+        where = f"{at}/{key}"
+        work = as_dict(doc[key], where)
+        if service is None:
+            word = said_str(work, "toolType", where, said) or ""
+            service = SERVICES.get(word, word.lower())
+        return Hosted(self.name, service, doc, phase, id=maybe_str(work, "id", where), at=at)
+
+    READERS: ClassVar[dict[str, Callable[[Any, dict[str, Json], str], Block]]] = {
+        "text": read_text,
+        "inlineData": read_data,
+        "fileData": read_file,
+        "executableCode": read_code,
+        "codeExecutionResult": read_code_result,
+        "toolCall": read_tool_call,
+        "toolResponse": read_tool_response,
+    }
+
+
+CALL_SET = frozenset(CALL_KEYS)
+THOUGHT_FALSE = TEXT_KEYS | {"thought"}
+KINDS = tuple(
+    key
+    for kind in (*ReadParts.READERS, "functionCall", "functionResponse")
+    for key in dict.fromkeys((kind, SNAKE.get(kind, kind)))
+)
+CAMEL = {other: key for key, other in SNAKE.items()}
+
+
+def own_key(doc: dict[str, Json], key: str, said: dict[str, str]) -> str:
+    """The key of a part that is not null, in the spelling that it has."""
+    if doc.get(key) is not None:
+        return key
+    said[key] = SNAKE[key]
+    return SNAKE[key]
+
+
+def said_str(doc: dict[str, Json], key: str, at: str, said: dict[str, str]) -> str | None:
+    """A string, or nothing, under a key in either spelling."""
+    value = pick(doc, key, said)
+    if value is not None and value.__class__ is not str:
+        expected("a string", value, f"{at}/{said.get(key, key)}")
+    return value
+
+
+def kind_of(media_type: str | None) -> MediaKind:
+    """What a medium is, by its type."""
+    match (media_type or "").partition("/")[0].lower():
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case "video":
+            return "video"
+        case _:
+            return "document"
+
+
+def plain_text(data: str) -> str | None:
+    """The text that base64 data hold, if they would be written the same again."""
+    try:
+        text = base64.b64decode(data, validate=True).decode()
+    except ValueError:  # not base64, or not UTF-8
+        return None
+    return text if base64.b64encode(text.encode()).decode() == data else None

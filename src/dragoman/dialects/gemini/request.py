@@ -1,0 +1,416 @@
+"""Requests of the Gemini API, both ways."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Extras,
+    History,
+    Json,
+    Message,
+    OutputFormat,
+    Params,
+    Request,
+    Thinking,
+)
+from ...normal import read_store
+from ...reading import (
+    as_dict,
+    as_str,
+    expected,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    need_list,
+)
+from ...writing import Writing, leave_out
+from .schema import lowered
+from .spelling import both, pick, spelled
+from .tools import Tools
+
+TAKEN = both(
+    "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
+    "store",
+)  # fmt: skip
+# The parameters by their names here, all in generationConfig.
+INTS = {
+    "maxOutputTokens": "max_tokens",
+    "candidateCount": "candidates",
+    "seed": "seed",
+    "logprobs": "top_logprobs",
+}
+NUMBERS = {
+    "temperature": "temperature",
+    "topP": "top_p",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
+}
+CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
+THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
+LEVELS = frozenset({"minimal", "low", "medium", "high"})
+TIERS = frozenset({"flex", "standard", "priority"})
+# What the tree can say and this API cannot.
+UNSAID = {
+    "stream": "the address says whether an answer is streamed here",
+    "user_id": "there is no end user here",
+    "logit_bias": "there are no token biases here",
+    "verbosity": "there is no verbosity here",
+    "cache_key": "a cache is made beforehand and named here",
+    "cache": "a cache is made beforehand and named here",
+    "previous_id": "nothing can be continued here; send the whole conversation",
+    "conversation_id": "nothing can be continued here; send the whole conversation",
+    "truncation": "a conversation that is too long is rejected here",
+}
+
+
+class Requests(Tools):
+    """Reading and writing requests and histories."""
+
+    history = "contents"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        said: dict[str, str] = {}
+        spelling: dict[str, Json] = {}
+        tools, custom = None, frozenset[str]()
+        if (listed := doc.get("tools")) is not None:
+            tools, alone = self.read_tool_list(listed, "/tools")
+            custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
+            if alone:
+                spelling["tools"] = "object"
+        messages = self.read_said(doc, custom, said)
+        choice = None
+        if (config := pick(doc, "toolConfig", said)) is not None:
+            where = f"/{said.get('toolConfig', 'toolConfig')}"
+            choice = self.read_choice(as_dict(config, where), where)
+            if choice.name in custom:
+                choice = replace(choice, kind="custom")
+        params, partly = self.read_params(doc, said, spelling)
+        if said:
+            spelling["snake"] = said
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(messages),
+            tools,
+            choice,
+            params,
+            dialect=self.name,
+            extras=self.keep(doc, TAKEN, spelling, partly=partly),
+        )
+
+    def read_messages(self, doc: Json) -> History:
+        if doc.__class__ is list:
+            messages = self.read_contents(doc, "")
+            extras: Extras | None = Extras(self.name, spelling={"bare": True})
+            return History(tuple(messages), dialect=self.name, extras=extras)
+        doc = as_dict(doc, "")
+        said: dict[str, str] = {}
+        messages = self.read_said(doc, frozenset(), said)
+        keys = both("contents", "systemInstruction")
+        extras = self.keep(doc, keys, {"snake": said} if said else None)
+        return History(tuple(messages), dialect=self.name, extras=extras)
+
+    def read_said(
+        self, doc: dict[str, Json], custom: frozenset[str], said: dict[str, str]
+    ) -> list[Message]:
+        """The system instruction and the contents."""
+        messages = self.read_contents(need_list(doc, "contents", ""), "/contents", custom)
+        system = pick(doc, "systemInstruction", said)
+        if system is None:
+            return messages
+        key = said.get("systemInstruction", "systemInstruction")
+        return [self.read_system(system, f"/{key}"), *messages]
+
+    def read_params(
+        self, doc: dict[str, Json], said: dict[str, str], spelling: dict[str, Json]
+    ) -> tuple[Params, dict[str, frozenset[str]]]:
+        given: dict[str, Json] = {"store": read_store(doc, spelling)}
+        ats: dict[str, str] = {}
+        partly: dict[str, frozenset[str]] = {}
+        given["metadata"] = maybe_dict(doc, "labels", "") or None
+        ats["metadata"] = "/labels"
+        if doc.get("labels") == {}:
+            spelling["labels"] = {}
+        tier = pick(doc, "serviceTier", said)
+        given["service_tier"] = None if tier is None else as_str(tier, "/serviceTier")
+        ats["service_tier"] = f"/{said.get('serviceTier', 'serviceTier')}"
+        config = pick(doc, "generationConfig", said)
+        if config is not None:
+            key = said.get("generationConfig", "generationConfig")
+            at = f"/{key}"
+            config = as_dict(config, at)
+            # Spelled apart: both levels could have the same key.
+            inner: dict[str, str] = {}
+            partly[key] = CONFIG_KEYS | self.read_config(config, at, given, ats, inner, spelling)
+            if inner:
+                spelling["config"] = inner
+        return Params(**given, ats=ats), partly
+
+    def read_config(
+        self,
+        config: dict[str, Json],
+        at: str,
+        given: dict[str, Json],
+        ats: dict[str, str],
+        said: dict[str, str],
+        spelling: dict[str, Json],
+    ) -> frozenset[str]:
+        """``generationConfig``; gives the keys that say what the answer must look like."""
+
+        def look(key: str, name: str) -> tuple[dict[str, Json], str]:
+            value = pick(config, key, said)
+            key = said.get(key, key)
+            if value is not None:
+                ats[name] = f"{at}/{key}"
+            return config, key
+
+        for key, name in INTS.items():
+            given[name] = maybe_int(*look(key, name), at)
+        for key, name in NUMBERS.items():
+            given[name] = maybe_number(*look(key, name), at)
+        top_k = maybe_number(*look("topK", "top_k"), at)
+        if top_k.__class__ is float and top_k == int(top_k or 0):
+            spelling["topK"] = top_k
+            top_k = int(top_k or 0)
+        given["top_k"] = top_k
+        given["logprobs"] = maybe_bool(*look("responseLogprobs", "logprobs"), at)
+        stops, key = look("stopSequences", "stop")
+        found = maybe_list(stops, key, at)
+        if found is not None:
+            given["stop"] = tuple(as_str(stop, f"{at}/{key}") for stop in found) or None
+            if not found:
+                spelling["stop"] = []
+        thinking = pick(config, "thinkingConfig", said)
+        if thinking is not None:
+            where = f"{at}/{said.get('thinkingConfig', 'thinkingConfig')}"
+            given["thinking"] = self.read_thinking(as_dict(thinking, where), where)
+        return self.read_output(config, at, given, said)
+
+    def read_thinking(self, doc: dict[str, Json], at: str) -> Thinking:
+        said: dict[str, str] = {}
+        spelling: dict[str, Json] = {}
+        budget, level = pick(doc, "thinkingBudget", said), pick(doc, "thinkingLevel", said)
+        shown = pick(doc, "includeThoughts", said)
+        if budget is not None and budget.__class__ is not int:
+            expected("an integer", budget, f"{at}/{said.get('thinkingBudget', 'thinkingBudget')}")
+        if shown is not None and shown.__class__ is not bool:
+            expected("a boolean", shown, f"{at}/{said.get('includeThoughts', 'includeThoughts')}")
+        if level is not None:
+            as_str(level, f"{at}/{said.get('thinkingLevel', 'thinkingLevel')}")
+            if level != level.upper():
+                spelling["level"] = level
+        if said:
+            spelling["snake"] = said
+        mode = None
+        if budget is not None:
+            mode = {0: "off", -1: "adaptive"}.get(budget, "on")
+        return Thinking(
+            mode,  # type: ignore[arg-type]
+            None if level is None else level.lower(),
+            budget if mode == "on" else None,
+            None if shown is None else "summarized" if shown else "omitted",
+            at=at,
+            extras=self.keep(doc, THINKING_KEYS, spelling),
+        )
+
+    def read_output(
+        self, config: dict[str, Json], at: str, given: dict[str, Json], said: dict[str, str]
+    ) -> frozenset[str]:
+        """The type of the answer and its schema, in one of two forms."""
+        kind = pick(config, "responseMimeType", said)
+        kind_key = said.get("responseMimeType", "responseMimeType")
+        if kind is not None:
+            as_str(kind, f"{at}/{kind_key}")
+        if kind not in (None, "application/json", "text/plain"):
+            return frozenset()  # text/x.enum; the schema then is no schema of JSON
+        spelling: dict[str, Json] = {} if kind is not None else {"type": "absent"}
+        for key in ("responseJsonSchema", "responseSchema"):
+            schema = pick(config, key, said)
+            if schema is None or kind == "text/plain":
+                continue
+            own, key = schema, said.get(key, key)
+            if not key.startswith(("responseJson", "response_json")):
+                schema = lowered(own)
+                spelling["schema"] = "own" if schema == own else own
+            given["output"] = OutputFormat(
+                "schema", schema=schema, at=f"{at}/{key}",
+                extras=Extras(self.name, spelling=spelling) if spelling else None,
+            )  # fmt: skip
+            return frozenset({kind_key, key})
+        if kind is not None:
+            form = "json" if kind == "application/json" else "text"
+            given["output"] = OutputFormat(form, at=f"{at}/{kind_key}")  # type: ignore[arg-type]
+        return frozenset({kind_key})
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        spelling = self.spelling(tree)
+        if tree.tools:
+            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        # Tools come first, then the system instruction: that is the order of the prompt.
+        if tree.tools is not None:
+            tools = self.write_tool_list(tree.tools, w)
+            if tools or w.home:
+                out["tools"] = tools[0] if spelling.get("tools") == "object" else tools
+        system, contents = self.write_conversation(tree.messages, w)
+        if system is not None:
+            out["systemInstruction"] = system
+        out["contents"] = contents
+        if tree.tool_choice is not None:
+            self.write_request_choice(out, tree, w)
+        self.write_params(out, tree, w)
+        if tree.prefill and not w.home:
+            why = "whether the model goes on with the last turn is not said here"
+            log.approximated("prefill", tree.messages[-1].at if tree.messages else "", why)
+        return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        system, contents = self.write_conversation(tree.messages, self.writing(log, tree.dialect))
+        spelling = self.spelling(tree)
+        if "bare" in spelling:
+            return contents
+        out: dict[str, Json] = {} if system is None else {"systemInstruction": system}
+        out["contents"] = contents
+        return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
+
+    def write_request_choice(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        choice = tree.tool_choice
+        assert choice is not None
+        if not w.home:
+            functions = [tool for tool in tree.tools or () if tool.kind != "hosted"]
+            if choice.mode is None and choice.parallel is not False and choice.payload is None:
+                return  # as usual
+            if not functions:
+                # "Function calling config is set without function_declarations."
+                w.log.dropped("tool_choice", choice.at, "a choice needs functions")
+                return
+            if choice.mode is None and choice.payload is None:
+                why = "several calls may always come at once here"
+                w.log.dropped("tool_choice.parallel", choice.at, why)
+                return
+        out["toolConfig"] = self.write_choice(choice, w)
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        params, spelling = tree.params, self.spelling(tree)
+        self.lose(params.extras, params.at, w.log)
+        params = leave_out(params, UNSAID, w.log)
+        config: dict[str, Json] = {}
+        for key, name in (*INTS.items(), *NUMBERS.items(), ("topK", "top_k")):
+            if (value := getattr(params, name)) is not None:
+                config[key] = value
+        if "topK" in spelling:
+            config["topK"] = spelling["topK"]
+        if params.stop is not None or "stop" in spelling:
+            config["stopSequences"] = list(params.stop or ())
+        if params.logprobs is not None:
+            config["responseLogprobs"] = params.logprobs
+        if params.thinking is not None:
+            self.write_thinking(config, params.thinking, w)
+        if params.output is not None:
+            self.write_output(config, params.output, w)
+        config = spelled(config, spelling.get("config", {}))
+        if config:
+            out["generationConfig"] = config
+        self.write_about(out, params, spelling, w)
+
+    def write_about(
+        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        """What is said about a request, beside how to answer it."""
+        if params.metadata is not None:
+            if w.home or all(value.__class__ is str for value in params.metadata.values()):
+                out["labels"] = params.metadata
+            else:
+                w.log.dropped("metadata", params.where("metadata"), "labels are strings here")
+        elif "labels" in spelling:
+            out["labels"] = spelling["labels"]
+        if params.store is not None:
+            out["store"] = params.store
+        elif "store" in spelling:
+            out["store"] = spelling["store"]
+        tier = params.service_tier
+        if tier is not None:
+            if tier in TIERS or w.home:
+                out["serviceTier"] = tier
+            else:
+                why = f"{tier!r} is a tier of another provider"
+                w.log.dropped("service_tier", params.where("service_tier"), why)
+
+    def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Writing) -> None:
+        out: dict[str, Json] = {}
+        spelling = self.spelling(thinking)
+        self.write_budget(out, thinking, w)
+        effort = thinking.effort
+        if effort is not None:
+            if effort in LEVELS or w.home:
+                out["thinkingLevel"] = spelling.get("level", effort.upper())
+            elif effort == "none":
+                out["thinkingBudget"] = 0
+                w.log.approximated("thinking.effort", thinking.at, "not to think is a budget of 0")
+            else:
+                out["thinkingLevel"] = "HIGH"
+                w.log.approximated("thinking.effort", thinking.at, f"{effort!r} becomes 'HIGH'")
+        if thinking.display is not None:
+            out["includeThoughts"] = thinking.display != "omitted"
+            if thinking.display not in ("summarized", "omitted"):
+                w.log.approximated("thinking.display", thinking.at, "shown in summary")
+        out = self.emit(spelled(out, self.said(thinking)), thinking, w.log)
+        if out or w.home:
+            config["thinkingConfig"] = out
+
+    def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Writing) -> None:
+        """How many tokens may be thought: 0 is none, -1 as many as the model likes."""
+        mode, budget = thinking.mode, thinking.budget
+        if mode is None and budget is None:
+            return
+        if thinking.effort is not None and not w.home:
+            # "You can only set only one of thinking budget and thinking level."
+            what = "thinking" if budget is None else "thinking.budget"
+            w.log.dropped(what, thinking.at, "the level says how much to think, and nothing else")
+        elif mode == "off":
+            out["thinkingBudget"] = 0
+        elif budget is not None:
+            out["thinkingBudget"] = budget
+            if mode != "on" and not w.home:
+                w.log.approximated("thinking", thinking.at, "a budget means to think here")
+        else:
+            out["thinkingBudget"] = -1
+            if mode != "adaptive":
+                w.log.approximated("thinking", thinking.at, "thinking without a budget is dynamic")
+
+    def write_output(self, config: dict[str, Json], form: OutputFormat, w: Writing) -> None:
+        spelling = self.spelling(form)
+        for key in ("name", "description", "strict"):
+            if getattr(form, key) is not None:
+                w.log.dropped(f"output.{key}", form.at, f"a schema has no {key} here")
+        self.lose(form.extras, form.at, w.log)
+        if form.kind == "text":
+            if w.home:
+                config["responseMimeType"] = "text/plain"
+            return
+        if "type" not in spelling:
+            config["responseMimeType"] = "application/json"
+        if form.kind == "json":
+            return
+        if form.schema is None:
+            w.log.approximated("output", form.at, "any JSON will do without a schema")
+            return
+        own = spelling.get("schema")
+        if own == "own":
+            config["responseSchema"] = form.schema
+        elif own is not None and lowered(own) == form.schema:
+            config["responseSchema"] = own
+        else:
+            config["responseJsonSchema"] = form.schema

@@ -1,0 +1,239 @@
+"""The contents of the Gemini API, both ways: the system instruction and the turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import Malformed
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Extras,
+    Json,
+    Message,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_custom_results, results_in_place
+from ...reading import as_dict, expected, tokens
+from ...writing import Writing
+from .read_parts import NOBODY, Called
+from .write_parts import WriteParts
+
+# "role: The producer of the content. Must be either 'user' or 'model'"; older clients say
+# 'function' or 'tool' where results stand, and a content without a role is the user's.
+ROLES: dict[str | None, Role] = {
+    "user": "user",
+    "model": "assistant",
+    "function": "user",
+    "tool": "user",
+    None: "user",
+}
+CONTENT_KEYS = frozenset({"role", "parts"})
+NOT_USER = frozenset({Reasoning, ToolCall})
+# Any string is an id; "must start with a letter or an underscore", then these.
+IDS = (r"[\s\S]", 1 << 20)
+NAMES = (r"[a-zA-Z0-9_.:-]", 128)
+
+
+class Turns(WriteParts):
+    """Contents, into the tree and out of it."""
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_contents(
+        self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
+    ) -> list[Message]:
+        out: list[Message] = []
+        called: Called = {}
+        token = tokens(docs)
+        for index, doc in enumerate(docs):
+            where = at + token[index]
+            if doc.__class__ is not dict:
+                expected("an object", doc, where)
+            said = doc.get("role")
+            if said is not None and said.__class__ is not str:
+                expected("a string", said, f"{where}/role")
+            role = ROLES.get(said)
+            if role is None:
+                raise Malformed(f"unknown role {said!r}; there are: user, model", where)
+            blocks, spelling = self.read_content(doc, where, called, custom)
+            if said not in ("user", "model"):
+                spelling["role"] = said
+            extras = None
+            if len(doc) != 2 or spelling:
+                extras = self.keep(doc, CONTENT_KEYS, spelling)
+            if role == "assistant" or not any(b.__class__ is ToolResult for b in blocks):
+                out.append(Message(role, tuple(blocks), at=where, extras=extras))
+            else:
+                self.split_results(blocks, where, extras, out)
+        return mark_custom_results(out) if custom else out
+
+    def read_content(
+        self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY
+    ) -> tuple[list[Block], dict[str, Json]]:
+        """The parts of a content; a single one may stand without its list."""
+        parts = doc.get("parts")
+        if parts.__class__ is list:
+            return self.read_parts(parts, f"{at}/parts", called, custom), {}
+        if parts.__class__ is dict:
+            return [self.read_part(parts, f"{at}/parts", called, custom)], {"parts": "object"}
+        if parts is not None:
+            expected("a list", parts, f"{at}/parts")
+        return [], {"parts": "absent"}
+
+    def split_results(
+        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+    ) -> None:
+        """Tool results leave the user's turn; how they shared it is a matter of spelling."""
+        first = True
+        after_result = bool(out) and out[-1].role == "tool"
+        run: list[Block] = []
+
+        def note(joined: bool) -> Extras | None:
+            if first:
+                return self.respell(extras, joined=False) if joined else extras
+            return None if joined else self.respell(None, joined=True)
+
+        for block in [*blocks, None]:
+            if block is not None and block.__class__ is not ToolResult:
+                run.append(block)
+                continue
+            if run:
+                where = at if first else run[0].at
+                out.append(Message("user", tuple(run), at=where, extras=note(False)))
+                run, first, after_result = [], False, False
+            if block is not None:
+                out.append(Message("tool", (block,), at=block.at, extras=note(after_result)))
+                first, after_result = False, True
+
+    def read_system(self, doc: Json, at: str) -> Message:
+        doc = as_dict(doc, at)
+        blocks, spelling = self.read_content(doc, at, {})
+        if "role" in doc:
+            spelling["role"] = doc["role"]
+        return Message(
+            "system", tuple(blocks), at=at, extras=self.keep(doc, CONTENT_KEYS, spelling)
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_conversation(
+        self, messages: Sequence[Message], w: Writing
+    ) -> tuple[Json | None, list[Json]]:
+        """The system instruction, if there is one, and the contents."""
+        if not w.home:
+            messages = results_in_place(messages, w.log)
+        leading = 0
+        for message in messages:
+            if message.role not in ("system", "developer"):
+                break
+            leading += 1
+        system = self.write_system(messages[:leading], w) if leading else None
+        return system, self.write_turns(messages[leading:], w)
+
+    def write_system(self, messages: Sequence[Message], w: Writing) -> Json | None:
+        parts: list[Json] = []
+        for index, message in enumerate(messages):
+            self.note_system(message, w)
+            if index:
+                why = "the system instruction is one here, in several parts"
+                w.log.approximated("message.boundary", message.at, why)
+            parts += self.write_parts(self.only_text(message, w), w, {})
+        if w.home:
+            return self.write_content(messages[0], self.spelling(messages[0]).get("role"), parts, w)
+        for message in messages:
+            self.lose(message.extras, message.at, w.log)
+        if not parts:
+            w.log.dropped("message.empty", messages[0].at, "a content must have parts here")
+            return None
+        return {"parts": parts}
+
+    def note_system(self, message: Message, w: Writing) -> None:
+        if message.role == "developer":
+            w.log.approximated("message.role", message.at, "the developer speaks as system here")
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+
+    def only_text(self, message: Message, w: Writing) -> list[Block]:
+        """A system turn holds text alone; at home, whatever it held."""
+        kept: list[Block] = []
+        for block in message.content:
+            if isinstance(block, Text) or w.home:
+                kept.append(block)
+            else:
+                w.log.dropped("content.role", block.at, "a system turn can hold only text here")
+        return kept
+
+    def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        """The contents; results that follow each other share one."""
+        out: list[Json] = []
+        called: Called = {}
+        results = False  # the last content ends in the result of a tool
+        for message in messages:
+            role = message.role
+            joined = results and role == "tool"
+            if message.extras is not None:
+                joined = self.spelling(message).get("joined", joined)
+            parts = self.write_parts(self.fit(message, w), w, called)
+            if joined and out:
+                out[-1]["parts"] += parts
+                self.lose(message.extras, message.at, w.log)
+            elif parts or w.home:
+                out.append(self.write_content(message, self.role_of(message, w), parts, w))
+            else:
+                self.lose(message.extras, message.at, w.log)
+                w.log.dropped("message.empty", message.at, "a content must have parts here")
+                continue
+            results = role == "tool"
+        return out
+
+    def role_of(self, message: Message, w: Writing) -> str | None:
+        spelling = self.spelling(message)
+        if "role" in spelling:
+            role: str | None = spelling["role"]
+            return role
+        return "model" if message.role == "assistant" else "user"
+
+    def write_content(
+        self, message: Message, role: str | None, parts: list[Json], w: Writing
+    ) -> dict[str, Json]:
+        out: dict[str, Json] = {}
+        if role is not None:
+            out["role"] = role
+        out["parts"] = parts
+        if message.extras is None:
+            return out
+        match self.spelling(message).get("parts"):
+            case "object":
+                out["parts"] = parts[0]
+            case "absent":
+                del out["parts"]
+        return self.emit(out, message, w.log)
+
+    def fit(self, message: Message, w: Writing) -> Sequence[Block]:
+        """What a turn may hold, by its speaker."""
+        role, content = message.role, message.content
+        if w.home:
+            return content
+        if role == "system" or role == "developer":
+            self.note_system(message, w)
+            w.log.approximated("message.role", message.at, "said by the user here")
+            return self.only_text(message, w)
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        kept: list[Block] = []
+        for block in content:
+            if role == "user" and block.__class__ in NOT_USER:
+                w.log.dropped("content.role", block.at, "the user cannot say this here")
+            elif role != "tool" and block.__class__ is ToolResult:
+                w.log.dropped("content.role", block.at, "a result is no part of this turn here")
+            else:
+                kept.append(block)
+        return kept

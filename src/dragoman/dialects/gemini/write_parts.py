@@ -1,0 +1,386 @@
+"""Writing the parts of the Gemini API."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from ... import media
+from ...model import (
+    Block,
+    Cache,
+    Hosted,
+    Json,
+    Media,
+    Node,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import parse
+from ...writing import Writing, home_only, object_of
+from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
+from .spelling import spelled
+
+# What data are taken for when nobody says, and their first bytes do not tell.
+USUAL_TYPES = {
+    "image": "image/png",
+    "audio": "audio/wav",
+    "video": "video/mp4",
+    "document": "application/pdf",
+}
+
+
+class WriteParts(ReadParts):
+    """What stands inside a content, out of the tree."""
+
+    def write_parts(self, blocks: Sequence[Block], w: Writing, called: Called) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if block.__class__ is Text and block.extras is None:
+                if block.cache is None and not block.citations:  # the usual shape
+                    out.append({"text": block.text})
+                    continue
+            out += self.write_part(block, w, called)
+        return out
+
+    def write_part(self, block: Block, w: Writing, called: Called) -> list[Json]:
+        """One block as parts: a document made of blocks, or a passage, may be several."""
+        match block:
+            case Text():
+                return [self.write_text(block, w)]
+            case ToolCall():
+                return [self.write_call(block, w, called)]
+            case ToolResult():
+                return [self.write_result(block, w, called)]
+            case Reasoning():
+                return self.write_reasoning(block, w)
+            case Media():
+                part = self.write_media(block, w)
+                return [] if part is None else [part]
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                return [self.emit({"text": block.text}, block, w.log)]
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                return self.write_parts(block.content, w, called)
+            case Hosted():
+                if self.is_home(block.dialect):
+                    return [block.payload]
+                why = f"{block.service} is work of another provider's tool"
+                w.log.dropped("hosted", block.at, why)
+                return []
+            case Raw():
+                if self.is_home(block.dialect):
+                    return [block.payload]
+                w.log.dropped("raw", block.at, f"a part that only {block.dialect} knows")
+                return []
+            case _:
+                assert_never(block)
+
+    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "a cache is made beforehand and named here")
+
+    def said(self, node: Node) -> dict[str, str]:
+        """Which keys of a node were spelled in snake_case."""
+        return {} if node.extras is None else self.spelling(node).get("snake", {})
+
+    def write_text(self, block: Text, w: Writing) -> Json:
+        out: dict[str, Json] = {"text": block.text}
+        self.lose_cache(block.cache, w)
+        for cite in block.citations:
+            if cite.extras is None or not self.is_home(cite.extras.dialect):
+                w.log.dropped("text.citations", cite.at, "a part bears no citations here")
+        if block.extras is None:
+            return out
+        if "thought" in self.spelling(block):
+            out["thought"] = False
+        return self.emit(out, block, w.log)
+
+    def write_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
+        seal = block.seal
+        spelling = self.spelling(block)
+        if seal is not None and not home_only(self, seal.issuer):
+            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
+            w.log.dropped("reasoning.seal", block.at, why)
+            seal = None
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+        elif block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        texts = block.content or block.summary
+        if len(texts) > 1:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+        if not texts and seal is None:
+            if block.seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
+            self.lose(block.extras, block.at, w.log)
+            return []
+        out: dict[str, Json] = {"text": "\n\n".join(texts), "thought": True}
+        if seal is not None:
+            out["thoughtSignature"] = seal.data
+        elif "seal" in spelling:
+            out["thoughtSignature"] = spelling["seal"]
+        return [self.emit(spelled(out, self.said(block)), block, w.log)]
+
+    # -- calls and results ------------------------------------------------------------------
+
+    def write_call(self, call: ToolCall, w: Writing, called: Called) -> Json:
+        inner: dict[str, Json] = {}
+        name = w.tool_name(call.name, call.at)
+        if call.id is not None:
+            inner["id"] = call.id
+            called[call.id] = name
+        inner["name"] = name
+        if call.kind == "custom":
+            inner["args"] = {"input": call.arguments}
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            elif not w.home:
+                w.log.approximated("tool_call.kind", call.at, why)
+        elif call.arguments or not w.home:
+            inner["args"] = object_of(call, w.log)
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose_cache(call.cache, w)
+        out: dict[str, Json] = {"functionCall": inner}
+        if call.extras is None:
+            return out
+        return self.emit(spelled(out, self.said(call)), call, w.log)
+
+    def write_result(self, result: ToolResult, w: Writing, called: Called) -> Json:
+        spelling = self.spelling(result)
+        inner: dict[str, Json] = {}
+        if result.call_id is not None:
+            inner["id"] = result.call_id
+        if spelling.get("name") != "absent":
+            inner["name"] = self.result_name(result, called, w)
+        texts, parts = self.split_result(result, w)
+        self.write_answer(inner, result, texts, bool(parts), w)
+        if parts or "parts" in spelling:
+            inner["parts"] = parts
+        self.lose_cache(result.cache, w)
+        out: dict[str, Json] = {"functionResponse": inner}
+        if result.extras is None:
+            return out
+        return self.emit(spelled(out, self.said(result)), result, w.log)
+
+    def result_name(self, result: ToolResult, called: Called, w: Writing) -> str:
+        """The tool that answered; a result must name it, and the call has it."""
+        known = None if result.call_id is None else called.get(result.call_id)
+        if result.name is not None:
+            name = w.tool_name(result.name, result.at)
+            if name == known and not w.home:
+                why = "a result bears the name of its call here, and no other"
+                w.log.approximated("tool_result.name", result.at, why)
+            return name
+        if known is not None:
+            return known
+        w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
+        return "unknown"
+
+    def split_result(self, result: ToolResult, w: Writing) -> tuple[list[Text], list[Json]]:
+        """The words of a result, and its parts that are not words."""
+        texts: list[Text] = []
+        parts: list[Json] = []
+        for block in self.flat(result.content, w):
+            if isinstance(block, Text):
+                if parts:
+                    why = "the words of a result come first here"
+                    w.log.approximated("content.order", block.at, why)
+                texts.append(block)
+            elif isinstance(block, Media):
+                if (part := self.write_media(block, w)) is not None:
+                    parts.append(part)
+            elif isinstance(block, Raw | Hosted) and self.is_home(block.dialect):
+                parts.append(block.payload)
+            else:
+                why = "the result of a tool cannot hold this here"
+                w.log.dropped("tool_result.content", block.at, why)
+        return texts, parts
+
+    def flat(self, content: Sequence[Block], w: Writing) -> list[Block]:
+        """The blocks of a result; a passage is what it says."""
+        out: list[Block] = []
+        for block in content:
+            if isinstance(block, Passage):
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                out += block.content
+            else:
+                out.append(block)
+        return out
+
+    def write_answer(
+        self, inner: dict[str, Json], result: ToolResult, texts: list[Text], more: bool, w: Writing
+    ) -> None:
+        spelling = self.spelling(result)
+        how = spelling.get("response")
+        if how == "absent":
+            return
+        words: list[str] = []
+        for text in texts:
+            if words:
+                w.log.approximated("text.boundary", text.at, "the words of a result are one text")
+            for cite in text.citations:
+                w.log.dropped("text.citations", cite.at, "a result holds no citations here")
+            self.lose_cache(text.cache, w)
+            self.lose(text.extras, text.at, w.log)
+            words.append(text.text)
+        said: Json = "\n\n".join(words)
+        if how == "object":
+            inner["response"] = parse(said)
+            return
+        if how == "json":
+            said = parse(said)
+        if result.is_error:
+            if not words and not w.home:
+                why = "an error has a text here, if only an empty one"
+                w.log.invented("text.empty", result.at, why)
+            inner["response"] = {"error": said}
+        else:
+            inner["response"] = {"output": said} if words else {}
+
+    # -- media ------------------------------------------------------------------------------
+
+    def write_media(self, block: Media, w: Writing) -> Json | None:
+        if not w.home:
+            fitted = self.fit_media(block, w)
+            if fitted is None:
+                self.lose_cache(block.cache, w)
+                return None
+            block = fitted
+        source = block.source
+        inner: dict[str, Json] = {}
+        if source.media_type is not None:
+            inner["mimeType"] = source.media_type
+        if source.kind in ("url", "file"):
+            key = "fileData"
+            inner["fileUri"] = source.value
+        else:
+            key = "inlineData"
+            inner["data"] = source.value
+            if source.kind == "text":
+                inner["data"] = base64.b64encode(source.value.encode()).decode()
+        if block.filename is not None:
+            inner["displayName"] = block.filename
+        self.lose_cache(block.cache, w)
+        said = self.said(block)
+        out = spelled({key: spelled(inner, said)}, said)
+        return out if block.extras is None else self.emit(out, block, w.log)
+
+    def fit_media(self, block: Media, w: Writing) -> Media | None:
+        """A medium from elsewhere as this API takes it; None where it cannot be said."""
+        found = self.fit_source(block, w)
+        if found is None:
+            return None
+        filename = block.filename
+        if block.title is not None:
+            if filename is None:
+                filename = block.title
+                why = "the title becomes the display name"
+                w.log.approximated("media.title", block.at, why)
+            else:
+                w.log.dropped("media.title", block.at, "a medium has one name here")
+        if block.context is not None:
+            w.log.dropped("media.context", block.at, "nothing is said about a medium here")
+        if block.citable is not None:
+            w.log.dropped("media.citable", block.at, "what may be cited cannot be said here")
+        if block.transcript is not None:
+            w.log.dropped("media.transcript", block.at, "a recording has no transcript here")
+        if block.detail not in (None, "auto"):
+            w.log.dropped("media.detail", block.at, "the resolution is the request's here")
+        if self.kind_again(found) != block.kind:
+            why = f"without a type, a {block.kind} is not known as one"
+            w.log.approximated("media.type", block.at, why)
+        return replace(block, source=found, filename=filename)
+
+    def kind_again(self, source: Source) -> str:
+        """What a reader takes a medium for."""
+        if source.media_type is None and source.value.startswith(FILMS):
+            return "video"
+        return kind_of(source.media_type)
+
+    def fit_source(self, block: Media, w: Writing) -> Source | None:
+        source = block.source
+        match source.kind:
+            case "base64":
+                return self.fit_data(block, w)
+            case "url":
+                if source.value[:5].lower() == "data:":
+                    w.log.dropped("media", block.at, "data must be base64 here")
+                    return None
+                if source.value.startswith(OWN_FILES):
+                    w.log.approximated("media", block.at, "an address that is a file of Google's")
+                return self.fit_type(block, w)
+            case "file":
+                if not home_only(self, source.issuer) or not source.value.startswith(OWN_FILES):
+                    holder = source.issuer or "its holder"
+                    w.log.dropped("media", block.at, f"a file that only {holder} knows")
+                    return None
+                return source
+            case "text":
+                if source.media_type != "text/plain":
+                    w.log.approximated("media.type", block.at, "plain text is text/plain here")
+                return Source("text", source.value, "text/plain")
+            case "blocks":
+                if not all(part.__class__ is Text for part in source.blocks):
+                    w.log.dropped("media", block.at, "a document of several kinds of blocks")
+                    return None
+                w.log.approximated("media", block.at, "a document of blocks is one text here")
+                words = [part.text for part in source.blocks if isinstance(part, Text)]
+                return Source("text", "\n\n".join(words), "text/plain")
+            case _:
+                assert_never(source.kind)
+
+    def fit_data(self, block: Media, w: Writing) -> Source:
+        source = block.source
+        kind = source.media_type
+        if kind is None:
+            kind = media.sniff(source.value) or USUAL_TYPES[block.kind]
+            w.log.invented("media.type", block.at, f"data have a type here; taken for {kind}")
+        if kind == "text/plain" and plain_text(source.value) is not None:
+            w.log.approximated("media", block.at, "plain text is text here, not data")
+        return Source("base64", source.value, kind)
+
+    def fit_type(self, block: Media, w: Writing) -> Source:
+        """An address says of which type it is, where it is an image of a known ending."""
+        source = block.source
+        if source.media_type is not None or block.kind == "document":
+            return source
+        if source.value.startswith(FILMS) and block.kind == "video":
+            return source
+        ending = source.value.partition("?")[0].rpartition(".")[2].lower()
+        kind = ENDINGS.get(ending)
+        if kind is None or kind_of(kind) != block.kind:
+            kind = f"{block.kind}/*"
+        w.log.invented("media.type", block.at, f"taken for {kind}")
+        return Source("url", source.value, kind)
+
+
+ENDINGS = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+}
