@@ -10,10 +10,10 @@ not count as output tokens.
 
 from __future__ import annotations
 
-from .request import Requests
+from .response import Responses
 
 
-class Gemini(Requests):
+class Gemini(Responses):
     name = "gemini"
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")

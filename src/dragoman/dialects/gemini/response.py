@@ -1,0 +1,424 @@
+"""Answers and errors of the Gemini API, both ways."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Response,
+    Stop,
+    StopReason,
+    Text,
+    ToolCall,
+    Usage,
+)
+from ...normal import lose_answer
+from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, maybe_str
+from ...writing import Writing
+from .grounding import cited, grounded, is_sayable
+from .request import Requests
+from .turns import CONTENT_KEYS
+
+# https://ai.google.dev/api/generate-content#FinishReason
+STOP: dict[str, StopReason] = {
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    "SAFETY": "filter",
+    "RECITATION": "filter",
+    "BLOCKLIST": "filter",
+    "PROHIBITED_CONTENT": "filter",
+    "SPII": "filter",
+    "IMAGE_SAFETY": "filter",
+    "IMAGE_PROHIBITED_CONTENT": "filter",
+    "IMAGE_RECITATION": "filter",
+    "MODEL_ARMOR": "filter",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "MALFORMED_RESPONSE": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "CONTINUATION": "pause",
+}
+STOP_WORDS: dict[StopReason, str] = {
+    "end": "STOP",
+    "stop-sequence": "STOP",
+    "tool-call": "STOP",
+    "length": "MAX_TOKENS",
+    "context": "MAX_TOKENS",
+    "filter": "SAFETY",
+}
+# Some clients pass on the numbers of the enumeration.
+NUMBERED = (
+    "FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER",
+    "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MALFORMED_FUNCTION_CALL",
+)  # fmt: skip
+
+# https://cloud.google.com/apis/design/errors#handling_errors
+ERRORS: dict[str, tuple[int, ErrorKind]] = {
+    "INVALID_ARGUMENT": (400, "invalid-request"),
+    "FAILED_PRECONDITION": (400, "invalid-request"),
+    "OUT_OF_RANGE": (400, "invalid-request"),
+    "UNAUTHENTICATED": (401, "authentication"),
+    "PERMISSION_DENIED": (403, "permission"),
+    "NOT_FOUND": (404, "not-found"),
+    "ABORTED": (409, "conflict"),
+    "ALREADY_EXISTS": (409, "conflict"),
+    "RESOURCE_EXHAUSTED": (429, "rate-limit"),
+    "CANCELLED": (499, "other"),
+    "INTERNAL": (500, "server"),
+    "UNKNOWN": (500, "server"),
+    "DATA_LOSS": (500, "server"),
+    "UNIMPLEMENTED": (501, "server"),
+    "UNAVAILABLE": (503, "overloaded"),
+    "DEADLINE_EXCEEDED": (504, "timeout"),
+}
+STATUSES: dict[ErrorKind, str] = {
+    "invalid-request": "INVALID_ARGUMENT",
+    "authentication": "UNAUTHENTICATED",
+    "billing": "FAILED_PRECONDITION",
+    "permission": "PERMISSION_DENIED",
+    "not-found": "NOT_FOUND",
+    "conflict": "ABORTED",
+    "too-large": "INVALID_ARGUMENT",
+    "rate-limit": "RESOURCE_EXHAUSTED",
+    "server": "INTERNAL",
+    "overloaded": "UNAVAILABLE",
+    "timeout": "DEADLINE_EXCEEDED",
+    "other": "UNKNOWN",
+}
+RESPONSE_KEYS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+CANDIDATE_KEYS = frozenset({"index", "content", "finishReason", "finishMessage"})
+USAGE_TOTALS = ("promptTokenCount", "candidatesTokenCount", "totalTokenCount")
+USAGE_KEYS = (*USAGE_TOTALS, "cachedContentTokenCount", "thoughtsTokenCount")
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if "candidates" not in doc and doc.get("error") is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        spelling: dict[str, Json] = {}
+        listed = maybe_list(doc, "candidates", "")
+        candidates = tuple(
+            self.read_candidate(as_dict(item, where), index, where)
+            for index, item in enumerate(listed or ())
+            if (where := f"/candidates/{index}")
+        )
+        if not candidates:
+            spelling["candidates"] = "absent" if listed is None else "empty"
+            candidates = self.read_block(doc)
+        taken = RESPONSE_KEYS
+        created = None
+        if (time := doc.get("createTime")) is not None and time.__class__ is str:
+            created = seconds_of(time)
+            if created is not None:
+                taken |= {"createTime"}
+                if time_of(created) != time:
+                    spelling["createTime"] = time
+        usage = maybe_dict(doc, "usageMetadata", "")
+        return Response(
+            maybe_str(doc, "responseId", ""),
+            maybe_str(doc, "modelVersion", ""),
+            candidates,
+            None if usage is None else self.read_usage(usage, "/usageMetadata"),
+            created,
+            dialect=self.name,
+            extras=self.keep(doc, taken, spelling),
+        )
+
+    def read_block(self, doc: dict[str, Json]) -> tuple[Candidate, ...]:
+        """A prompt that was blocked has no answer; elsewhere, it has one that was filtered."""
+        feedback = maybe_dict(doc, "promptFeedback", "") or {}
+        word = maybe_str(feedback, "blockReason", "/promptFeedback")
+        if word is None:
+            return ()
+        stop = Stop("filter", word, self.name)
+        return (Candidate(Message("assistant", at="/promptFeedback"), stop, at="/promptFeedback"),)
+
+    def read_candidate(self, doc: dict[str, Json], index: int, at: str) -> Candidate:
+        content = maybe_dict(doc, "content", at)
+        spelling: dict[str, Json] = {}
+        taken = CANDIDATE_KEYS
+        if content is None:
+            message = Message("assistant", at=at, extras=self.respell(None, content="absent"))
+        else:
+            where = f"{at}/content"
+            blocks, how = self.read_content(content, where, {})
+            if content.get("role") != "model":
+                how["role"] = content.get("role")
+            blocks, whole = cited(blocks, doc, at, self.name)
+            if whole:
+                taken |= {"groundingMetadata"}
+            extras = self.keep(content, CONTENT_KEYS, how)
+            message = Message("assistant", tuple(blocks), at=where, extras=extras)
+        if doc.get("index") != index:
+            spelling["index"] = doc.get("index")
+        stop = self.read_stop(doc, message, at, spelling)
+        if stop is None:
+            taken -= {"finishMessage"}
+        return Candidate(message, stop, at=at, extras=self.keep(doc, taken, spelling))
+
+    def read_stop(
+        self, doc: dict[str, Json], message: Message, at: str, spelling: dict[str, Json]
+    ) -> Stop | None:
+        word = doc.get("finishReason")
+        if word.__class__ is int:
+            spelling["finishReason"] = word
+            word = NUMBERED[word] if 0 <= word < len(NUMBERED) else "OTHER"
+        elif word is None:
+            return None
+        elif word.__class__ is not str:
+            expected("a string", word, f"{at}/finishReason")
+        detail = maybe_str(doc, "finishMessage", at)
+        return Stop(stop_reason(word, message), word, self.name, detail=detail)
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        """Cached tokens are among those of the prompt; thoughts are not among the candidates'."""
+        cached, thoughts = (
+            maybe_int(doc, "cachedContentTokenCount", at),
+            maybe_int(doc, "thoughtsTokenCount", at),
+        )
+        tools = maybe_int(doc, "toolUsePromptTokenCount", at) or 0
+        prompt = maybe_int(doc, "promptTokenCount", at) or 0
+        output = maybe_int(doc, "candidatesTokenCount", at) or 0
+        maybe_int(doc, "totalTokenCount", at)
+        usage = Usage(max(prompt - (cached or 0), 0) + tools, cached, None, None, output, thoughts)
+        sums = totals(usage, tools)
+        # An answer that says nothing has no count of it; some counts contradict each other.
+        spelling = {key: doc.get(key) for key in USAGE_TOTALS if doc.get(key) != sums[key]}
+        return replace(usage, at=at, extras=self.keep(doc, USAGE_KEYS, spelling))
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        if tree.failure is not None:
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
+        spelling = self.spelling(tree)
+        out: dict[str, Json] = {}
+        if "candidates" not in spelling:
+            out["candidates"] = [
+                self.write_candidate(candidate, index, w)
+                for index, candidate in enumerate(tree.candidates)
+            ]
+        elif spelling["candidates"] == "empty":
+            out["candidates"] = []
+        if tree.usage is not None:
+            out["usageMetadata"] = self.write_usage(tree.usage, log)
+        if tree.model is not None:
+            out["modelVersion"] = tree.model
+        if tree.created is not None:
+            time = spelling.get("createTime") or time_of(tree.created)
+            if time is not None:
+                out["createTime"] = time
+                if seconds_of(time) != tree.created:
+                    log.approximated("response.created", tree.at, "whole microseconds here")
+            else:
+                log.dropped("response.created", tree.at, "no year that can be written here")
+        if tree.id is not None:
+            out["responseId"] = tree.id
+        if tree.service_tier is not None:
+            log.dropped("service_tier", tree.at, "another provider's tier")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        return self.emit(out, tree, log)
+
+    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
+        message, spelling = candidate.message, self.spelling(candidate)
+        out: dict[str, Json] = {}
+        content, grounding = self.write_answer_content(message, w)
+        if content is not None:
+            out["content"] = content
+        self.write_stop(out, candidate, w)
+        if "finishReason" in spelling:
+            out["finishReason"] = spelling["finishReason"]
+        out["index"] = spelling.get("index", index)
+        if out["index"] is None:
+            del out["index"]
+        if grounding is not None:
+            out["groundingMetadata"] = grounding
+        if candidate.logprobs is not None:
+            w.log.dropped("logprobs", candidate.at, "token probabilities are said otherwise here")
+        return self.emit(out, candidate, w.log)
+
+    def write_answer_content(
+        self, message: Message, w: Writing
+    ) -> tuple[dict[str, Json] | None, Json | None]:
+        """The content of an answer, and what it cites, which stands beside it."""
+        if self.spelling(message).get("content") == "absent":
+            return None, None
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        parts: list[Json] = []
+        placed: list[tuple[int, Block]] = []
+        for block in self.fit(replace(message, name=None), w):
+            if isinstance(block, Text) and block.citations:
+                placed.append((len(parts), block))
+                block = replace(block, citations=self.unsayable(block))
+            parts += self.write_part(block, w, {})
+        role = self.spelling(message).get("role", "model")
+        return self.write_content(message, role, parts, w), self.own_grounding(placed)
+
+    def unsayable(self, block: Text) -> tuple[Json, ...]:
+        """The citations of a text that have no form here."""
+        end = len(block.text)
+        return tuple(
+            c for c in block.citations if not is_sayable(c) or (c.span and c.span[1] > end)
+        )
+
+    def own_grounding(self, placed: list[tuple[int, Block]]) -> Json | None:
+        """What is made of citations; none where it was kept whole."""
+        for _, block in placed:
+            assert isinstance(block, Text)
+            for cite in block.citations:
+                if cite.extras is not None and self.is_home(cite.extras.dialect):
+                    return None
+        return grounded(placed)
+
+    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+        stop = candidate.stop
+        if stop is None:
+            return
+        if self.is_home(stop.dialect):
+            out["finishReason"] = stop.native
+            if stop.detail is not None:
+                out["finishMessage"] = stop.detail
+            return
+        word = STOP_WORDS.get(stop.reason, "OTHER")
+        out["finishReason"] = word
+        if stop_reason(word, candidate.message) != stop.reason:
+            why = f"{stop.native or stop.reason!r} is {word!r} here"
+            w.log.approximated("stop.reason", candidate.at, why)
+        if stop.sequence is not None:
+            why = "which stop string it was is not said here"
+            w.log.dropped("stop.sequence", candidate.at, why)
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+
+    def write_usage(self, usage: Usage, log: Ledger) -> Json:
+        extras = usage.extras
+        tools = 0
+        if extras is not None and self.is_home(extras.dialect):
+            tools = extras.fields.get("toolUsePromptTokenCount") or 0
+        out: dict[str, Json] = dict(totals(usage, tools))
+        if usage.cache_read is not None:
+            out["cachedContentTokenCount"] = usage.cache_read
+        if usage.reasoning is not None:
+            out["thoughtsTokenCount"] = usage.reasoning
+        if usage.cache_write is not None:
+            why = "what was written to the cache is not counted apart here"
+            log.approximated("usage", usage.at, why)
+        if usage.cache_write_ttl:
+            log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
+        self.note_counts(usage, log)
+        for key, value in self.spelling(usage).items():
+            out[key] = value
+            if value is None:
+                del out[key]
+        return self.emit(out, usage, log)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        if doc.__class__ is str:
+            extras: Extras | None = self.respell(None, whole=True)
+            return Failure("other", doc, dialect=self.name, extras=extras)
+        if doc.__class__ is list and len(doc) == 1 and doc[0].__class__ is dict:
+            failure = self.read_error(doc[0])  # where a list of chunks was asked for
+            return replace(failure, extras=self.respell(failure.extras, listed=True), at="/0")
+        doc = as_dict(doc, "")
+        inner = doc.get("error")
+        if inner.__class__ is not dict:
+            words = inner if inner.__class__ is str else doc.get("message")
+            extras = Extras(self.name, doc, spelling={"bare": True})
+            message = words if words.__class__ is str else ""
+            return Failure("other", message, dialect=self.name, extras=extras)
+        known = [key for key in ("message", "status") if inner.get(key).__class__ is str]
+        status = inner["status"] if "status" in known else None
+        code, kind = ERRORS.get(status or "", (None, "other"))
+        spelling: dict[str, Json] = {"has": list(known)}
+        if code is not None and inner.get("code") == code and inner["code"].__class__ is int:
+            known.append("code")  # the status says it
+            spelling["has"].append("code")
+        extras = self.keep(doc, (), spelling, partly={"error": known})
+        return Failure(
+            kind,  # type: ignore[arg-type]
+            inner["message"] if "message" in known else "",
+            status,
+            dialect=self.name,
+            extras=extras,
+        )
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        spelling = self.spelling(tree)
+        if spelling.get("whole"):
+            return tree.message
+        if spelling.get("bare") and tree.extras is not None:
+            return [tree.extras.fields] if spelling.get("listed") else tree.extras.fields
+        home = self.is_home(tree.dialect)
+        status = tree.type
+        if not home:
+            status = STATUSES[tree.kind]
+            if status != tree.type:
+                why = f"{tree.type or tree.kind!r} is {status!r} here"
+                log.approximated("error.type", tree.at, why)
+        for key in ("code", "param", "request_id"):
+            if getattr(tree, key) is not None:
+                log.dropped(f"error.{key}", tree.at, f"an error has no {key} of that kind here")
+        code = ERRORS.get(status or "", (500, "other"))[0]
+        inner: dict[str, Json] = {"code": code, "message": tree.message, "status": status}
+        if home:
+            inner = {
+                key: value for key, value in inner.items() if key in spelling.get("has", inner)
+            }
+        out = self.emit({"error": inner}, tree, log)
+        return [out] if spelling.get("listed") else out
+
+
+def stop_reason(word: str, message: Message) -> StopReason:
+    """Why an answer ended; its content knows better than a bare "STOP"."""
+    reason = STOP.get(word, "other")
+    if reason == "end" and any(isinstance(block, ToolCall) for block in message.content):
+        return "tool-call"
+    return reason
+
+
+def totals(usage: Usage, tools: int) -> dict[str, int]:
+    """The counts that hold others; what tools added to the prompt is counted apart."""
+    prompt = usage.input_total - tools
+    return {
+        "promptTokenCount": prompt,
+        "candidatesTokenCount": usage.output,
+        "totalTokenCount": usage.input_total + usage.output_total,
+    }
+
+
+def seconds_of(time: str) -> float | None:
+    """A time as seconds since 1970; None where it is none."""
+    try:
+        found = datetime.fromisoformat(time)
+        return found.timestamp() if found.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def time_of(seconds: float) -> str | None:
+    """Seconds since 1970 as the API writes a time; None beyond the years that there are."""
+    try:
+        found = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found.isoformat().replace("+00:00", "Z")
