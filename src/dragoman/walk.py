@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from .errors import Malformed
 from .model import (
     Extras,
+    Failure,
     Media,
     Node,
     OutputFormat,
@@ -95,6 +96,8 @@ def _meaning(node: Any, at: str) -> Any:
         return replace(node, dialect="", blanks={}, inner=())
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
+    if isinstance(node, Failure) and node.kind != "other":
+        node = replace(node, type=None)  # the word of whoever said it; the kind is the neutral one
     if isinstance(node, Root) and node.dialect is not None:
         node = replace(node, dialect=None)
     if isinstance(node, Request):

@@ -372,7 +372,7 @@ class Responses(Requests):
         status = tree.type
         if not home:
             status = STATUSES[tree.kind]
-            if status != tree.type:
+            if ERRORS[status][1] != tree.kind:
                 why = f"{tree.type or tree.kind!r} is {status!r} here"
                 log.approximated("error.type", tree.at, why)
         for key in ("code", "param", "request_id"):
