@@ -10,13 +10,29 @@ not count as output tokens.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .response import Responses
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class Gemini(Responses):
     name = "gemini"
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .read_stream import GeminiReader
+
+        return GeminiReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .write_stream import GeminiWriter
+
+        return GeminiWriter(self, log, home)
 
 
 DIALECT = Gemini()

@@ -209,10 +209,13 @@ class Responses(Requests):
             return self.write_error(tree.failure, log)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
+        candidates = tree.candidates
+        if not candidates and not w.home:
+            candidates = (Candidate(Message("assistant", at=tree.at), at=tree.at),)
         if "candidates" not in spelling:
             out["candidates"] = [
                 self.write_candidate(candidate, index, w)
-                for index, candidate in enumerate(tree.candidates)
+                for index, candidate in enumerate(candidates)
             ]
         elif spelling["candidates"] == "empty":
             out["candidates"] = []
@@ -291,6 +294,9 @@ class Responses(Requests):
     def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
         stop = candidate.stop
         if stop is None:
+            if not w.home:  # an answer without a reason is one that has not ended
+                out["finishReason"] = "OTHER"
+                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'OTHER'")
             return
         if self.is_home(stop.dialect):
             out["finishReason"] = stop.native

@@ -1,0 +1,228 @@
+"""Reading the stream of the Gemini API.
+
+Each chunk is a response of its own that holds what is new: more text, or whole parts. Nothing marks
+where a text ends, and nothing but the end of the bytes the end of the stream; an answer is whole
+when every candidate has said why it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
+from ...framing import Frame
+from ...model import Block, Json, Reasoning, Response, Text, ToolCall
+from ...reading import as_dict, maybe_dict, maybe_list
+from ...streaming import Said, StreamReader
+
+if TYPE_CHECKING:
+    from . import Gemini
+
+HEAD = ("modelVersion", "responseId", "createTime")
+PLAIN = frozenset({"text", "thought"})
+
+
+class Part:
+    """A part while it arrives."""
+
+    __slots__ = ("doc", "index", "open", "said")
+
+    def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
+        self.doc = doc
+        self.index = index
+        self.open = True
+        self.said: Said | None = None
+        if is_plain(doc):
+            self.said = Said(whole)
+            self.said.add(doc["text"])
+
+    def takes(self, doc: dict[str, Json]) -> bool:
+        """Whether a part goes on with this one."""
+        if not self.open or self.said is None:
+            return False
+        if bool(doc.get("thought")) != bool(self.doc.get("thought")):
+            return False
+        return is_plain(doc) or seals(doc)
+
+    def document(self) -> dict[str, Json]:
+        return self.doc if self.said is None else {**self.doc, "text": str(self.said)}
+
+
+class Voice:
+    """One candidate while it arrives."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.doc: dict[str, Json] = {}
+        self.content: dict[str, Json] | None = None
+        self.parts: list[Part] = []
+
+    def document(self) -> dict[str, Json]:
+        if self.content is None:
+            return self.doc
+        content = dict(self.content)
+        if self.parts:
+            content["parts"] = [part.document() for part in self.parts]
+        return {**self.doc, "content": content}
+
+
+class GeminiReader(StreamReader):
+    dialect: Gemini
+
+    def __init__(self, dialect: Gemini, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.voices: dict[int, Voice] = {}
+        self.count = 0  # blocks so far
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        if frame[1].strip() == b"[DONE]":
+            return ()  # not this API's, but that of some who speak it
+        doc = self.parse(frame)
+        if doc.get("error") is not None:
+            return self.fail(self.dialect.read_error(doc))
+        events: list[Event] = []
+        if self.head is None:
+            self.head = {}
+            known = {key: doc[key] for key in HEAD if key in doc}
+            tree = self.dialect.read_response(known)
+            events.append(self.begin(Response(tree.id, tree.model, (), created=tree.created)))
+        listed = maybe_list(doc, "candidates", "")
+        self.head |= {key: value for key, value in doc.items() if key != "candidates"}
+        if listed is not None:
+            self.head.setdefault("candidates", [])
+        for place, item in enumerate(listed or ()):
+            self.candidate(as_dict(item, f"/candidates/{place}"), place, events)
+        return events
+
+    def candidate(self, doc: dict[str, Json], place: int, events: list[Event]) -> None:
+        number = doc.get("index")
+        if number.__class__ is not int:
+            number = place
+        voice = self.voices.get(number)
+        if voice is None:
+            voice = self.voices[number] = Voice(number)
+        voice.doc |= {key: value for key, value in doc.items() if key != "content"}
+        content = maybe_dict(doc, "content", f"/candidates/{place}")
+        if content is None:
+            if "content" in doc and voice.content is None:
+                voice.doc["content"] = None
+            return
+        parts = content.get("parts")
+        if voice.content is None:
+            voice.content = {}
+            voice.doc.pop("content", None)
+        voice.content |= {key: value for key, value in content.items() if key != "parts"}
+        if parts.__class__ is dict:
+            parts = [parts]
+        if parts is not None:
+            voice.content.setdefault("parts", [])
+        for index, part in enumerate(maybe_list({"parts": parts}, "parts", "/content") or ()):
+            self.part(as_dict(part, "/content/parts"), voice, index == 0, events)
+
+    def part(self, doc: dict[str, Json], voice: Voice, first: bool, events: list[Event]) -> None:
+        """A part goes on with the last one of the chunk before, or is one of its own."""
+        last = voice.parts[-1] if voice.parts else None
+        if last is not None and first and last.takes(doc):
+            assert last.said is not None
+            text = doc["text"]
+            last.said.add(text)
+            if text:
+                events.append(Delta(last.index, text))
+            if not is_plain(doc):
+                self.seal(last, doc, events)
+            return
+        if last is not None:
+            self.shut(last, events)
+        where = f"/candidates/{voice.number}/content/parts/{len(voice.parts)}"
+        block = self.dialect.read_part(doc, where, {}, frozenset())
+        part = Part(doc, self.count, self.whole)
+        self.count += 1
+        voice.parts.append(part)
+        events.append(Open(part.index, hollow(block), voice.number))
+        events += deltas(part.index, block)
+        if part.said is None:
+            self.shut(part, events)
+
+    def seal(self, part: Part, doc: dict[str, Json], events: list[Event]) -> None:
+        """A signature that comes behind its thought."""
+        part.doc = {**part.doc, **doc}
+        block = self.dialect.read_part({**part.doc, "text": "?"}, "", {}, frozenset())
+        if isinstance(block, Reasoning) and block.seal is not None:
+            events.append(Sealed(part.index, block.seal))
+        self.shut(part, events)
+
+    def shut(self, part: Part, events: list[Event]) -> None:
+        if part.open:
+            part.open = False
+            events.append(Close(part.index))
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        out = dict(self.head)
+        if self.voices:
+            out["candidates"] = [self.voices[n].document() for n in sorted(self.voices)]
+        return out
+
+    def close(self) -> Sequence[Event]:
+        if self.done:
+            return ()
+        if not self.is_whole():
+            return super().close()
+        events: list[Event] = []
+        tree = self.at_rest()
+        for voice, candidate in zip(
+            (self.voices[number] for number in sorted(self.voices)), tree.candidates, strict=False
+        ):
+            for part, block in zip(voice.parts, candidate.message.content, strict=False):
+                self.cite(part, block, events)
+                self.shut(part, events)
+        self.done = True
+        return (*events, End(tree))
+
+    def cite(self, part: Part, block: Block, events: list[Event]) -> None:
+        """What a text cites is known when all has been said."""
+        if not isinstance(block, Text) or not block.citations:
+            return
+        if part.open:
+            events += [Cite(part.index, cite) for cite in block.citations]
+        else:
+            why = "what a text cites comes when the text has been closed"
+            self.notes.append(("stream.order", block.citations[0].at, why))
+
+    def is_whole(self) -> bool:
+        """Whether all candidates ended, or the prompt was blocked."""
+        if self.head is None:
+            return False
+        if not self.voices:
+            feedback = self.head.get("promptFeedback")
+            return feedback.__class__ is dict and feedback.get("blockReason") is not None
+        return all(voice.doc.get("finishReason") is not None for voice in self.voices.values())
+
+
+def is_plain(doc: dict[str, Json]) -> bool:
+    """A part that is text, or a thought, and nothing more."""
+    return doc.get("text").__class__ is str and doc.keys() <= PLAIN
+
+
+def seals(doc: dict[str, Json]) -> bool:
+    """The signature of the thought before it."""
+    return (
+        doc.get("text") == ""
+        and doc.get("thought") is True
+        and doc.keys() == {"text", "thought", "thoughtSignature"}
+    )
+
+
+def deltas(index: int, block: Block) -> list[Event]:
+    """What is said in a part that has just come."""
+    if isinstance(block, Text):
+        return [Delta(index, block.text)] if block.text else []
+    if isinstance(block, ToolCall):
+        return [Delta(index, block.arguments)] if block.arguments else []
+    if isinstance(block, Reasoning):
+        out: list[Event] = [Delta(index, text) for text in block.content if text]
+        return out if block.seal is None else [*out, Sealed(index, block.seal)]
+    return []

@@ -1,0 +1,186 @@
+"""Writing the stream of the Gemini API.
+
+Each chunk is a response that holds what is new. Texts and thoughts are said as they come; all else
+is said whole. Nothing tells one text from the next but the chunk that holds the end of the one and
+the beginning of the other, so blocks are said one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...events import Begin, Close, Delta, Open, Pieces, Sealed
+from ...ledger import Ledger
+from ...model import Block, Json, Reasoning, Refusal, Text, ToolResult
+from ...reading import encode
+from ...streaming import StreamWriter
+from ...writing import home_only
+
+if TYPE_CHECKING:
+    from . import Gemini
+
+
+class Spoken:
+    """A block while it is written."""
+
+    def __init__(self, event: Open, flows: bool) -> None:
+        self.number = event.candidate
+        self.pieces = Pieces(event)
+        self.flows = flows  # it is said as it comes
+        self.thought = isinstance(event.block, Reasoning)
+        self.waiting: list[Delta] = []  # what came while others spoke
+        self.seal: str | None = None
+        self.said: tuple[str, int] | None = None  # the place that was said last
+        self.closed = False
+
+
+class GeminiWriter(StreamWriter):
+    dialect: Gemini
+
+    def __init__(self, dialect: Gemini, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.head: dict[str, Json] = {}
+        self.shells: list[dict[str, Json]] = []
+        self.blocks: dict[int, Spoken] = {}
+        self.queues: dict[int, list[Spoken]] = {}
+        self.last: dict[int, str] = {}  # what a candidate's last part is: text, thought or else
+
+    def begin(self, event: Begin) -> bytes:
+        self.begun = True
+        doc = self.at_rest(replace(event.response, failure=None))
+        self.head = {k: doc[k] for k in ("modelVersion", "createTime", "responseId") if k in doc}
+        for candidate in doc.get("candidates", ()) if event.response.candidates else ():
+            shell = {"index": candidate["index"]} if "index" in candidate else {}
+            self.shells.append(shell)
+        return b""  # a chunk holds something
+
+    def frame(self, doc: Json) -> bytes:
+        return b"data: " + encode(doc) + b"\n\n"
+
+    def chunk(self, number: int, parts: list[Json]) -> bytes:
+        shell = self.shells[number] if number < len(self.shells) else {"index": number}
+        candidate = {"content": {"parts": parts, "role": "model"}, **shell}
+        return self.frame({"candidates": [candidate], **self.head})
+
+    def open(self, event: Open) -> bytes:
+        spoken = Spoken(event, self.flows(event.block))
+        self.blocks[event.index] = spoken
+        self.queues.setdefault(event.candidate, []).append(spoken)
+        return b""
+
+    def flows(self, block: Block) -> bool:
+        """Whether a block is text and nothing more, so that it can be said bit by bit."""
+        if not isinstance(block, Text | Refusal | Reasoning):
+            return False
+        return block.extras is None or self.dialect.is_mute(block.extras) or not self.home
+
+    def delta(self, event: Delta) -> bytes:
+        spoken = self.blocks[event.index]
+        if not spoken.flows:
+            key = (event.place, event.part)
+            spoken.pieces.texts.setdefault(key, []).append(event.text)
+            return b""
+        if self.queues[spoken.number][0] is not spoken:
+            spoken.waiting.append(event)
+            return b""
+        return self.say(spoken, event)
+
+    def say(self, spoken: Spoken, event: Delta) -> bytes:
+        text = event.text
+        key = (event.place, event.part)
+        if spoken.thought and spoken.said is not None and spoken.said != key:
+            if spoken.said[0] != event.place:
+                if event.place == "summary":
+                    return b""  # a thought is said once
+                why = "a thought was said in summary before it was said in full"
+                self.log.approximated("stream.text", spoken.pieces.block.at, why)
+            text = f"\n\n{text}"
+        part: dict[str, Json] = {"text": text}
+        if spoken.thought:
+            part["thought"] = True
+        out = self.part(spoken, part)
+        spoken.said = key
+        return out
+
+    def part(self, spoken: Spoken, part: dict[str, Json]) -> bytes:
+        """A part; the first of a text behind another is not the first of its chunk."""
+        kind = "else"
+        if part.keys() <= {"text", "thought"}:
+            kind = "thought" if part.get("thought") else "text"
+        elif part.get("thought") is True and part.get("text") == "":
+            kind = "seal"
+        last, parts = self.last.get(spoken.number), [part]
+        if spoken.said is None and last == ("thought" if kind == "seal" else kind):
+            if last != "else":
+                parts.insert(0, {"text": ""} if last == "text" else {"text": "", "thought": True})
+        self.last[spoken.number] = kind
+        return self.chunk(spoken.number, parts)
+
+    def seal(self, event: Sealed) -> bytes:
+        spoken = self.blocks[event.index]
+        spoken.pieces.seal = event.seal
+        if home_only(self.dialect, event.seal.issuer):
+            spoken.seal = event.seal.data
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        self.blocks.pop(event.index).closed = True
+        return b"".join(self.flush())
+
+    def flush(self) -> list[bytes]:
+        """All that can be said now that a block is closed."""
+        out: list[bytes] = []
+        for queue in self.queues.values():
+            while queue:
+                out += [self.say(queue[0], event) for event in queue[0].waiting]
+                queue[0].waiting.clear()
+                if not queue[0].closed:
+                    break
+                out += self.finish(queue.pop(0))
+        return out
+
+    def finish(self, spoken: Spoken) -> list[bytes]:
+        """The end of a block: what of it was not said yet."""
+        block = spoken.pieces.block
+        if not spoken.flows:
+            whole = spoken.pieces.whole()
+            if isinstance(whole, ToolResult):
+                return []
+            if isinstance(whole, Text):
+                whole = replace(whole, citations=())
+            return [self.part(spoken, p) for p in self.dialect.write_part(whole, self.w, {})]
+        if spoken.thought:
+            if spoken.seal is None:
+                return []
+            part = {"text": "", "thought": True, "thoughtSignature": spoken.seal}
+            return [self.part(spoken, part)]
+        if spoken.said is None and isinstance(block, Text | Refusal):
+            return [self.part(spoken, {"text": ""})]
+        return []
+
+    def end(self, doc: Json) -> bytes:
+        """The last chunk: why it ended, and all that is known of the answer besides."""
+        out = b"".join(self.rest())
+        if doc.get("candidates"):
+            doc = {**doc, "candidates": [self.ending(item) for item in doc["candidates"]]}
+        return out + self.frame(doc)
+
+    def ending(self, candidate: dict[str, Json]) -> dict[str, Json]:
+        content = candidate.get("content")
+        if content.__class__ is dict and content.get("parts"):
+            content = {key: value for key, value in content.items() if key != "parts"}
+            return {**candidate, "content": content}
+        return candidate
+
+    def rest(self) -> list[bytes]:
+        """Blocks that nobody closed."""
+        for spoken in self.blocks.values():
+            spoken.closed = True
+        self.blocks.clear()
+        return self.flush()
+
+    def fail(self, doc: Json) -> bytes:
+        return self.frame(doc)
