@@ -110,3 +110,12 @@ def test_a_long_event_is_refused_in_any_pieces(cuts: list[int]) -> None:
 def test_anything_can_come(kind: str, data: bytes, cuts: list[int]) -> None:
     whole = frames(kind, [data])
     assert frames(kind, split(data, cuts)) == whole
+
+
+@pytest.mark.parametrize("space", [b"", b" \r\n"])
+@given(cuts=st.lists(st.integers(0, 400), max_size=12))
+def test_the_first_byte_tells_events_from_an_array(space: bytes, cuts: list[int]) -> None:
+    array = space + b'[{"a": 1},\r\n{"b": "]"}]'
+    assert frames("either", split(array, cuts)) == [("", b'{"a": 1}'), ("", b'{"b": "]"}')]
+    events = space + b'data: {"a": 1}\n\ndata: {"b": "]"}\n\n'
+    assert frames("either", split(events, cuts)) == [("", b'{"a": 1}'), ("", b'{"b": "]"}')]

@@ -94,6 +94,8 @@ class Dialect:
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
     framing: ClassVar[str] = "sse"
     """How the stream is framed: ``sse``, ``ndjson`` or ``array``."""
+    framings: ClassVar[str | None] = None
+    """How a stream that is read may be framed, where it may be otherwise than it is written."""
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
     """What a server says of the stream before it begins."""
 

@@ -59,7 +59,7 @@ class Transcoder:
         self.writer.usage = usage
         self.reader: StreamReader = self.source.stream_reader(collect or self.writer.needs_whole)
         self.reader.home = self.same
-        self.frames = framer(self.source.framing, limit)
+        self.frames = framer(self.source.framings or self.source.framing, limit)
         self.ways = {} if self.same else self.writer.ways
         self.count = 0  # frames so far
         self.ended = False

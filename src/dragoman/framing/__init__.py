@@ -25,9 +25,10 @@ class Framer(Protocol):
 
 
 def framer(kind: str, limit: int = LIMIT) -> Framer:
-    """A framer by its name: ``sse``, ``ndjson`` or ``array``."""
-    from . import array, ndjson, sse
+    """A framer by its name: ``sse``, ``ndjson``, ``array``; ``either`` is ``sse`` or ``array``."""
+    from . import array, either, ndjson, sse
 
     kinds: dict[str, Callable[[int], Framer]]
     kinds = {"sse": sse.SSE, "ndjson": ndjson.NDJSON, "array": array.Array}
+    kinds["either"] = either.Either
     return kinds[kind](limit)
