@@ -23,6 +23,7 @@ class Gemini(Responses):
     name = "gemini"
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
+    framings = "either"  # events with alt=sse, and an array without
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import GeminiReader

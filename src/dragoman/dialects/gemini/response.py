@@ -29,7 +29,8 @@ from .grounding import cited, grounded, is_sayable
 from .request import Requests
 from .turns import CONTENT_KEYS
 
-# https://ai.google.dev/api/generate-content#FinishReason
+# https://ai.google.dev/api/generate-content#FinishReason; all others are "other", also those where
+# the model went wrong (MALFORMED_FUNCTION_CALL ...): the answer ended, and no service failed.
 STOP: dict[str, StopReason] = {
     "STOP": "end",
     "MAX_TOKENS": "length",
@@ -42,10 +43,6 @@ STOP: dict[str, StopReason] = {
     "IMAGE_PROHIBITED_CONTENT": "filter",
     "IMAGE_RECITATION": "filter",
     "MODEL_ARMOR": "filter",
-    "MALFORMED_FUNCTION_CALL": "error",
-    "MALFORMED_RESPONSE": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
-    "TOO_MANY_TOOL_CALLS": "error",
     "CONTINUATION": "pause",
 }
 STOP_WORDS: dict[StopReason, str] = {
