@@ -19,6 +19,7 @@ DECLARED = "<start_function_declaration>declaration:f{}<end_function_declaration
 HI = [{"role": "user", "content": "Hi"}]
 SCHEMA = {"type": "object", "properties": {}}
 ASKED = {"model": "m", "max_tokens": 9, "messages": HI}
+CONTENTS = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": ""}]}]
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 KNOWN: list[tuple[str, str, Any]] = [
@@ -66,6 +67,18 @@ KNOWN: list[tuple[str, str, Any]] = [
     (RESPONSES, "response", {"object": "response", "output": []}),
     # errors
     (ANTHROPIC, "error", {"type": "error", "error": {"type": "api_error", "message": "x"}}),
+    # contents and parts
+    ("gemini", "request", {"contents": [{"parts": [{"text": "Hi"}]}]}),
+    ("gemini", "request", {"contents": CONTENTS, "generation_config": {"temperature": 1}}),
+    ("gemini", "messages", CONTENTS),
+    ("gemini", "tools", [{"functionDeclarations": [{"name": "f"}]}]),
+    ("gemini", "tools", {"function_declarations": [{"name": "f"}]}),
+    ("gemini", "tools", [{"googleSearch": {}}]),
+    ("gemini", "tool-choice", {"functionCallingConfig": {"mode": "ANY"}}),
+    ("gemini", "response", {"candidates": [{"content": CONTENTS[1], "finishReason": "STOP"}]}),
+    ("gemini", "response", {"promptFeedback": {"blockReason": "SAFETY"}}),
+    ("gemini", "error", {"error": {"code": 400, "message": "x", "status": "INVALID_ARGUMENT"}}),
+    ("gemini", "error", [{"error": {"code": 429, "message": "x", "status": "UNKNOWN"}}]),
     # texts
     (GEMMA, "request", {"text": f"<bos><start_of_turn>developer\n{DECLARED}<end_of_turn>\n"}),
     (GEMMA, "request", {"prompt": "<bos><start_of_turn>user\nHi<end_of_turn>\n"
@@ -109,7 +122,6 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         [],
         {},
         [[]],
-        {"contents": [{"parts": [{"text": "Hi"}]}]},
         {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {}},
         {"conversations": [{"from": "human", "value": "Hi"}]},
         {"instruction": "Add.", "input": "1 2", "output": "3"},

@@ -13,13 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .response import Responses
+from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streaming import StreamReader, StreamWriter
 
 
-class Gemini(Responses):
+class Gemini(Sniff, Responses):
     name = "gemini"
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
