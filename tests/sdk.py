@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import types
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -27,7 +28,11 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
     if facet == "request" and isinstance(doc, dict):
         doc = {k: v for k, v in doc.items() if k not in UNTYPED.get(dialect, ())}
     try:
-        _exhaust(_judge(dialect, facet).validate_python(doc))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # google-genai warns of every word that it does not know
+            _exhaust(_judge(dialect, facet).validate_python(doc))
+    except AttributeError as error:  # google-genai falls over an enumeration's number
+        return [str(error)]
     except ValidationError as error:
         return [f"{'/'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()][:8]
     return []
@@ -37,7 +42,7 @@ def judged() -> tuple[tuple[str, str], ...]:
     """The documents there are types for."""
     return tuple(
         (dialect, facet)
-        for dialect in ("anthropic-messages", "openai-chat", "openai-responses")
+        for dialect in ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
         for facet in ("request", "messages", "tools", "tool-choice", "response")
     )
 
@@ -112,6 +117,34 @@ def _types() -> dict[str, dict[str, Any]]:
             "response": responses.Response,
             "event": responses.ResponseStreamEvent,
         },
+        "gemini": _gemini(),
+    }
+
+
+def _gemini() -> dict[str, Any]:
+    """The SDK has no type for the body of a request, but one for everything in it."""
+    from google.genai import types as gemini
+    from typing_extensions import TypedDict
+
+    history = {"contents": list[gemini.Content], "systemInstruction": gemini.Content}
+    settings = {
+        "model": str,
+        "tools": list[gemini.Tool],
+        "toolConfig": gemini.ToolConfig,
+        "generationConfig": gemini.GenerationConfig,
+        "safetySettings": list[gemini.SafetySetting],
+        "cachedContent": str,
+        "labels": dict[str, str],
+        "serviceTier": str,
+        "store": bool,
+    }
+    return {
+        "request": TypedDict("Request", {**history, **settings}, total=False),  # type: ignore[operator]
+        "messages": TypedDict("Contents", history, total=False),  # type: ignore[operator]
+        "tools": list[gemini.Tool],
+        "tool-choice": gemini.ToolConfig,
+        "response": gemini.GenerateContentResponse,
+        "event": gemini.GenerateContentResponse,
     }
 
 
@@ -138,7 +171,7 @@ def _forbid(kind: Any, seen: set[int]) -> None:
         hints = get_type_hints(kind, vars(sys.modules[kind.__module__]), include_extras=True)
         for hint in hints.values():
             _forbid(hint, seen)
-    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+    elif isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not BaseModel:
         if kind.model_config.get("extra") != "forbid":
             kind.model_config = {**kind.model_config, "extra": "forbid", "defer_build": False}
         for field in kind.model_fields.values():

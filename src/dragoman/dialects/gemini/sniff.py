@@ -1,4 +1,4 @@
-"""How to know a document of the Gemini API: contents made of parts, and what a part is is its key."""
+"""How to know a document of the Gemini API: contents of parts, each with a key for its kind."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def is_answer(doc: dict[str, Json]) -> bool:
     """Candidates, or what is said where there are none."""
     if is_list_of_objects(doc.get("candidates")):
         return True
-    return "usageMetadata" in doc and "candidates" in doc or is_blocked(doc)
+    return ("usageMetadata" in doc and "candidates" in doc) or is_blocked(doc)
 
 
 def is_blocked(doc: dict[str, Json]) -> bool:
