@@ -19,7 +19,10 @@ TALLY: dict[tuple[str, str], tuple[int, int]] = {}
 
 # Values that nobody but the parties themselves understands: their key order is kept.
 OPAQUE = {"input_schema", "parameters", "schema", "metadata", "logit_bias", "arguments"}
-OPAQUE_HERE = {"anthropic-messages": OPAQUE | {"input"}}
+OPAQUE_HERE = {
+    "anthropic-messages": OPAQUE | {"input"},
+    "gemini": OPAQUE | {"args", "response", "parametersJsonSchema", "responseSchema", "labels"},
+}
 
 
 def tally(law: str, documents: str, held: bool) -> bool:

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses")
+DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
 FACETS = ("request", "response", "error")
 # How the path of a captured request tells its API.
 PATHS = (
     ("/v1/messages", "anthropic-messages"),
     ("/chat/completions", "openai-chat"),
     ("/responses", "openai-responses"),
+    (":generateContent", "gemini"),
+    (":streamGenerateContent", "gemini"),
 )
 
 
@@ -45,7 +47,9 @@ def streams(dialect: str) -> tuple[Stream, ...]:
     found: list[Stream] = []
     for line in (SHARED / "corpus" / f"{dialect}-stream.jsonl").read_bytes().splitlines():
         entry = json.loads(line)
-        found.append(Stream(entry["id"], dialect, entry["sse"].encode(), entry["complete"]))
+        # Gemini without alt=sse: one array
+        said = entry["sse"] if "sse" in entry else json.dumps(entry["chunks"])
+        found.append(Stream(entry["id"], dialect, said.encode(), entry["complete"]))
     root = SHARED / "captures"
     for path in sorted(root.glob("servers/**/*.json")):
         entry = json.loads(path.read_bytes())
