@@ -27,11 +27,20 @@ FAILED: dict[str, str] = {
     "3eafd2cd4e210b8e-954465e9-0-stream": "the answer failed, and it says so",
     "b144fae11f25c5e6-b144fae1-0-stream": "an error stands beside its last choice",
 }
+# Streams that are marked as incomplete and end here.
+ENDED: dict[str, str] = {
+    "22dd578c484366b6-22dd578c-0-stream": "the prompt was blocked, and there will be no answer",
+}
 # Recordings that hold several answers, each of which is whole.
 SEVERAL: dict[str, str] = {
     "14c1fc92bc2a0c24-c27680f3-0-stream": "two answers of two requests",
     "6e17c48fac0a00fc-6e17c48f-0-stream": "written by hand, with several reasons to stop",
     "bb3e9442feb35032-bb3e9442-0-stream": "written by hand, with several reasons to stop",
+    "680a9a5830362ed4-2d8cb1b9-0-stream": "every chunk has a reason to stop, as Gemini once did",
+    "75c66fce6199ffc0-fbf5d658-0-stream": "every chunk has a reason to stop, as Gemini once did",
+    "e12616eef21aa7fe-e12616ee-0-stream": "every chunk has a reason to stop, as Gemini once did",
+    "ed58ee72b3622f80-ed58ee72-0-stream": "every chunk has a reason to stop, as Gemini once did",
+    "f3c5eb713d1a4d18-f3c5eb71-0-stream": "every chunk has a reason to stop, as Gemini once did",
 }
 
 
@@ -55,7 +64,7 @@ def test_every_stream_is_read(dialect: str) -> None:
 
     def law(stream: Stream) -> None:
         failure = laws.failure(stream)
-        fails = stream.name in FAILED or not stream.complete
+        fails = stream.name in FAILED or not (stream.complete or stream.name in ENDED)
         assert (failure is not None) == fails, failure
 
     hold(law, "7 streams are read", dialect, dialect)

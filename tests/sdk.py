@@ -29,7 +29,9 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
         doc = {k: v for k, v in doc.items() if k not in UNTYPED.get(dialect, ())}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # google-genai warns of every word that it does not know
+            warnings.simplefilter(
+                "ignore"
+            )  # google-genai warns of every word that it does not know
             _exhaust(_judge(dialect, facet).validate_python(doc))
     except AttributeError as error:  # google-genai falls over an enumeration's number
         return [str(error)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from msgspec.structs import replace
 
 from ...ledger import Ledger
@@ -27,6 +25,7 @@ from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, may
 from ...writing import Writing
 from .grounding import cited, grounded, is_sayable
 from .request import Requests
+from .times import seconds_of, time_of
 from .turns import CONTENT_KEYS
 
 # https://ai.google.dev/api/generate-content#FinishReason; all others are "other", also those where
@@ -407,21 +406,3 @@ def totals(usage: Usage, tools: int) -> dict[str, int]:
         "candidatesTokenCount": usage.output,
         "totalTokenCount": usage.input_total + usage.output_total,
     }
-
-
-def seconds_of(time: str) -> float | None:
-    """A time as seconds since 1970; None where it is none."""
-    try:
-        found = datetime.fromisoformat(time)
-        return found.timestamp() if found.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def time_of(seconds: float) -> str | None:
-    """Seconds since 1970 as the API writes a time; None beyond the years that there are."""
-    try:
-        found = datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return found.isoformat().replace("+00:00", "Z")

@@ -124,7 +124,7 @@ class WriteParts(ReadParts):
         texts = block.content or block.summary
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        if not texts and seal is None:
+        if not any(texts) and seal is None and not w.home:
             if block.seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)

@@ -91,6 +91,8 @@ class GeminiWriter(StreamWriter):
     def say(self, spoken: Spoken, event: Delta) -> bytes:
         text = event.text
         key = (event.place, event.part)
+        if spoken.thought and not text:
+            return b""  # a thought that is only sealed
         if spoken.thought and spoken.said is not None and spoken.said != key:
             if spoken.said[0] != event.place:
                 if event.place == "summary":
@@ -154,8 +156,9 @@ class GeminiWriter(StreamWriter):
             return [self.part(spoken, p) for p in self.dialect.write_part(whole, self.w, {})]
         if spoken.thought:
             if spoken.seal is None:
-                return []
-            part = {"text": "", "thought": True, "thoughtSignature": spoken.seal}
+                silent = spoken.said is None and self.home
+                return [self.part(spoken, {"text": "", "thought": True})] if silent else []
+            part: dict[str, Json] = {"text": "", "thought": True, "thoughtSignature": spoken.seal}
             return [self.part(spoken, part)]
         if spoken.said is None and isinstance(block, Text | Refusal):
             return [self.part(spoken, {"text": ""})]
