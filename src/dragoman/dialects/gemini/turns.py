@@ -36,7 +36,7 @@ CONTENT_KEYS = frozenset({"role", "parts"})
 NOT_USER = frozenset({Reasoning, ToolCall})
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
-NAMES = (r"[a-zA-Z0-9_.:-]", 128)
+NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
 
 
 class Turns(WriteParts):

@@ -1,0 +1,41 @@
+"""What the Gemini API demands of names, and what is made of calls that nobody named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman import convert
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [("get.weather:v2-x", True), ("_x", True), ("2nd", False), ("-x", False), ("a b", False)],
+)
+def test_a_name_begins_with_a_letter(name: str, stays: bool) -> None:
+    tools = [{"type": "function", "function": {"name": name}}]
+    result = convert(tools, source="openai-chat", target="gemini", facet="tools")
+    written = result.document[0]["functionDeclarations"][0]["name"]
+    assert (written == name) == stays
+    assert [loss.what for loss in result.losses] == ([] if stays else ["tool.name"])
+    assert written[0].isalpha() or written[0] == "_"
+
+
+def test_results_find_their_calls_by_name_then_by_place() -> None:
+    contents: list[dict[str, Any]] = [
+        {"role": "user", "parts": [{"text": "Go."}]},
+        {"role": "model", "parts": [{"functionCall": {"name": n, "args": {}}} for n in "aba"]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": n, "response": {"output": n}}}
+                for n in ("b", "a", "a")
+            ],
+        },
+    ]
+    result = convert(
+        {"contents": contents}, source="gemini", target="openai-chat", facet="messages"
+    )
+    answered = [m["tool_call_id"] for m in result.document if m["role"] == "tool"]
+    assert answered == ["call_2", "call_1", "call_3"]
