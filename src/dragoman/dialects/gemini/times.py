@@ -45,4 +45,4 @@ def seconds_of(time: str) -> float | None:
     again = time_of(whole)
     if again is None or again[:19] != time[:19]:
         return None
-    return whole + int(found[7]) / 10 ** len(found[7]) if found[7] else float(whole)
+    return whole + int(found[7]) / 10 ** len(found[7]) if found[7] else whole
