@@ -139,7 +139,7 @@ class Writing:
         if given in self.called and not self.home:
             original, number = given, 2
             while given in self.called:
-                given = f"{original[:500]}_{number}"
+                given = f"{original[: self.ids.limit - 12]}_{number}"
                 number += 1
             self.again[original] = given
             self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")
