@@ -1,0 +1,22 @@
+"""Bedrock Converse, and ConverseStream.
+
+What it does differently from its neighbours: a block is an object with one key, which tells what
+it is; a cache mark is a block of its own behind what it marks; turns alternate, and the user
+begins; tools must be defined as long as the conversation has calls; there is no way to forbid
+them; a tool's answer may be a JSON value; media have short formats instead of types, documents
+have names of few letters; the schema of an answer is JSON text; what only some models know is in a
+bag of its own; the stream comes in binary frames, and texts begin in it without being announced.
+"""
+
+from __future__ import annotations
+
+from .request import Requests
+
+
+class BedrockConverse(Requests):
+    spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
+    aliases = ("bedrock",)
+    blank = frozenset({"stopSequences", "system", "serverToolUsage"})
+
+
+DIALECT = BedrockConverse()

@@ -1,0 +1,414 @@
+"""Reading the content blocks and messages of Bedrock's Converse API.
+
+A block is an object with one key, which tells what it is. A cache mark is a block of its own here,
+behind the last block of the prefix that it closes; in the tree it is on that block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from ...dialect import Dialect
+from ...errors import Malformed
+from ...model import (
+    Block,
+    Cache,
+    Citation,
+    Extras,
+    Hosted,
+    Json,
+    Media,
+    MediaKind,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Role,
+    Seal,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import mark_custom_results
+from ...reading import (
+    as_dict,
+    compact,
+    maybe_bool,
+    maybe_dict,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+)
+from .formats import FORMATS, type_of
+
+NAME = "bedrock-converse"
+
+JOINED = Extras(NAME, spelling={"joined": True})
+NOBODY: frozenset[str] = frozenset()
+ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+CALL_KEYS = frozenset({"toolUseId", "name", "input"})
+RESULT_KEYS = frozenset({"toolUseId", "content"})
+MEDIA_KEYS = frozenset({"format", "source"})
+DOCUMENT_KEYS = MEDIA_KEYS | {"name", "context", "citations"}
+THOUGHT_KEYS = frozenset({"text", "signature"})
+PASSAGE_KEYS = frozenset({"source", "title", "content", "citations"})
+STATUS = {"success": False, "error": True}
+# Where in a source -> what is counted, and the key that tells the source.
+LOCATIONS: dict[str, tuple[str, str]] = {
+    "documentChar": ("char", "documentIndex"),
+    "documentPage": ("page", "documentIndex"),
+    "documentChunk": ("block", "documentIndex"),
+    "searchResultLocation": ("block", "searchResultIndex"),
+}
+
+
+class ReadBlocks(Dialect):
+    """What stands inside a message, into the tree."""
+
+    def read_history(self, docs: list[Json], at: str, custom: frozenset[str]) -> list[Message]:
+        """The messages in normal form: each tool result a message of its own."""
+        out: list[Message] = []
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            self.read_message(as_dict(doc, where), where, out, custom)
+        return mark_custom_results(out) if custom else out
+
+    def read_message(
+        self, doc: dict[str, Json], at: str, out: list[Message], custom: frozenset[str]
+    ) -> None:
+        said = need_str(doc, "role", at)
+        role = ROLES.get(said)
+        if role is None:
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        extras = None if len(doc) == 2 else self.keep(doc, ("role", "content"))
+        if role == "system" and not any(m.role != "system" for m in out):
+            extras = self.respell(extras, place="message")
+        docs = need_list(doc, "content", at)
+        blocks = self.read_blocks(docs, f"{at}/content", custom, results=role == "user")
+        if role == "user" and any(isinstance(block, ToolResult) for block in blocks):
+            self.split_results(blocks, at, extras, out)
+        else:
+            out.append(Message(role, tuple(blocks), at=at, extras=extras))
+
+    def split_results(
+        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
+    ) -> None:
+        """Tool results leave the user turn; how they shared it is a matter of spelling."""
+        first = True
+        after_result = bool(out) and out[-1].role == "tool"
+        run: list[Block] = []
+
+        def flush() -> None:
+            nonlocal first, after_result
+            if run:
+                out.append(Message("user", tuple(run), at=at, extras=extras if first else JOINED))
+                run.clear()
+                first = after_result = False
+
+        for block in blocks:
+            if not isinstance(block, ToolResult):
+                run.append(block)
+                continue
+            flush()
+            note: Extras | None
+            if first:
+                note = extras if not after_result else self.respell(extras, joined=False)
+            else:
+                note = None if after_result else JOINED
+            out.append(Message("tool", (block,), at=block.at, extras=note))
+            first, after_result = False, True
+        flush()
+
+    def read_blocks(
+        self,
+        docs: list[Json],
+        at: str,
+        custom: frozenset[str] = NOBODY,
+        results: bool = True,
+    ) -> list[Block]:
+        """Blocks; ``results``: whether tool results may stand here."""
+        out: list[Block] = []
+        for index, doc in enumerate(docs):
+            where = f"{at}/{index}"
+            doc = as_dict(doc, where)
+            if "cachePoint" in doc:
+                if not out or (marked := self.mark(out[-1], doc, where)) is None:
+                    out.append(Raw(NAME, doc, at=where))
+                else:
+                    out[-1] = marked
+            elif "toolUse" in doc:
+                out.append(self.read_call(doc, where, custom))
+            elif "toolResult" in doc and not results and not is_hosted(doc["toolResult"]):
+                out.append(Raw(NAME, doc, at=where))
+            else:
+                key = next((key for key in doc if key in self.READERS), "")
+                read = self.READERS.get(key)
+                # New kinds of blocks arrive every few months.
+                out.append(Raw(NAME, doc, at=where) if read is None else read(self, doc, where))
+        return out
+
+    def mark(self, block: Block, doc: dict[str, Json], at: str) -> Block | None:
+        """The block with the cache mark that stands behind it; None where it cannot bear it."""
+        if len(doc) != 1 or not isinstance(block, Text | Media | Passage | ToolCall | ToolResult):
+            return None
+        return replace(block, cache=self.read_cache(doc, at)) if block.cache is None else None
+
+    def read_cache(self, doc: dict[str, Json], at: str) -> Cache:
+        point, where = need_dict(doc, "cachePoint", at), f"{at}/cachePoint"
+        spelling = None if point.get("type") == "default" else {"type": point.get("type")}
+        extras = self.keep(point, ("type", "ttl"), spelling)
+        return Cache(maybe_str(point, "ttl", where), at=where, extras=extras)
+
+    def rest(
+        self, doc: dict[str, Json], key: str, taken: Set[str], spelling: Json = None
+    ) -> Extras | None:
+        """What is left of a block and of the object in it."""
+        inner = doc[key]
+        if len(doc) == 1 and not spelling and inner.keys() <= taken and None not in inner.values():
+            return None  # as usual
+        return self.keep(doc, (key,), spelling, partly={key: taken})
+
+    # -- texts ------------------------------------------------------------------------------
+
+    def read_text(self, doc: dict[str, Json], at: str) -> Block:
+        spelling = None
+        if doc.get("type") == "text":  # as others say it; it says nothing more
+            spelling = {"type": "text"}
+        extras = None if len(doc) == 1 else self.keep(doc, ("text", *(spelling or ())), spelling)
+        return Text(need_str(doc, "text", at), at=at, extras=extras)
+
+    def read_json(self, doc: dict[str, Json], at: str) -> Block:
+        """A JSON value as a tool's answer: its text."""
+        return Text(compact(doc["json"]), at=at, extras=self.keep(doc, ("json",), {"json": True}))
+
+    def read_guard(self, doc: dict[str, Json], at: str) -> Block:
+        """Words that a guardrail looks at. The words are carried, and that it looks is not."""
+        guard = need_dict(doc, "guardContent", at)
+        inner = guard.get("text")
+        words = inner.get("text") if isinstance(inner, dict) else None
+        if len(doc) != 1 or len(guard) != 1 or not isinstance(words, str):
+            return Raw(NAME, doc, at=at)
+        return Text(words, at=at, extras=Extras(NAME, fields={"guardContent": guard}))
+
+    def read_cited(self, doc: dict[str, Json], at: str) -> Block:
+        """Text with its sources: ``{"content": [{"text"}], "citations": [...]}``."""
+        inner, where = need_dict(doc, "citationsContent", at), f"{at}/citationsContent"
+        texts = texts_of(inner.get("content"))
+        if texts is None:
+            return Raw(NAME, doc, at=at)
+        cited = maybe_list(inner, "citations", where) or []
+        citations = tuple(
+            self.read_citation(as_dict(item, place), place)
+            for index, item in enumerate(cited)
+            if (place := f"{where}/citations/{index}")
+        )
+        spelling = None if len(texts) == 1 and citations else {"cited": inner}
+        extras = self.rest(doc, "citationsContent", {"content", "citations"}, spelling)
+        return Text("".join(texts), citations, at=at, extras=extras)
+
+    def read_citation(self, doc: dict[str, Json], at: str) -> Citation:
+        title = maybe_str(doc, "title", at)
+        texts = texts_of(doc.get("sourceContent"))
+        quote = None if texts is None else "".join(texts)
+        location = maybe_dict(doc, "location", at) or {}
+        kind = next(iter(location), "")
+        place = location.get(kind)
+        taken: tuple[str, ...] = ("title", "location")
+        if texts is not None:
+            taken += ("sourceContent",)
+        spelling: dict[str, Json] = {}
+        if texts is not None and len(texts) != 1:
+            spelling["sourceContent"] = doc["sourceContent"]
+        if len(location) != 1 or not isinstance(place, dict):
+            return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+        if kind == "web" and place.keys() <= {"url", "domain"} and "url" in place:
+            spelling |= {key: place[key] for key in place if key == "domain"}  # part of the address
+            extras = self.keep(doc, taken, spelling)
+            url = maybe_str(place, "url", f"{at}/location/web")
+            return Citation("url", url, title, quote, at=at, extras=extras)
+        unit, index_key = LOCATIONS.get(kind, ("", ""))
+        numbers = [place.get(key) for key in (index_key, "start", "end")]
+        if not unit or len(place) != 3 or any(number.__class__ is not int for number in numbers):
+            return Citation("other", at=at, extras=Extras(NAME, fields=doc))
+        passage = kind == "searchResultLocation"
+        return Citation(
+            "passage" if passage else "document",
+            maybe_str(doc, "source", at) if passage else None,
+            title,
+            quote,
+            document=numbers[0],
+            location=(unit, numbers[1], numbers[2]),  # type: ignore[arg-type]
+            at=at,
+            extras=self.keep(doc, (*taken, "source") if passage else taken, spelling),
+        )
+
+    def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
+        inner, where = need_dict(doc, "reasoningContent", at), f"{at}/reasoningContent"
+        extras = None if len(doc) == 1 else self.keep(doc, ("reasoningContent",))
+        if inner.keys() == {"redactedContent"}:
+            seal = Seal(need_str(inner, "redactedContent", where), self.issuer, "encrypted")
+            return Reasoning(seal=seal, at=at, extras=extras)
+        said = inner.get("reasoningText")
+        if len(inner) != 1 or said.__class__ is not dict or not said.keys() <= THOUGHT_KEYS:
+            return Raw(NAME, doc, at=at)
+        where += "/reasoningText"
+        text, signature = need_str(said, "text", where), maybe_str(said, "signature", where)
+        if "signature" in said and not signature:
+            extras = self.respell(extras, signature=signature)
+        return Reasoning(
+            (text,) if text or not signature else (),  # thought, and not shown: only sealed
+            seal=Seal(signature, self.issuer) if signature else None,
+            at=at,
+            extras=extras,
+        )
+
+    # -- tools ------------------------------------------------------------------------------
+
+    def read_call(self, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
+        call, where = need_dict(doc, "toolUse", at), f"{at}/toolUse"
+        name, call_id = need_str(call, "name", where), need_str(call, "toolUseId", where)
+        kind = maybe_str(call, "type", where)
+        if kind == "server_tool_use":
+            return Hosted(NAME, name, doc, "call", id=call_id, at=at)
+        arguments = need_dict(call, "input", where)
+        if kind == "tool_use":  # said in answers, and unknown to requests
+            extras = self.rest(doc, "toolUse", CALL_KEYS | {"type"}, {"type": kind})
+        else:
+            extras = self.rest(doc, "toolUse", CALL_KEYS)
+        if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
+            return ToolCall(call_id, name, arguments["input"], "custom", at=at, extras=extras)
+        return ToolCall(call_id, name, compact(arguments), at=at, extras=extras)
+
+    def read_result(self, doc: dict[str, Json], at: str) -> Block:
+        result, where = need_dict(doc, "toolResult", at), f"{at}/toolResult"
+        call_id = need_str(result, "toolUseId", where)
+        if is_hosted(result):
+            service = str(result["type"]).removesuffix("_result")
+            return Hosted(NAME, service, doc, "result", id=call_id, at=at)
+        content = self.read_blocks(need_list(result, "content", where), f"{where}/content")
+        status = STATUS.get(maybe_str(result, "status", where) or "")
+        taken = RESULT_KEYS if status is None else RESULT_KEYS | {"status"}
+        extras = self.rest(doc, "toolResult", taken)
+        return ToolResult(call_id, tuple(content), status, at=at, extras=extras)
+
+    # -- media ------------------------------------------------------------------------------
+
+    def read_image(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_media("image", doc, at)
+
+    def read_video(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_media("video", doc, at)
+
+    def read_audio(self, doc: dict[str, Json], at: str) -> Block:
+        return self.read_media("audio", doc, at)
+
+    def read_media(self, kind: MediaKind, doc: dict[str, Json], at: str) -> Block:
+        inner, where = need_dict(doc, kind, at), f"{at}/{kind}"
+        source, spelling = self.read_source(kind, inner, where)
+        if source is None:
+            return Raw(NAME, doc, at=at)
+        return Media(kind, source, at=at, extras=self.rest(doc, kind, MEDIA_KEYS, spelling))
+
+    def read_document(self, doc: dict[str, Json], at: str) -> Block:
+        inner, where = need_dict(doc, "document", at), f"{at}/document"
+        source, spelling = self.read_source("document", inner, where)
+        if source is None:
+            return Raw(NAME, doc, at=at)
+        citable, citations = self.read_citable(inner, where)
+        return Media(
+            "document",
+            source,
+            title=maybe_str(inner, "name", where),
+            context=maybe_str(inner, "context", where),
+            citable=citable,
+            at=at,
+            extras=self.rest(doc, "document", DOCUMENT_KEYS, spelling | citations),
+        )
+
+    def read_citable(self, doc: dict[str, Json], at: str) -> tuple[bool | None, dict[str, Json]]:
+        """``citations: {"enabled": true}``; any other form is kept as it is."""
+        citations = maybe_dict(doc, "citations", at)
+        if citations is None:
+            return None, {}
+        enabled = maybe_bool(citations, "enabled", f"{at}/citations")
+        return enabled, {} if citations == {"enabled": enabled} else {"citations": citations}
+
+    def read_source(
+        self, kind: MediaKind, doc: dict[str, Json], at: str
+    ) -> tuple[Source | None, dict[str, Json]]:
+        """Where a medium is, and how that was spelled. None for what is not known."""
+        holder, where = need_dict(doc, "source", at), f"{at}/source"
+        word = maybe_str(doc, "format", at)
+        media_type = None if word is None else type_of(kind, word)
+        spelling: dict[str, Json] = {}
+        if media_type is not None and FORMATS[kind].get(media_type) != word:
+            spelling["format"] = word
+        if len(holder) != 1:
+            return None, spelling
+        match next(iter(holder)):
+            case "bytes":
+                return Source("base64", need_str(holder, "bytes", where), media_type), spelling
+            case "s3Location":
+                place = need_dict(holder, "s3Location", where)
+                uri = need_str(place, "uri", f"{where}/s3Location")
+                if more := {k: v for k, v in place.items() if k != "uri"}:
+                    spelling["s3Location"] = more
+                return Source("file", uri, media_type, self.issuer), spelling
+            case "text":
+                if media_type is None:
+                    media_type = "text/plain"
+                    spelling["format"] = word
+                return Source("text", need_str(holder, "text", where), media_type), spelling
+            case "content":
+                blocks = self.read_blocks(need_list(holder, "content", where), f"{where}/content")
+                if word is not None:
+                    spelling["format"] = word
+                return Source("blocks", blocks=tuple(blocks)), spelling
+        return None, spelling
+
+    def read_passage(self, doc: dict[str, Json], at: str) -> Block:
+        inner, where = need_dict(doc, "searchResult", at), f"{at}/searchResult"
+        citable, spelling = self.read_citable(inner, where)
+        content = self.read_blocks(need_list(inner, "content", where), f"{where}/content")
+        return Passage(
+            need_str(inner, "source", where),
+            need_str(inner, "title", where),
+            tuple(content),
+            citable,
+            at=at,
+            extras=self.rest(doc, "searchResult", PASSAGE_KEYS, spelling),
+        )
+
+    READERS: ClassVar[dict[str, Callable[[Any, dict[str, Json], str], Block]]] = {
+        "text": read_text,
+        "json": read_json,
+        "toolResult": read_result,
+        "reasoningContent": read_reasoning,
+        "image": read_image,
+        "document": read_document,
+        "video": read_video,
+        "audio": read_audio,
+        "searchResult": read_passage,
+        "citationsContent": read_cited,
+        "guardContent": read_guard,
+    }
+
+
+def is_hosted(result: Json) -> bool:
+    """Whether a result is that of a tool which Bedrock itself runs: those have a type."""
+    return isinstance(result, dict) and result.get("type") not in (None, "tool_result")
+
+
+def texts_of(docs: Json) -> list[str] | None:
+    """The words of a list that holds texts alone; None for anything else."""
+    if docs.__class__ is not list:
+        return None
+    found = (doc.get("text") for doc in docs if doc.__class__ is dict and len(doc) == 1)
+    texts = [text for text in found if isinstance(text, str)]
+    return texts if len(texts) == len(docs) else None

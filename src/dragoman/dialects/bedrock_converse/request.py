@@ -1,0 +1,164 @@
+"""Requests of Bedrock's Converse API, both ways."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
+from ...reading import as_dict, maybe_dict, maybe_str, need_list
+from .params import ParamFields
+from .read_blocks import NAME
+from .tools import NOTHING_NEEDED
+from .write_blocks import Said
+
+MOST_MARKS = 4
+TAKEN = frozenset({"modelId", "messages", "system", "requestMetadata"})
+
+
+def begins_answer(message: Message) -> bool:
+    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
+    return message.role == "assistant" and not any(
+        isinstance(block, ToolCall) for block in message.content
+    )
+
+
+class Requests(ParamFields):
+    """Reading and writing requests and histories."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        config = maybe_dict(doc, "toolConfig", "")
+        tools, choice = None, None
+        params, partly = self.read_params(doc)
+        if config is not None:
+            partly["toolConfig"] = ("tools", "toolChoice")
+            if config.get("tools") is not None:
+                tools = self.read_tool_list(config["tools"], "/toolConfig/tools")
+            said = maybe_dict(config, "toolChoice", "/toolConfig")
+            choice = None if said is None else self.read_choice(said, "/toolConfig/toolChoice")
+        if choice is not None and choice.mode == "named":
+            if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
+                choice = replace(choice, kind="custom")
+        messages = self.read_conversation(doc, tools)
+        return Request(
+            maybe_str(doc, "modelId", ""),
+            tuple(messages),
+            tools,
+            choice,
+            params,
+            True if messages and begins_answer(messages[-1]) else None,
+            dialect=self.name,
+            extras=self.keep(doc, TAKEN, partly=partly),
+        )
+
+    def read_messages(self, doc: Json) -> History:
+        if doc.__class__ is list:
+            messages = self.read_history(doc, "", frozenset())
+            bare = Extras(NAME, spelling={"bare": 1})
+            return History(tuple(messages), dialect=self.name, extras=bare)
+        doc = as_dict(doc, "")
+        messages = self.read_conversation(doc, None)
+        extras = self.keep(doc, ("messages", "system"))
+        return History(tuple(messages), dialect=self.name, extras=extras)
+
+    def read_conversation(
+        self, doc: dict[str, Json], tools: tuple[Tool, ...] | None
+    ) -> list[Message]:
+        custom = frozenset(tool.name for tool in tools or () if tool.kind == "custom")
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages", custom)
+        if not doc.get("system") and doc.get("system") in (None, []):
+            return messages
+        blocks = self.read_blocks(need_list(doc, "system", ""), "/system")
+        return [Message("system", tuple(blocks), at="/system"), *messages]
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect)
+        w.custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["modelId"] = tree.model
+        # Tools come before the system prompt and the messages: that is the order of the cache.
+        config = self.write_config(tree, w)
+        self.write_conversation(out, tree.messages, w)
+        self.write_params(out, tree, w)
+        if config or (w.home and tree.tools is not None):
+            out["toolConfig"] = config
+        self.limit_marks(out, w)
+        self.note_prefill(tree, w)
+        return self.emit(out, tree, log)
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        out: dict[str, Json] = {}
+        self.write_conversation(out, tree.messages, self.writing(log, tree.dialect))
+        if "bare" in self.spelling(tree):
+            return out["messages"]
+        return self.emit(out, tree, log)
+
+    def write_config(self, tree: Request, w: Said) -> dict[str, Json]:
+        config: dict[str, Json] = {}
+        choice, used = tree.tool_choice, used_tools(tree.messages)
+        tools = self.write_tool_list(tree.tools or (), w)
+        if choice is not None and choice.mode == "none" and not used and not w.home:
+            # There is no "none": without tools, none is called.
+            self.write_choice(choice, w)
+            for tool in tree.tools or ():
+                w.log.dropped("tool", tool.at, "the tools are left out, as none may be used")
+            return config
+        if tools or (w.home and tree.tools is not None):
+            config["tools"] = tools
+        elif used and not w.home:
+            # "The toolConfig field must be defined when using toolUse and toolResult content
+            # blocks."
+            config["tools"] = [self.invent_tool(name, at, w) for name, at in used.items()]
+        if choice is None:
+            return config
+        if not config and not w.home:
+            if choice.mode is not None or choice.parallel is False or choice.payload is not None:
+                w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
+            return config
+        said = self.write_choice(choice, w)
+        if said is not None:
+            config["toolChoice"] = said
+        return config
+
+    def invent_tool(self, name: str, at: str, w: Said) -> Json:
+        w.log.invented("tool", at, "what the conversation uses must be defined; it takes nothing")
+        return {
+            "toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NOTHING_NEEDED}}
+        }
+
+    def note_prefill(self, tree: Request, w: Said) -> None:
+        """The model goes on with an assistant's turn that ends the conversation."""
+        last = tree.messages[-1] if tree.messages else None
+        if last is not None and begins_answer(last) and not (tree.prefill or w.home):
+            why = "the model goes on with this turn here, and does not answer anew"
+            w.log.approximated("prefill", last.at, why)
+
+    def limit_marks(self, out: dict[str, Json], w: Said) -> None:
+        """Four marks at most; the first ones go: a later mark covers the longer prefix."""
+        if w.home or len(w.marks) <= MOST_MARKS:
+            return
+        surplus = {id(doc) for doc, _ in w.marks[:-MOST_MARKS]}
+        for _, cache in w.marks[:-MOST_MARKS]:
+            w.log.dropped("cache", cache.at, f"{MOST_MARKS} marks at most; the last ones stay")
+        turns = [turn["content"] for turn in out["messages"]]
+        for blocks in (out.get("toolConfig", {}).get("tools", []), out.get("system", []), *turns):
+            blocks[:] = [block for block in blocks if id(block) not in surplus]
+
+
+def used_tools(messages: tuple[Message, ...]) -> dict[str, str]:
+    """The tools that a conversation uses, each with the place where it does so first."""
+    used: dict[str, str] = {}
+    results: dict[str, str] = {}
+    for message in messages:
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                used.setdefault(block.name, block.at)
+            elif isinstance(block, ToolResult):
+                results.setdefault(block.name or "tool", block.at)
+    return used or results

@@ -1,0 +1,181 @@
+"""Tool definitions and tool choice of Bedrock's Converse API, both ways."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ... import freeform
+from ...ledger import Ledger
+from ...model import Json, Tool, Toolbox, ToolChoice
+from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str
+from .read_blocks import NAME, ReadBlocks
+from .write_blocks import Said, WriteBlocks
+
+SPEC_KEYS = frozenset({"name", "description", "inputSchema", "strict"})
+UNIONS = frozenset({"oneOf", "anyOf", "allOf"})
+NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
+MODES = {"auto": "auto", "any": "required", "tool": "named"}
+WORDS = {mode: word for word, mode in MODES.items()}
+
+
+class Tools(ReadBlocks, WriteBlocks):
+    """Reading and writing what the model may call."""
+
+    name = NAME
+    issuer = "bedrock"
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        if doc.__class__ is dict:  # the whole ``toolConfig``
+            tools = self.read_tool_list(need_list(doc, "tools", ""), "/tools")
+            extras = self.keep(doc, ("tools",), {"config": True})
+            return Toolbox(tools, dialect=self.name, extras=extras)
+        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        out: list[Tool] = []
+        for index, doc in enumerate(as_list(docs, at)):
+            where = f"{at}/{index}"
+            doc = as_dict(doc, where)
+            if "cachePoint" in doc and len(doc) == 1 and out and out[-1].cache is None:
+                out[-1] = replace(out[-1], cache=self.read_cache(doc, where))
+            else:
+                out.append(self.read_tool(doc, where))
+        return tuple(out)
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        if "toolSpec" not in doc:
+            kind = next(iter(doc), "")
+            inner = doc.get(kind)
+            name = inner.get("name") if isinstance(inner, dict) else None
+            name = name if isinstance(name, str) else kind
+            return Tool(name, kind="hosted", service=name, dialect=self.name, payload=doc, at=at)
+        spec, where = need_dict(doc, "toolSpec", at), f"{at}/toolSpec"
+        name, description = need_str(spec, "name", where), maybe_str(spec, "description", where)
+        holder = spec.get("inputSchema")
+        taken, schema = SPEC_KEYS, None
+        if isinstance(holder, dict) and holder.keys() == {"json"} and holder["json"] is not None:
+            schema = holder["json"]
+        else:
+            taken -= {"inputSchema"}
+        strict = maybe_bool(spec, "strict", where)
+        extras = self.rest(doc, "toolSpec", taken)
+        if (found := freeform.unwrap(description, schema)) is not None:
+            description, grammar = found
+            return Tool(
+                name, description, kind="custom", grammar=grammar, strict=strict, at=at,
+                extras=extras,
+            )  # fmt: skip
+        return Tool(name, description, schema, strict=strict, at=at, extras=extras)
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        tools = self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
+        if "config" in self.spelling(tree):
+            return self.emit({"tools": tools}, tree, log)
+        return tools
+
+    def write_tool_list(self, tools: tuple[Tool, ...], w: Said) -> list[Json]:
+        out: list[Json] = []
+        for tool in tools:
+            if (doc := self.write_tool(tool, w)) is not None:
+                out.append(doc)
+                if tool.cache is not None:
+                    self.write_mark(out, tool.cache, w)
+        return out
+
+    def write_tool(self, tool: Tool, w: Said) -> Json | None:
+        if tool.kind == "hosted":
+            if self.is_home(tool.dialect):
+                return tool.payload
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        spec: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+        if tool.kind == "custom":
+            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
+            spec["description"] = freeform.wrap(tool)
+            spec["inputSchema"] = {"json": freeform.SCHEMA}
+        else:
+            if tool.description or (tool.description is not None and w.home):
+                spec["description"] = tool.description
+            elif tool.description is not None:
+                w.log.approximated("tool", tool.at, "an empty description is left out")
+            if tool.schema is not None or not w.home:
+                spec["inputSchema"] = {"json": self.write_schema(tool, w)}
+        if tool.strict is not None:
+            spec["strict"] = tool.strict
+        return self.emit({"toolSpec": spec}, tool, w.log)
+
+    def write_schema(self, tool: Tool, w: Said) -> Json:
+        schema = tool.schema
+        if w.home:
+            return schema
+        if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
+            # "input_schema does not support oneOf, allOf, or anyOf at the top level"
+            why = "alternatives cannot stand at the top of a schema here"
+            w.log.approximated("tool.schema", tool.at, why)
+            schema = {k: v for k, v in schema.items() if k not in UNIONS}
+        if schema.__class__ is dict and schema.get("type") == "object":
+            return schema
+        if schema is None:
+            w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
+            return NOTHING_NEEDED
+        if schema.__class__ is dict and "type" not in schema:
+            # "The value at toolConfig.tools.0.toolSpec.inputSchema.json.type must be one of the
+            # following: object."
+            w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+            return {"type": "object", **schema}
+        w.log.approximated("tool.schema", tool.at, "the arguments of a tool are always an object")
+        return NOTHING_NEEDED
+
+    # -- choice -----------------------------------------------------------------------------
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        return self.read_choice(as_dict(doc, ""), "")
+
+    def read_choice(self, doc: dict[str, Json], at: str) -> ToolChoice:
+        word = next(iter(doc), "")
+        mode = MODES.get(word)
+        if mode is None or len(doc) != 1:
+            return ToolChoice(payload=doc, dialect=self.name, at=at)
+        inner = need_dict(doc, word, at)
+        named = mode == "named"
+        extras = self.keep(doc, (word,), partly={word: ("name",) if named else ()})
+        if extras is not None and not extras.fields and extras.blanks == {word: {}}:
+            extras = None  # as usual
+        return ToolChoice(
+            mode,  # type: ignore[arg-type]
+            need_str(inner, "name", f"{at}/{word}") if named else None,
+            dialect=self.name,
+            at=at,
+            extras=extras,
+        )
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        doc = self.write_choice(tree, self.writing(log, tree.dialect))
+        if doc is None:
+            doc = {"auto": {}}
+            if tree.mode is None and tree.payload is None:
+                log.invented("tool_choice", tree.at, "'auto', as something must be said")
+        return doc
+
+    def write_choice(self, choice: ToolChoice, w: Said) -> Json | None:
+        """A choice; None where there is none to be said."""
+        if choice.payload is not None:
+            if self.is_home(choice.dialect):
+                return choice.payload
+            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return None
+        mode, name = choice.mode, choice.name
+        if choice.allowed is not None and mode == "required" and len(choice.allowed) == 1:
+            mode, name = "named", choice.allowed[0]
+            w.log.approximated("tool_choice.allowed", choice.at, "the one allowed is demanded")
+        elif choice.allowed is not None:
+            w.log.dropped("tool_choice.allowed", choice.at, "all tools of a request may be used")
+        if choice.parallel is False:
+            w.log.dropped("tool_choice.parallel", choice.at, "calls may always be parallel here")
+        if mode == "none":
+            w.log.dropped("tool_choice", choice.at, "that no tool may be used cannot be said here")
+        if mode is None or mode == "none":
+            self.lose(choice.extras, choice.at, w.log)
+            return None
+        inner = {"name": w.tool_name(name or "", choice.at)} if mode == "named" else {}
+        return self.emit({WORDS[mode]: inner}, choice, w.log)

@@ -1,0 +1,143 @@
+"""Writing a conversation of Bedrock's Converse API: the system prompt and the turns.
+
+Turns alternate, and the user begins. So what follows each other from the same side shares a turn:
+the results of tools and what the user says behind them, which can be told apart again, and texts
+that were said in several messages, which cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model import Block, Json, Media, Message, Passage, Reasoning, Text, ToolCall, ToolResult
+from ...normal import results_in_place
+from .tools import Tools
+from .write_blocks import Said
+
+SILENCE = "."
+"""What the user says who has said nothing: blank texts are rejected."""
+
+
+class Turns(Tools):
+    """The turns of a conversation, out of the tree."""
+
+    def write_conversation(
+        self, out: dict[str, Json], messages: Sequence[Message], w: Said
+    ) -> None:
+        if not w.home:
+            messages = results_in_place(messages, w.log)
+        leading = 0
+        for message in messages:
+            if message.role not in ("system", "developer") or self.is_inline(message):
+                break
+            leading += 1
+        if leading:
+            self.write_system(out, messages[:leading], w)
+        rest = messages[leading:]
+        out["messages"] = self.write_turns(rest, w) if w.home else self.write_alternating(rest, w)
+
+    def is_inline(self, message: Message) -> bool:
+        """Whether a leading system turn was said inside the messages, at home."""
+        return self.spelling(message).get("place") == "message"
+
+    def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Said) -> None:
+        blocks: list[Json] = []
+        for index, message in enumerate(messages):
+            self.note_speaker(message, w)
+            self.lose(message.extras, message.at, w.log)
+            if index:
+                why = "the system prompt is one here, in several blocks"
+                w.log.approximated("message.boundary", message.at, why)
+            blocks += self.write_blocks(self.only_text(message.content, w), w)
+        if blocks or w.home:
+            out["system"] = blocks
+
+    def note_speaker(self, message: Message, w: Said) -> None:
+        if message.role == "developer":
+            w.log.approximated("message.role", message.at, "the developer speaks as system here")
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+
+    def write_turns(self, messages: Sequence[Message], w: Said) -> list[Json]:
+        """The messages as they were: tool results that follow each other shared one user turn."""
+        out: list[Json] = []
+        results = False  # the last turn written ends in a tool result
+        for message in messages:
+            joined = self.spelling(message).get("joined", results and message.role == "tool")
+            doc = self.write_turn(message, w)
+            if joined and out:
+                out[-1]["content"] += doc["content"]
+            else:
+                out.append(doc)
+            results = message.role == "tool"
+        return out
+
+    def write_alternating(self, messages: Sequence[Message], w: Said) -> list[Json]:
+        out: list[Json] = []
+        before = ""
+        for message in messages:
+            doc = self.write_turn(message, w)
+            if not doc["content"]:
+                w.log.dropped("message.empty", message.at, "a message must say something here")
+            elif out and out[-1]["role"] == doc["role"]:
+                if before != "tool" and message.role != "tool":
+                    why = "turns alternate here: this is part of the one before"
+                    w.log.approximated("message.boundary", message.at, why)
+                out[-1]["content"] += doc["content"]
+                before = message.role
+            else:
+                out.append(doc)
+                before = message.role
+        if out and out[0]["role"] != "user":
+            # "A conversation must start with a user message."
+            why = f"the user begins a conversation here, by saying {SILENCE!r}"
+            w.log.invented("message.empty", messages[0].at, why)
+            out.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
+        return out
+
+    def write_turn(self, message: Message, w: Said) -> dict[str, Json]:
+        role, content = message.role, message.content
+        blocks: Sequence[Block] = content
+        if role == "system" or role == "developer":
+            blocks = self.only_text(content, w)
+        elif w.home:
+            pass
+        elif role == "assistant":
+            blocks = self.fit_assistant(content, w)
+        elif role == "user":
+            blocks = self.fit_user(content, w)
+        self.note_speaker(message, w)
+        said = {"tool": "user", "developer": "system"}.get(role, role)
+        return self.emit({"role": said, "content": self.write_blocks(blocks, w)}, message, w.log)
+
+    def fit_assistant(self, content: Sequence[Block], w: Said) -> Sequence[Block]:
+        """The assistant's turn: no media in a history, which only the user can send; calls last."""
+        said: list[Block] = []
+        calls: list[Block] = []
+        for block in content:
+            if isinstance(block, ToolCall):
+                calls.append(block)
+            elif isinstance(block, Media) and block.transcript:
+                w.log.approximated("media", block.at, "what was spoken is written here")
+                self.lose(block.extras, block.at, w.log)
+                (calls if calls else said).append(Text(block.transcript, at=block.at))
+            elif isinstance(block, Passage | ToolResult) or (
+                isinstance(block, Media) and not (w.answer and block.kind == "image")
+            ):
+                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            elif calls and not w.answer:
+                # Claude takes a call with text behind it for one that was not answered.
+                w.log.approximated("content.order", block.at, "calls come last in a turn here")
+                said.append(block)
+            else:
+                (calls if calls else said).append(block)
+        return said + calls
+
+    def fit_user(self, content: Sequence[Block], w: Said) -> Sequence[Block]:
+        kept: list[Block] = []
+        for block in content:
+            if isinstance(block, Reasoning | ToolCall):
+                w.log.dropped("content.role", block.at, "the user cannot say this here")
+            else:
+                kept.append(block)
+        return kept

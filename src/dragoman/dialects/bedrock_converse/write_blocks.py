@@ -1,0 +1,413 @@
+"""Writing the content blocks of Bedrock's Converse API."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import assert_never
+
+from ... import media
+from ...dialect import Dialect
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Cache,
+    Citation,
+    Hosted,
+    Json,
+    Media,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import parse
+from ...writing import Rule, Writing, home_only, is_blank, object_of
+from .formats import (
+    DOCUMENTS,
+    FORMATS,
+    TYPES,
+    USUAL,
+    document_name,
+    numbered,
+    without_ending,
+    word_by_ending,
+)
+from .read_blocks import LOCATIONS
+
+IDS: Rule = ("[a-zA-Z0-9_.:-]", 64)
+NAMES: Rule = ("[a-zA-Z0-9_-]", 64)
+SYNONYMS = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
+UNITS = {"char": "documentChar", "page": "documentPage", "block": "documentChunk"}
+
+
+class Said(Writing):
+    """A conversion into this dialect: it also knows the names of the documents so far."""
+
+    __slots__ = ("documents",)
+
+    def __init__(self, log: Ledger, home: bool, answer: bool) -> None:
+        super().__init__(log, IDS, NAMES, home, answer)
+        self.documents: set[str] = set()
+
+
+class WriteBlocks(Dialect):
+    """What stands inside a message, out of the tree."""
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Said:
+        return Said(log, self.is_home(dialect), answer)
+
+    def write_blocks(self, blocks: Sequence[Block], w: Said) -> list[Json]:
+        """Each block, and behind it the cache mark that it bears."""
+        out: list[Json] = []
+        for block in blocks:
+            cache = None
+            if isinstance(block, ToolResult):
+                doc, cache = self.write_result(block, w)
+            else:
+                doc = self.write_block(block, w)
+                if isinstance(block, Text | Media | Passage | ToolCall):
+                    cache = block.cache
+            if doc is not None:
+                out.append(doc)
+                if cache is not None:
+                    self.write_mark(out, cache, w)
+        return out
+
+    def write_mark(self, out: list[Json], cache: Cache, w: Said) -> None:
+        if w.answer and not w.home:
+            w.log.dropped("cache", cache.at, "an answer bears no cache marks")
+            return
+        doc = {"cachePoint": self.write_cache(cache, w)}
+        w.marks.append((doc, cache))
+        out.append(doc)
+
+    def write_cache(self, cache: Cache, w: Said) -> Json:
+        point: dict[str, Json] = {"type": "default"}
+        if cache.ttl is not None:
+            point["ttl"] = cache.ttl
+            if cache.ttl not in ("5m", "1h") and not w.home:
+                point["ttl"] = "1h"
+                w.log.approximated("cache.ttl", cache.at, f"{cache.ttl} becomes 1h, the longest")
+        if "type" in (spelling := self.spelling(cache)):
+            point["type"] = spelling["type"]
+            if spelling["type"] is None:
+                del point["type"]
+        return self.emit(point, cache, w.log)
+
+    def write_block(self, block: Block, w: Said) -> Json | None:
+        match block:
+            case Text():
+                return self.write_text(block, w)
+            case ToolCall():
+                return self.write_call(block, w)
+            case ToolResult():
+                return self.write_result(block, w)[0]
+            case Reasoning():
+                return self.write_reasoning(block, w)
+            case Media():
+                return self.write_media(block, w)
+            case Passage():
+                return self.write_passage(block, w)
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
+            case Hosted():
+                if self.is_home(block.dialect):
+                    return block.payload
+                why = f"{block.service} is work of another provider's tool"
+                w.log.dropped("hosted", block.at, why)
+                return None
+            case Raw():
+                if self.is_home(block.dialect):
+                    return block.payload
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+                return None
+            case _:
+                assert_never(block)
+
+    # -- texts ------------------------------------------------------------------------------
+
+    def write_text(self, block: Text, w: Said) -> Json | None:
+        text, extras = block.text, block.extras
+        if not w.home and is_blank(text):
+            # "The text field in the ContentBlock object ... is blank"
+            w.log.dropped("text.empty", block.at, "blank texts are rejected")
+            return None
+        if extras is not None and self.is_home(extras.dialect):
+            if "guardContent" in extras.fields:
+                return {"guardContent": extras.fields["guardContent"]}
+            if "json" in extras.spelling:
+                return self.emit({"json": parse(text)}, block, w.log)
+            if "cited" in extras.spelling:
+                out = {"citationsContent": extras.spelling["cited"]}
+                return self.emit(out, block, w.log)
+        cited = [doc for c in block.citations if (doc := self.write_citation(c, w)) is not None]
+        if cited:
+            out = {"citationsContent": {"content": [{"text": text}], "citations": cited}}
+        else:
+            out = {"text": text}
+        if extras is None:
+            return out
+        return self.emit(out | self.spelling(block), block, w.log)
+
+    def write_citation(self, cite: Citation, w: Said) -> Json | None:
+        spelling = self.spelling(cite)
+        if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
+            return cite.extras.fields
+        out: dict[str, Json] = {}
+        if cite.title is not None:
+            out["title"] = cite.title
+        if cite.quote is not None:
+            out["sourceContent"] = spelling.get("sourceContent", [{"text": cite.quote}])
+        if cite.location is not None and cite.document is not None:
+            unit, start, end = cite.location
+            passage = cite.kind == "passage"
+            kind = "searchResultLocation" if passage else UNITS[unit]
+            number = LOCATIONS[kind][1]
+            out["location"] = {kind: {number: cite.document, "start": start, "end": end}}
+            if passage and cite.url is not None:
+                out["source"] = cite.url
+        elif cite.kind == "url" and (cite.url is not None or w.home):
+            domain = {key: spelling[key] for key in ("domain",) if key in spelling}
+            out["location"] = {"web": {"url": cite.url, **domain}}
+        else:
+            w.log.dropped("text.citations", cite.at, "a citation here tells an address or a place")
+            return None
+        if not w.home and (cite.span or cite.seal or cite.file_id or cite.filename):
+            why = "a citation here is that of the whole text, unsealed, and names no file"
+            w.log.approximated("text.citations", cite.at, why)
+        return self.emit(out, cite, w.log)
+
+    def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
+        seal, said = block.seal, block.content or block.summary
+        if seal is not None and not home_only(self, seal.issuer):
+            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
+            w.log.dropped("reasoning.seal", block.at, why)
+            seal = None
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if seal is not None and seal.kind == "encrypted":
+            if said:
+                w.log.dropped("reasoning", block.at, "what is redacted has no words here")
+            return self.emit({"reasoningContent": {"redactedContent": seal.data}}, block, w.log)
+        if seal is None and not w.home and not (w.answer and any(said)):
+            self.lose(block.extras, block.at, w.log)
+            if said or (block.seal is None and block.id is None):
+                # "messages.1.content.0.thinking.signature: Field required", says Claude here too
+                w.log.dropped("reasoning", block.at, "a thought without a signature is rejected")
+            return None
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+        elif block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        if len(said) > 1:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+        inner: dict[str, Json] = {"text": ("" if seal else "\n\n").join(said)}
+        if seal is not None:
+            inner["signature"] = seal.data
+        inner |= {k: v for k, v in self.spelling(block).items() if k == "signature"}
+        return self.emit({"reasoningContent": {"reasoningText": inner}}, block, w.log)
+
+    # -- tools ------------------------------------------------------------------------------
+
+    def write_call(self, call: ToolCall, w: Said) -> Json:
+        if call.kind == "custom":
+            arguments: dict[str, Json] = {"input": call.arguments}
+            why = "a freeform call is wrapped as {'input': text}"
+            if call.name in w.custom:
+                w.moved("tool_call.kind", call.at, why)
+            elif not w.home:
+                w.log.approximated("tool_call.kind", call.at, why)
+        else:
+            arguments = object_of(call, w.log)
+        inner: dict[str, Json] = {
+            "toolUseId": w.call_once(call),
+            "name": w.tool_name(call.name, call.at),
+            "input": arguments,
+        }
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        if call.extras is None:
+            return {"toolUse": inner}
+        return self.emit({"toolUse": inner | self.spelling(call)}, call, w.log)
+
+    def write_result(self, result: ToolResult, w: Said) -> tuple[Json, Cache | None]:
+        """A result, and the cache mark behind it: that of its parts too, which can bear none."""
+        call_id = w.result_id(result)
+        inner: dict[str, Json] = {"toolUseId": w.again.get(call_id, call_id)}
+        cache, parts = result.cache, self.fit_result(result.content, w)
+        if w.home:
+            inner["content"] = self.write_blocks(parts, w)
+        else:
+            for part in parts:
+                if isinstance(part, Text | Media | Passage) and part.cache is not None:
+                    if cache is None:
+                        w.log.approximated("cache", part.cache.at, "the mark is behind the result")
+                        cache = part.cache
+                    else:
+                        w.log.dropped("cache", part.cache.at, "a result bears one mark")
+            docs = (self.write_block(part, w) for part in parts)
+            inner["content"] = [doc for doc in docs if doc is not None]
+        if result.is_error is not None:
+            inner["status"] = "error" if result.is_error else "success"
+        if result.name is not None:
+            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
+        return self.emit({"toolResult": inner}, result, w.log), cache
+
+    def fit_result(self, content: Sequence[Block], w: Said) -> Sequence[Block]:
+        """What a tool result may hold: text, images, documents, films, passages."""
+        kept: list[Block] = []
+        for block in content:
+            fits = isinstance(block, Text | Passage) or (
+                isinstance(block, Media) and block.kind != "audio"
+            )
+            if fits or w.home:
+                kept.append(block)
+            else:
+                w.log.dropped("tool_result.content", block.at, "a tool result cannot hold this")
+        return kept
+
+    def write_passage(self, block: Passage, w: Said) -> Json:
+        inner: dict[str, Json] = {"source": block.source, "title": block.title}
+        inner["content"] = self.write_blocks(self.only_text(block.content, w), w)
+        self.write_citable(inner, block)
+        return self.emit({"searchResult": inner}, block, w.log)
+
+    def only_text(self, blocks: Sequence[Block], w: Said) -> list[Block]:
+        """Where there is room for text alone; at home, for whatever there was."""
+        kept: list[Block] = []
+        for block in blocks:
+            if isinstance(block, Text) or w.home:
+                kept.append(block)
+            else:
+                w.log.dropped("content.role", block.at, "only text can be said in this place")
+        return kept
+
+    # -- media ------------------------------------------------------------------------------
+
+    def write_media(self, block: Media, w: Said) -> Json | None:
+        found = self.write_source(block, w)
+        if found is None:
+            return None
+        word, source = found
+        if "format" in (spelling := self.spelling(block)):
+            word = spelling["format"]
+        inner: dict[str, Json] = {} if word is None else {"format": word}
+        if block.kind == "document":
+            self.write_name(inner, block, word, w)
+            if block.context is not None:
+                inner["context"] = block.context
+            self.write_citable(inner, block)
+        elif block.filename is not None:
+            w.log.dropped("media.filename", block.at, f"an {block.kind} has no file name here")
+        inner["source"] = source
+        if block.detail not in (None, "auto"):
+            w.log.dropped("media.detail", block.at, "images have no detail level here")
+        if block.transcript is not None:
+            w.log.dropped("media.transcript", block.at, "a recording has no transcript here")
+        return self.emit({block.kind: inner}, block, w.log)
+
+    def write_name(self, out: dict[str, Json], block: Media, word: str | None, w: Said) -> None:
+        """A document must have a name, and only some letters can be in it."""
+        name = block.title
+        if w.home:
+            if name is not None:
+                out["name"] = name
+            return
+        if name is not None:
+            given = document_name(name, w.documents)
+            if given != name:
+                why = f"{name!r} cannot be the name of a document here; {given!r} can"
+                w.log.renamed("media.title", block.at, why)
+            if block.filename is not None:
+                w.log.dropped("media.filename", block.at, "a document has one name here")
+        elif block.filename is not None:
+            given = document_name(without_ending(block.filename, word), w.documents)
+            w.log.approximated("media.filename", block.at, f"the document's name is {given!r} here")
+        else:
+            given = numbered("document", w.documents)
+            w.log.invented("media.title", block.at, f"a document needs a name; it is {given!r}")
+        w.documents.add(given)
+        out["name"] = given
+
+    def write_citable(self, out: dict[str, Json], block: Media | Passage) -> None:
+        spelling = self.spelling(block)
+        if "citations" in spelling:
+            out["citations"] = spelling["citations"]
+        elif block.citable is not None:
+            out["citations"] = {"enabled": block.citable}
+
+    def write_source(self, block: Media, w: Said) -> tuple[str | None, Json] | None:
+        """The format of a medium and where it is; None where it cannot be sent."""
+        source, kind = block.source, block.kind
+        word = FORMATS[kind].get(source.media_type or "")
+        match source.kind:
+            case "base64":
+                if w.home:
+                    return word, {"bytes": source.value}
+                word = self.write_data(block, w)
+                return None if word is None else (word, {"bytes": source.value})
+            case "file" | "url":
+                return self.write_place(block, word, w)
+            case "text":
+                if kind == "document":
+                    return word, {"text": source.value}
+                w.log.dropped("media", block.at, "only a document can be text here")
+                return None
+            case "blocks":
+                texts = self.write_blocks(self.only_text(source.blocks, w), w)
+                return None, {"content": texts}
+            case _:
+                assert_never(source.kind)
+
+    def write_place(
+        self, block: Media, word: str | None, w: Said
+    ) -> tuple[str | None, Json] | None:
+        source, log = block.source, w.log
+        if source.kind == "file" and not home_only(self, source.issuer):
+            log.dropped("media", block.at, f"a file that only {source.issuer} holds")
+            return None
+        if not source.value.startswith("s3://") and not w.home:
+            log.dropped("media", block.at, "data can be sent here, and files in S3; no address")
+            return None
+        place = {"uri": source.value} | self.spelling(block).get("s3Location", {})
+        if w.home:
+            return word, {"s3Location": place}
+        if word is None:
+            word = word_by_ending(block.kind, source.value) or USUAL[block.kind]
+            log.invented("media.type", block.at, f"the format must be said; it is {word!r} here")
+        if source.kind == "url":
+            log.approximated("media", block.at, "an address in S3 is a file of the account here")
+        return word, {"s3Location": place}
+
+    def write_data(self, block: Media, w: Said) -> str | None:
+        """The format of data from elsewhere, of the types that this API takes."""
+        said, data, log = block.source.media_type, block.source.value, w.log
+        if said is None:
+            known = FORMATS[block.kind].get(media.sniff(data) or "", USUAL[block.kind])
+            log.invented("media.type", block.at, f"taken for {known}")
+            return known
+        plain = media.plain_type(said)
+        plain = SYNONYMS.get(plain, plain)
+        word = FORMATS[block.kind].get(plain)
+        if word is None and block.kind == "document" and is_text(data):
+            word, plain = "txt", DOCUMENTS["txt"]
+        if word is None:
+            words = ", ".join(TYPES[block.kind])
+            log.dropped("media", block.at, f"{said} is not among {words}")
+        elif plain != said:
+            log.approximated("media.type", block.at, f"{said} travels as {plain}")
+        return word
+
+
+def is_text(data: str) -> bool:
+    """Whether base64 data are text."""
+    try:
+        text = base64.b64decode(data, validate=True).decode()
+    except ValueError:  # not base64, or not UTF-8
+        return False
+    return bool(text) and "\0" not in text
