@@ -110,6 +110,7 @@ CODES: dict[str, str] = {
     "response.id": "the id of the answer",
     "response.model": "the model that answered",
     "response.created": "when the answer was made",
+    "response.latency": "how long the answer took",
     "response.echo": "what the answer repeats of its request",
     "response.failure": "the error inside an answer",
     "error.type": "the kind of an error",

@@ -10,10 +10,10 @@ bag of its own; the stream comes in binary frames, and texts begin in it without
 
 from __future__ import annotations
 
-from .request import Requests
+from .response import Responses
 
 
-class BedrockConverse(Requests):
+class BedrockConverse(Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})

@@ -1,0 +1,307 @@
+"""Answers and errors of Bedrock's Converse API, both ways."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Response,
+    Stop,
+    StopReason,
+    Text,
+    ToolCall,
+    Usage,
+)
+from ...normal import lose_answer
+from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_dict, need_list
+from .request import Requests
+
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.
+# Where two words mean the same, the last one is written.
+STOP: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "stop-sequence",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "context",
+    "tool_use": "tool-call",
+    "guardrail_intervened": "filter",
+    "content_filtered": "filter",
+    "malformed_tool_use": "error",
+    "malformed_model_output": "error",
+}
+STOP_WORDS = {reason: word for word, reason in STOP.items()}
+
+# The same page, Errors, and CommonErrors.html beside it. The last of a kind is written.
+ERRORS: dict[str, ErrorKind] = {
+    "UnrecognizedClientException": "authentication",
+    "InvalidSignatureException": "authentication",
+    "ExpiredTokenException": "authentication",
+    "AccessDeniedException": "permission",
+    "ResourceNotFoundException": "not-found",
+    "ConflictException": "conflict",
+    "ValidationException": "invalid-request",
+    "ServiceQuotaExceededException": "rate-limit",
+    "ThrottlingException": "rate-limit",
+    "ModelErrorException": "server",
+    "ModelStreamErrorException": "server",
+    "InternalServerException": "server",
+    "ModelNotReadyException": "overloaded",
+    "ServiceUnavailableException": "overloaded",
+    "ModelTimeoutException": "timeout",
+}
+ERROR_TYPES = {kind: word for word, kind in ERRORS.items()}
+RESPONSE_KEYS = frozenset({"output", "stopReason", "usage"})
+USAGE_KEYS = frozenset(
+    {"inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens"}
+)
+# The counts of the cache come twice, under an old name as well.
+TWICE = {
+    "cacheReadInputTokenCount": "cacheReadInputTokens",
+    "cacheWriteInputTokenCount": "cacheWriteInputTokens",
+}
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if "output" not in doc and error_of(doc) is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        output = need_dict(doc, "output", "")
+        message, at = need_dict(output, "message", "/output"), "/output/message"
+        docs = need_list(message, "content", at)
+        blocks = tuple(self.read_blocks(docs, f"{at}/content", results=False))
+        role = message.get("role")
+        extras = self.keep(message, ("content", "role"))
+        if role != "assistant":
+            extras = self.respell(extras, role=role)
+        word = maybe_str(doc, "stopReason", "")
+        stop = None if word is None else Stop(STOP.get(word, "other"), word, self.name)
+        said = Message("assistant", blocks, at=at, extras=extras)
+        usage = maybe_dict(doc, "usage", "")
+        tier = maybe_dict(doc, "serviceTier", "")
+        return Response(
+            None,
+            None,
+            (Candidate(said, stop, at=at),),
+            None if usage is None else self.read_usage(usage, "/usage"),
+            service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
+            dialect=self.name,
+            extras=self.keep(
+                doc, RESPONSE_KEYS, partly={"output": ("message",), "serviceTier": ("type",)}
+            ),
+        )
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        counts = [maybe_int(doc, key, at) for key in ("inputTokens", "outputTokens")]
+        read = maybe_int(doc, "cacheReadInputTokens", at)
+        written = maybe_int(doc, "cacheWriteInputTokens", at)
+        total = maybe_int(doc, "totalTokens", at)
+        spelling: dict[str, Json] = {
+            key: None for key in ("inputTokens", "outputTokens", "totalTokens") if key not in doc
+        }
+        if total is not None and total != sum(n or 0 for n in (*counts, read, written)):
+            spelling["totalTokens"] = total
+        ttl = ttl_of(doc.get("cacheDetails"))
+        taken = USAGE_KEYS if ttl is None else USAGE_KEYS | {"cacheDetails"}
+        extras = self.keep(doc, taken, spelling)
+        if extras is not None and not TWICE.keys().isdisjoint(extras.fields):
+            twice = {
+                k: v for k, v in extras.fields.items() if k in TWICE and doc.get(TWICE[k]) == v
+            }
+            fields = {k: v for k, v in extras.fields.items() if k not in twice}
+            extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
+        return Usage(counts[0] or 0, read, written, ttl, counts[1] or 0, None, at=at, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = self.writing(log, tree.dialect, answer=True)
+        if tree.failure is not None:
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
+        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        message = candidate.message
+        content = message.content if w.home else self.fit_assistant(message.content, w)
+        said = self.write_message(message, self.write_blocks(content, w), log)
+        out: dict[str, Json] = {"output": {"message": said}}
+        if candidate.stop is not None:
+            self.write_stop(out, candidate, candidate.stop, log)
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, log)
+        elif not w.home:
+            out["usage"] = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+            log.invented("usage", "", "an answer counts its tokens; nobody counted these")
+        if tree.service_tier is not None and w.home:
+            out["serviceTier"] = {"type": tree.service_tier}
+        if not w.home:
+            out["metrics"] = {"latencyMs": 0}
+            log.invented("response.latency", "", "an answer tells its time; nobody took it")
+            self.note_rest(tree, candidate, log)
+        return self.emit(out, tree, log)
+
+    def write_message(self, message: Message, content: list[Json], log: Ledger) -> Json:
+        out: dict[str, Json] = {"role": "assistant", "content": content}
+        if "role" in (spelling := self.spelling(message)):
+            out["role"] = spelling["role"]
+            if spelling["role"] is None:
+                del out["role"]
+        return self.emit(out, message, log)
+
+    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
+        """What other dialects say beside an answer and this one does not."""
+        if tree.id is not None:
+            log.dropped("response.id", tree.at, "an answer has no id here")
+        if tree.model is not None:
+            log.dropped("response.model", tree.at, "an answer does not name its model here")
+        if tree.created is not None:
+            log.dropped("response.created", tree.at, "answers bear no date here")
+        if tree.service_tier is not None:
+            log.dropped("service_tier", tree.at, "another provider's tier")
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "there are no token probabilities here")
+        if candidate.message.name is not None:
+            log.dropped("message.name", candidate.message.at, "speakers have no names here")
+        if tree.echo is not None and tree.echo.fields:
+            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        self.lose(candidate.extras, candidate.at, log)
+
+    def write_stop(
+        self, out: dict[str, Json], candidate: Candidate, stop: Stop, log: Ledger
+    ) -> None:
+        if self.is_home(stop.dialect):
+            out["stopReason"] = stop.native
+            return
+        word = STOP_WORDS.get(stop.reason)
+        if word is None:
+            why = f"no word here for {stop.native or stop.reason!r}"
+            log.approximated("stop.reason", candidate.at, why)
+        else:
+            out["stopReason"] = word
+        if stop.sequence is not None:
+            log.dropped("stop.sequence", candidate.at, "which string it was is not said here")
+        if stop.detail is not None:
+            log.dropped("stop.detail", candidate.at, "only the source knows these details")
+
+    def write_usage(self, usage: Usage, log: Ledger) -> Json:
+        out: dict[str, Json] = {
+            "inputTokens": usage.input,
+            "outputTokens": usage.output_total,
+            "totalTokens": usage.input_total + usage.output_total,
+        }
+        if usage.cache_read is not None:
+            out["cacheReadInputTokens"] = usage.cache_read
+        if usage.cache_write is not None:
+            out["cacheWriteInputTokens"] = usage.cache_write
+        if usage.cache_write_ttl:
+            if usage.cache_write_ttl.keys() <= {"5m", "1h"}:
+                out["cacheDetails"] = [
+                    {"ttl": ttl, "inputTokens": count}
+                    for ttl, count in usage.cache_write_ttl.items()
+                ]
+            else:
+                log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
+        if usage.reasoning is not None:
+            log.dropped("usage", usage.at, "tokens of thought are not counted apart here")
+        self.note_counts(usage, log)
+        for key, value in self.spelling(usage).items():
+            out[key] = value
+            if value is None:
+                del out[key]
+        return self.emit(out, usage, log)
+
+    def settle(self, message: Message, log: Ledger) -> Message:
+        """A text of an answer may be blank, and a call may bear a type; not in a history."""
+        content: list[Block] = []
+        for block in message.content:
+            if isinstance(block, Text) and not block.text.strip():
+                log.dropped("text.empty", block.at, "blank texts are rejected")
+                continue
+            if isinstance(block, Text | ToolCall) and (extras := block.extras) is not None:
+                spelling = {k: v for k, v in extras.spelling.items() if k != "type"}
+                block = replace(block, extras=replace(extras, spelling=spelling))
+            content.append(block)
+        return replace(message, content=tuple(content))
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        """``{"message"}``; its type is in a header, or here as AWS's clients put it."""
+        if doc.__class__ is str:
+            return Failure("other", doc, dialect=self.name, extras=self.respell(None, whole=True))
+        doc = as_dict(doc, "")
+        found = error_of(doc)
+        if found is None:
+            bare = Extras(self.name, doc, spelling={"bare": True})
+            return Failure("other", "", dialect=self.name, extras=bare)
+        word, holder, key, named = found
+        kind = ERRORS.get(type_name(word or ""), "other")
+        if holder is doc:
+            extras = self.keep(doc, (key, *named), {"keys": [key, *named]})
+        else:  # {"throttlingException": {"message"}}, as an event of a stream
+            extras = Extras(self.name, doc, spelling={"bare": True})
+        return Failure(kind, holder[key], word, dialect=self.name, extras=extras)
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        spelling = self.spelling(tree)
+        if spelling.get("whole"):
+            return tree.message
+        if spelling.get("bare") and tree.extras is not None:
+            return tree.extras.fields
+        if "keys" in spelling:
+            key, *named = spelling["keys"]
+            return self.emit({key: tree.message} | dict.fromkeys(named, tree.type), tree, log)
+        word = ERROR_TYPES.get(tree.kind)
+        if word is None:
+            word = "InternalServerException"
+            log.approximated("error.type", tree.at, f"no word here for {tree.type or tree.kind!r}")
+        for key in ("code", "param", "request_id"):
+            if getattr(tree, key) is not None:
+                log.dropped(f"error.{key}", tree.at, f"an error has no {key} here")
+        return self.emit({"__type": word, "message": tree.message}, tree, log)
+
+
+def error_of(doc: dict[str, Json]) -> tuple[str | None, dict[str, Json], str, list[str]] | None:
+    """The type of an error, the object and key of its message, the key of its type if beside it."""
+    for key in ("message", "Message"):
+        if isinstance(doc.get(key), str):
+            named = [k for k in ("__type",) if isinstance(doc.get(k), str)]
+            return (doc[named[0]] if named else None), doc, key, named
+    for word, inner in doc.items():
+        if word.endswith("Exception") and isinstance(inner, dict):
+            if isinstance(inner.get("message"), str):
+                return word, inner, "message", []
+    return None
+
+
+def type_name(word: str) -> str:
+    """The name of an error: ``com.amazon#ThrottlingException:http://...`` is a long one of it."""
+    name = word.partition(":")[0].rpartition("#")[2]
+    return name[:1].upper() + name[1:]
+
+
+def ttl_of(details: Json) -> dict[str, int] | None:
+    """How long what was written to the cache lives; None where it is said in another way."""
+    if details.__class__ is not list or not details:
+        return None
+    found: dict[str, int] = {}
+    for detail in details:
+        if detail.__class__ is not dict or detail.keys() != {"ttl", "inputTokens"}:
+            return None
+        ttl, count = detail["ttl"], detail["inputTokens"]
+        if ttl.__class__ is not str or count.__class__ is not int or ttl in found:
+            return None
+        found[ttl] = count
+    return found
