@@ -140,7 +140,7 @@ def test_an_answer_that_makes_no_sense_ends_in_an_error(source: str, target: str
     said = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
     assert transcoder.problem is not None
     assert transcoder.response.failure is not None
-    assert transcoder.response.failure.message in said.decode()
+    assert transcoder.response.failure.message.encode() in said
 
 
 @answers

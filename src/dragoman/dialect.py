@@ -93,7 +93,7 @@ class Dialect:
     kin: ClassVar[frozenset[str]] = frozenset()
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
     framing: ClassVar[str] = "sse"
-    """How the stream is framed: ``sse``, ``ndjson`` or ``array``."""
+    """How the stream is framed: ``sse``, ``ndjson``, ``array`` or ``eventstream``."""
     framings: ClassVar[str | None] = None
     """How a stream that is read may be framed, where it may be otherwise than it is written."""
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}

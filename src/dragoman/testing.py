@@ -24,6 +24,7 @@ from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
 from .framing import Frame, framer
+from .framing.eventstream import write_frame
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import Json
 from .result import Result
@@ -247,6 +248,8 @@ def never_a_false_success(data: bytes, source: str, target: str) -> None:
 
 def _frame(frame: Frame, framing: str) -> bytes:
     name, data = frame
+    if framing == "eventstream":
+        return write_frame(name, data, "exception" if name.endswith("Exception") else "event")
     if framing != "sse":
         return data + b"\n"
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + data + b"\n\n"

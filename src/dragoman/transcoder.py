@@ -278,4 +278,6 @@ class Relay:
         return self.parsed([*frames, *self.frames.close()])
 
     def parsed(self, frames: list[Frame]) -> list[Json]:
+        if self.transcoder.target.framing == "eventstream":  # the name is not in the payload
+            return [{name: parse(data)} for name, data in frames]
         return [parse(data) for _, data in frames if data != b"[DONE]"]

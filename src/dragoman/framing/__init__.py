@@ -7,6 +7,7 @@ A framer takes bytes in any pieces (``feed``, then ``close``) and gives frames, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Protocol, TypeAlias
 
 Frame: TypeAlias = tuple[str, bytes]
@@ -25,10 +26,7 @@ class Framer(Protocol):
 
 
 def framer(kind: str, limit: int = LIMIT) -> Framer:
-    """A framer by its name: ``sse``, ``ndjson``, ``array``; ``either`` is ``sse`` or ``array``."""
-    from . import array, either, ndjson, sse
-
-    kinds: dict[str, Callable[[int], Framer]]
-    kinds = {"sse": sse.SSE, "ndjson": ndjson.NDJSON, "array": array.Array}
-    kinds["either"] = either.Either
-    return kinds[kind](limit)
+    """A framer by its name: ``sse``, ``ndjson``, ``array``, ``either`` of the first and the last,
+    ``eventstream``. The name is that of its module, which ends in a ``FRAMER``."""
+    make: Callable[[int], Framer] = import_module(f".{kind}", __name__).FRAMER
+    return make(limit)

@@ -56,3 +56,6 @@ class Array:
         rest = bytes(self.item)
         self.item.clear()
         return [("", rest)] if rest else []
+
+
+FRAMER = Array

@@ -28,3 +28,6 @@ class Either:
 
     def close(self) -> list[Frame]:
         return [] if self.chosen is None else self.chosen.close()
+
+
+FRAMER = Either

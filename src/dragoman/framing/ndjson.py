@@ -32,3 +32,6 @@ class NDJSON:
         rest = bytes(self.buffer)
         self.buffer.clear()
         return [("", rest)] if rest and not rest.isspace() else []
+
+
+FRAMER = NDJSON

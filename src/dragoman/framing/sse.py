@@ -93,3 +93,6 @@ def read_event(event: bytes) -> Frame | None:
         elif field == b"event":
             name = value.decode("utf-8", "replace")
     return (name, b"\n".join(data)) if data else None
+
+
+FRAMER = SSE
