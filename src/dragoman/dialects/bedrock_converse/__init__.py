@@ -10,13 +10,33 @@ bag of its own; the stream comes in binary frames, and texts begin in it without
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar
+
 from .response import Responses
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class BedrockConverse(Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
+    framing = "eventstream"
+    stream_headers: ClassVar[dict[str, str]] = {
+        "content-type": "application/vnd.amazon.eventstream"
+    }
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .read_stream import BedrockReader
+
+        return BedrockReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .write_stream import BedrockWriter
+
+        return BedrockWriter(self, log, home)
 
 
 DIALECT = BedrockConverse()

@@ -206,7 +206,7 @@ class WriteBlocks(Dialect):
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        inner: dict[str, Json] = {"text": ("" if seal else "\n\n").join(said)}
+        inner: dict[str, Json] = {"text": "\n\n".join(said)}
         if seal is not None:
             inner["signature"] = seal.data
         inner |= {k: v for k, v in self.spelling(block).items() if k == "signature"}

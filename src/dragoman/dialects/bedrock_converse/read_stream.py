@@ -1,0 +1,294 @@
+"""Reading the stream of Bedrock's ConverseStream.
+
+``messageStart (contentBlockStart? contentBlockDelta* contentBlockStop)* messageStop metadata``:
+texts and thoughts begin with their first delta. Every event may bear a ``p``, padding of random
+length that hides how long the words are. Some recorders lose the beginning, or turn the last two.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ...framing import Frame
+from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
+from ...reading import UNREADABLE, as_dict, decode, maybe_str, need_dict, need_list, need_str
+from ...streaming import Said, StreamReader
+from .response import type_name
+
+if TYPE_CHECKING:
+    from . import BedrockConverse
+
+PADDING = "p"
+AT = "/output/message/content"
+
+
+class Piece:
+    """A block while it arrives. ``kind`` is the key that it has at rest."""
+
+    __slots__ = ("citations", "doc", "kind", "number", "opened", "said")
+
+    def __init__(self, number: int, kind: str, doc: Json, whole: bool) -> None:
+        self.number = number
+        self.kind = kind
+        self.doc = doc  # what came apart from texts
+        # Arguments are kept in any case: whether they are an object shows in the end.
+        self.said = Said(whole or kind == "toolUse")
+        self.citations: list[Json] = []
+        self.opened = False  # it has been said that the block begins
+
+
+class BedrockReader(StreamReader):
+    dialect: BedrockConverse
+
+    def __init__(self, dialect: BedrockConverse, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.message: dict[str, Json] = {}
+        self.head: dict[str, Json] = {}
+        self.blocks: list[Piece] = []
+        self.open_now: dict[int, Piece] = {}
+        self.written: dict[str, str] = {}  # where a call stands -> its arguments as they came
+        self.stopped = self.counted = False
+        self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
+            "messageStart": self.start,
+            "contentBlockStart": self.open,
+            "contentBlockDelta": self.add,
+            "contentBlockStop": self.stop,
+            "messageStop": self.end_message,
+            "metadata": self.count,
+        }
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        name, doc = frame[0], self.parse(frame)
+        if not name:  # JSON, in which the name of the event is a key
+            name = next(iter(doc), "")
+            doc = as_dict(doc.get(name), f"/{name}")
+        if name.endswith("Exception") or (name not in self.ways and "message" in doc):
+            message = doc.get("message")
+            doc = {"__type": type_name(name), **doc, "message": message or ""}
+            return self.fail(self.dialect.read_error(doc))
+        way = self.ways.get(name)
+        if way is None:
+            return (Odd(self.dialect.name, {name: doc}),)
+        doc.pop(PADDING, None)
+        events: list[Event] = []
+        if self.begun is None:
+            self.message = dict(doc) if name == "messageStart" else {"role": "assistant"}
+            events.append(self.begin(self.silent()))
+        return events + way(doc)
+
+    def start(self, doc: dict[str, Json]) -> list[Event]:
+        if self.blocks:
+            raise Malformed("the message has begun before")
+        return []
+
+    def silent(self) -> Response:
+        message = {**self.message, "content": []}
+        return self.dialect.read_response({**self.head, "output": {"message": message}})
+
+    # -- blocks -----------------------------------------------------------------------------
+
+    def number(self, doc: dict[str, Json]) -> int:
+        index = doc.get("contentBlockIndex")
+        if index.__class__ is not int:
+            raise Malformed("expected an integer", "/contentBlockIndex")
+        return int(index)
+
+    def open(self, doc: dict[str, Json]) -> list[Event]:
+        start = need_dict(doc, "start", "")
+        kind = next(iter(start), "")
+        known = kind in ("toolUse", "toolResult", "image")
+        inner = dict(need_dict(start, kind, "/start")) if known else start
+        piece, events = self.enter(self.number(doc), kind if known else "", inner), list[Event]()
+        if kind == "toolUse" and isinstance(block := self.read_piece(piece), ToolCall):
+            piece.opened = True
+            events.append(Open(piece.number, hollow(block)))
+        return events
+
+    def enter(self, index: int, kind: str, doc: Json) -> Piece:
+        if index in self.open_now:
+            raise Malformed(f"block {index} is open already")
+        piece = Piece(len(self.blocks), kind, doc, self.whole)
+        self.blocks.append(piece)
+        self.open_now[index] = piece
+        return piece
+
+    def add(self, doc: dict[str, Json]) -> list[Event]:
+        index, delta = self.number(doc), need_dict(doc, "delta", "")
+        events: list[Event] = []
+        kind = next(iter(delta), "")
+        piece = self.open_now.get(index)
+        if piece is None:
+            if kind not in ("text", "citation", "reasoningContent"):
+                raise Malformed(f"block {index} is not open")
+            thought = kind == "reasoningContent"
+            piece = self.enter(index, kind if thought else "text", {})
+            piece.opened = True
+            at = f"{AT}/{piece.number}"
+            events.append(Open(piece.number, Reasoning(at=at) if thought else Text("", at=at)))
+        if kind == "citation":
+            kind = "text"
+        if kind != piece.kind:
+            raise Malformed(f"{kind!r} for a block that is {piece.kind or 'another'!r}", "/delta")
+        return events + self.grow(piece, delta)
+
+    def grow(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+        match piece.kind:
+            case "text":
+                return self.add_text(piece, delta)
+            case "reasoningContent":
+                return self.add_thought(piece, need_dict(delta, "reasoningContent", "/delta"))
+            case "toolUse":
+                text = need_str(need_dict(delta, "toolUse", "/delta"), "input", "/delta/toolUse")
+                piece.said.add(text)
+                return [Delta(piece.number, text)] if piece.opened and text else []
+            case "toolResult":
+                more = need_list(delta, "toolResult", "/delta")
+                piece.doc["content"] = [*piece.doc.get("content", ()), *more]
+            case _:  # an image
+                piece.doc |= need_dict(delta, piece.kind, "/delta")
+        return []
+
+    def add_text(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+        events: list[Event] = []
+        if (text := maybe_str(delta, "text", "/delta")) is not None:
+            piece.said.add(text)
+            if text:
+                events.append(Delta(piece.number, text))
+        if "citation" in delta:
+            at = f"{AT}/{piece.number}/citationsContent/citations/{len(piece.citations)}"
+            cited = need_dict(delta, "citation", "/delta")
+            events.append(Cite(piece.number, self.dialect.read_citation(cited, at)))
+            piece.citations.append(cited)
+        return events
+
+    def add_thought(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+        at = "/delta/reasoningContent"
+        if (text := maybe_str(delta, "text", at)) is not None:
+            piece.said.add(text)
+            piece.doc["text"] = True
+            return [Delta(piece.number, text)] if text else []
+        if (signature := maybe_str(delta, "signature", at)) is not None:
+            piece.doc["signature"] = piece.doc.get("signature", "") + signature
+            seal = Seal(piece.doc["signature"], self.dialect.issuer)
+            return [Sealed(piece.number, seal)] if seal.data else []
+        hidden = joined(
+            piece.doc.get("redactedContent", ""), need_str(delta, "redactedContent", at)
+        )
+        piece.doc["redactedContent"] = hidden
+        return [Sealed(piece.number, Seal(hidden, self.dialect.issuer, "encrypted"))]
+
+    def stop(self, doc: dict[str, Json]) -> list[Event]:
+        piece = self.open_now.pop(self.number(doc), None)
+        return [] if piece is None else self.leave(piece)  # a text without a word has no delta
+
+    def leave(self, piece: Piece) -> list[Event]:
+        """The block is whole. One that cannot be said bit by bit is said now."""
+        events: list[Event] = []
+        if not piece.opened:
+            piece.opened = True
+            events.append(Open(piece.number, self.read_piece(piece)))
+        return [*events, Close(piece.number)]
+
+    def read_piece(self, piece: Piece) -> Block:
+        at = f"{AT}/{piece.number}"
+        block = self.dialect.read_blocks([self.at_rest_of(piece)], AT, results=False)[0]
+        return replace(block, at=at)
+
+    def at_rest_of(self, piece: Piece) -> dict[str, Json]:
+        """The block as it is at rest."""
+        doc, text = piece.doc, str(piece.said)
+        match piece.kind:
+            case "text" if piece.citations:
+                return {
+                    "citationsContent": {
+                        "content": [{"text": text}],
+                        "citations": piece.citations,
+                    }
+                }
+            case "text":
+                return {"text": text}
+            case "reasoningContent" if "redactedContent" in doc and "text" not in doc:
+                return {"reasoningContent": {"redactedContent": doc["redactedContent"]}}
+            case "reasoningContent":
+                signed = {"signature": doc["signature"]} if "signature" in doc else {}
+                return {"reasoningContent": {"reasoningText": {"text": text, **signed}}}
+            case "toolUse":
+                return {"toolUse": {**doc, "input": self.arguments(piece.number, text)}}
+            case "toolResult":
+                return {"toolResult": {"content": [], **doc}}
+            case "image":
+                return {"image": doc}
+        return as_dict(doc, "")
+
+    def arguments(self, number: int, text: str) -> dict[str, Json]:
+        """Arguments as an object; text that is none goes under ``arguments``, as at rest."""
+        if not text.strip():
+            return {}
+        try:
+            value = decode(text)
+        except UNREADABLE:
+            value = None
+        fit = isinstance(value, dict)
+        if self.whole or not fit:
+            self.written[f"{AT}/{number}"] = text
+        return value if fit else {"arguments": text}
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def end_message(self, doc: dict[str, Json]) -> list[Event]:
+        self.head |= doc
+        self.stopped = True
+        return self.finish() if self.counted else []
+
+    def count(self, doc: dict[str, Json]) -> list[Event]:
+        self.head |= doc
+        self.counted = True
+        return self.finish() if self.stopped else []
+
+    def finish(self) -> list[Event]:
+        events = [event for piece in self.open_now.values() for event in self.leave(piece)]
+        self.open_now.clear()
+        self.done = True
+        return [*events, End(self.silent())]
+
+    def close(self) -> Sequence[Event]:
+        """An answer that has said why it ends is whole, even if nobody counted its tokens."""
+        return self.finish() if self.stopped and not self.done else super().close()
+
+    def document(self) -> Json | None:
+        if self.begun is None:
+            return None
+        content = [self.at_rest_of(piece) for piece in self.blocks]
+        return {**self.head, "output": {"message": {**self.message, "content": content}}}
+
+    def at_rest(self) -> Response:
+        """The arguments of calls are the text that the model wrote, as they are in flight."""
+        tree = super().at_rest()
+        if not self.written or self.home:
+            return tree
+        answer = tree.candidates[0]
+        content = (
+            replace(block, arguments=self.written.get(block.at, block.arguments))
+            if isinstance(block, ToolCall)
+            else block
+            for block in answer.message.content
+        )
+        answer = replace(answer, message=replace(answer.message, content=tuple(content)))
+        return replace(tree, candidates=(answer,))
+
+
+def joined(before: str, more: str) -> str:
+    """Base64 of the bytes of both."""
+    if not before:
+        return more
+    try:
+        both = base64.b64decode(before, validate=True) + base64.b64decode(more, validate=True)
+    except ValueError:
+        raise Malformed("expected base64", "/delta/reasoningContent/redactedContent") from None
+    return base64.b64encode(both).decode()

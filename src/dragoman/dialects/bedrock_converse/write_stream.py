@@ -1,0 +1,236 @@
+"""Writing the stream of Bedrock's ConverseStream.
+
+Blocks come one after the other here, so of blocks that are open side by side elsewhere, all but
+the first wait for their turn, and the ledger says so. Only calls are announced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...events import Begin, Cite, Close, Delta, Event, Open, Sealed
+from ...framing.eventstream import write_frame
+from ...ledger import Ledger
+from ...model import Block, Json, Media, Reasoning, Refusal, Text, ToolCall
+from ...reading import compact, encode
+from ...streaming import StreamWriter
+from ...writing import home_only, is_blank
+from .response import type_name
+
+if TYPE_CHECKING:
+    from . import BedrockConverse
+
+STOP_KEYS = ("stopReason", "additionalModelResponseFields")
+
+
+def frame(name: str, **payload: Json) -> bytes:
+    return write_frame(name, encode(payload))
+
+
+class BedrockWriter(StreamWriter):
+    dialect: BedrockConverse
+
+    def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.number = -1  # of the block that was begun last
+        self.current: int | None = None  # the block that is said now
+        self.block: Block | None = None
+        self.begun_here = False  # whether anything of the current block was said
+        self.wrapped = False  # whether its deltas are a string inside an object
+        self.open_text = False  # whether arguments have begun
+        self.blank = ""  # white space that is said only if something follows
+        self.part = (-1, "")
+        self.sealed: Sealed | None = None
+        self.waiting: dict[int, list[Event]] = {}
+
+    def begin(self, event: Begin) -> bytes:
+        message = self.at_rest(replace(event.response, failure=None))["output"]["message"]
+        return frame("messageStart", **{k: v for k, v in message.items() if k != "content"})
+
+    # -- one block after the other ----------------------------------------------------------
+
+    def open(self, event: Open) -> bytes:
+        if event.candidate:
+            return b""  # there is one answer here
+        if self.current is None:
+            return self.enter(event)
+        self.waiting[event.index] = [event]
+        self.log.moved("stream.order", event.block.at, "it waited for the block before it")
+        return b""
+
+    def delta(self, event: Delta) -> bytes:
+        return self.say(event) if event.index == self.current else self.wait(event)
+
+    def cite(self, event: Cite) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        doc = self.dialect.write_citation(event.citation, self.w)
+        if doc is None or not isinstance(self.block, Text) or not (self.begun_here or self.home):
+            return b""
+        return self.piece(citation=doc)
+
+    def seal(self, event: Sealed) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        self.sealed = event
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        out = [self.leave()]
+        self.current = None
+        while self.waiting and self.current is None:
+            index = next(iter(self.waiting))
+            out += [self.write(waited) for waited in self.waiting.pop(index)]
+        return b"".join(out)
+
+    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+        if event.index in self.waiting:
+            self.waiting[event.index].append(event)
+        return b""
+
+    # -- the block that is said now ---------------------------------------------------------
+
+    def enter(self, event: Open) -> bytes:
+        self.current, block = event.index, event.block
+        self.block = block
+        self.begun_here = self.wrapped = self.open_text = False
+        self.blank, self.sealed, self.part = "", None, (-1, "")
+        if isinstance(block, ToolCall):
+            return self.enter_call(block)
+        if isinstance(block, Text | Refusal | Reasoning):
+            return b""  # it begins with its first word
+        if isinstance(block, Media) and block.kind != "image":
+            return b""  # what was spoken is written here
+        docs = self.dialect.write_blocks([block], self.w)
+        return b"".join(self.whole(doc) for doc in docs)
+
+    def enter_call(self, call: ToolCall) -> bytes:
+        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)["toolUse"]
+        start = {key: value for key, value in doc.items() if key != "input"}
+        out = self.start({"toolUse": start})
+        return out + self.wrap("input") if call.kind == "custom" else out
+
+    def start(self, doc: Json) -> bytes:
+        self.begun_here = True
+        self.number += 1
+        return frame("contentBlockStart", start=doc, contentBlockIndex=self.number)
+
+    def piece(self, **delta: Json) -> bytes:
+        """More of the current block, which begins with it if need be."""
+        if not self.begun_here:
+            self.begun_here = True
+            self.number += 1
+        return frame("contentBlockDelta", delta=delta, contentBlockIndex=self.number)
+
+    def stop(self) -> bytes:
+        return frame("contentBlockStop", contentBlockIndex=self.number)
+
+    def whole(self, doc: dict[str, Json]) -> bytes:
+        """A block that comes whole, in as many pieces as it must."""
+        kind = next(iter(doc))
+        inner = doc[kind]
+        grown = {"toolUse": "input", "toolResult": "content", "image": "source"}.get(kind)
+        if grown is None:
+            return self.start(doc) + self.stop()
+        start = self.start({kind: {k: v for k, v in inner.items() if k != grown}})
+        value = inner.get(grown)
+        if kind == "toolUse":
+            return start + self.argued(compact(value)) + self.stop()
+        delta = value if kind == "toolResult" else {grown: value}
+        return start + self.piece(**{kind: delta}) + self.stop()
+
+    def argued(self, text: str) -> bytes:
+        return self.piece(toolUse={"input": text})
+
+    def wrap(self, key: str) -> bytes:
+        """Text that is no object becomes one with a single string, around it as it comes."""
+        self.wrapped = True
+        return self.argued(f'{{"{key}":"')
+
+    def argue(self, text: str) -> bytes:
+        """The arguments of a call. How they begin shows whether they will be an object."""
+        if self.open_text:
+            return self.argued(text)
+        text, self.blank = self.blank + text, ""
+        if self.wrapped:
+            return self.argued(compact(text)[1:-1])
+        if is_blank(text):
+            self.blank = text
+            return b""
+        if not text.lstrip().startswith("{"):
+            return self.wrap("arguments") + self.argue(text)
+        self.open_text = True
+        return self.argued(text)
+
+    def say(self, event: Delta) -> bytes:
+        block, text = self.block, event.text
+        if isinstance(block, Reasoning):
+            return self.think(event)
+        if isinstance(block, ToolCall):
+            return self.argue(text)
+        if isinstance(block, Media) and event.place != "transcript":
+            return b""
+        if not isinstance(block, Text | Refusal | Media):
+            return b""
+        if not self.begun_here and not self.home:
+            text, self.blank = self.blank + text, ""
+            if is_blank(text):
+                self.blank = text
+                return b""
+        return self.piece(text=text)
+
+    def think(self, event: Delta) -> bytes:
+        """The parts of a thought become one, apart from each other by a blank line."""
+        if self.part[1] not in ("", event.place):
+            return b""  # a thought is said once here
+        part = (event.part, event.place)
+        text = event.text if part == self.part or self.part[0] < 0 else "\n\n" + event.text
+        if not text and not self.home:
+            return b""
+        self.part = part
+        return self.piece(reasoningContent={"text": text})
+
+    def leave(self) -> bytes:
+        block = self.block
+        out = self.argued('"}') if self.wrapped else b""
+        if isinstance(block, Reasoning):
+            out = self.leave_thought(block)
+        elif isinstance(block, Text) and self.home and not self.begun_here:
+            out = self.piece(text="")
+        elif not isinstance(block, Text | Refusal | ToolCall | Media) or (
+            isinstance(block, Media) and block.kind == "image"
+        ):
+            return b""  # it came whole
+        return out + self.stop() if self.begun_here else b""
+
+    def leave_thought(self, block: Reasoning) -> bytes:
+        seal = block.seal if self.sealed is None else self.sealed.seal
+        if seal is not None and not home_only(self.dialect, seal.issuer):
+            seal = None
+        if seal is None:
+            return self.piece(reasoningContent={"text": ""}) if self.home_and_mute() else b""
+        if seal.kind == "encrypted":
+            return self.piece(reasoningContent={"redactedContent": seal.data})
+        out = b"" if self.begun_here else self.piece(reasoningContent={"text": ""})
+        return out + self.piece(reasoningContent={"signature": seal.data})
+
+    def home_and_mute(self) -> bool:
+        return self.home and not self.begun_here
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def end(self, doc: Json) -> bytes:
+        stop = {key: doc[key] for key in STOP_KEYS if key in doc}
+        rest = {k: v for k, v in doc.items() if k not in stop and k != "output"}
+        return frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
+
+    def fail(self, doc: Json) -> bytes:
+        payload = dict(doc) if isinstance(doc, dict) else {"message": doc}
+        word = type_name(str(payload.pop("__type", None) or "InternalServerException"))
+        name = word[:1].lower() + word[1:]
+        return write_frame(name, encode(payload), "exception")
