@@ -14,9 +14,11 @@ from lookalikes import likely_json
 from strategies import json_values
 
 ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"
+BEDROCK = "bedrock-converse"
 GEMMA, TEACHING = "functiongemma", "functiongemma-teaching"
 DECLARED = "<start_function_declaration>declaration:f{}<end_function_declaration>"
 HI = [{"role": "user", "content": "Hi"}]
+BLOCKS = [{"role": "user", "content": [{"text": "Hi"}]}]
 SCHEMA = {"type": "object", "properties": {}}
 ASKED = {"model": "m", "max_tokens": 9, "messages": HI}
 CONTENTS = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": ""}]}]
@@ -40,7 +42,10 @@ KNOWN: list[tuple[str, str, Any]] = [
     (RESPONSES, "request", {"model": "m", "input": "Hi"}),
     (RESPONSES, "request", {"model": "m", "input": HI, "instructions": "Be brief."}),
     (RESPONSES, "request", {"prompt": {"id": "pmpt_1", "variables": {}}}),
+    (BEDROCK, "request", {"messages": BLOCKS, "inferenceConfig": {}}),
+    (BEDROCK, "request", {"messages": BLOCKS, "modelId": "m", "system": [{"text": "Be brief."}]}),
     # histories
+    (BEDROCK, "messages", BLOCKS),
     (ANTHROPIC, "messages", {"system": "Be brief.", "messages": HI}),
     (ANTHROPIC, "messages", [{"role": "user", "content": [{"type": "tool_result"}]}]),
     (CHAT, "messages", {"messages": [{"role": "system", "content": "Be brief."}, *HI]}),
@@ -53,7 +58,9 @@ KNOWN: list[tuple[str, str, Any]] = [
     (CHAT, "tools", [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]),
     (RESPONSES, "tools", [{"type": "function", "name": "f", "parameters": SCHEMA}]),
     (RESPONSES, "tools", [{"type": "web_search"}]),
+    (BEDROCK, "tools", [{"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}]),
     # tool choices
+    (BEDROCK, "tool-choice", {"tool": {"name": "f"}}),
     (ANTHROPIC, "tool-choice", {"type": "auto"}),
     (ANTHROPIC, "tool-choice", {"type": "tool", "name": "f"}),
     (CHAT, "tool-choice", {"type": "function", "function": {"name": "f"}}),
@@ -65,7 +72,9 @@ KNOWN: list[tuple[str, str, Any]] = [
     (ANTHROPIC, "response", {"type": "message", "role": "assistant", "content": []}),
     (CHAT, "response", {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}),
     (RESPONSES, "response", {"object": "response", "output": []}),
+    (BEDROCK, "response", {"output": {"message": {"role": "assistant", "content": []}}}),
     # errors
+    (BEDROCK, "error", {"__type": "ThrottlingException", "message": "x"}),
     (ANTHROPIC, "error", {"type": "error", "error": {"type": "api_error", "message": "x"}}),
     # contents and parts
     ("gemini", "request", {"contents": [{"parts": [{"text": "Hi"}]}]}),
@@ -107,6 +116,7 @@ def test_known(dialect: str, facet: str, doc: Any) -> None:
         "auto",
         {"error": {"message": "x", "type": "invalid_request_error", "param": None, "code": None}},
         [{"role": "system", "content": "Be brief."}, *HI],
+        {"messages": BLOCKS},  # Bedrock's, but a request or a history
     ],
 )
 def test_a_tie_is_no_guess(doc: Any) -> None:
@@ -122,7 +132,6 @@ def test_a_tie_is_no_guess(doc: Any) -> None:
         [],
         {},
         [[]],
-        {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {}},
         {"conversations": [{"from": "human", "value": "Hi"}]},
         {"instruction": "Add.", "input": "1 2", "output": "3"},
         {"text": "Hello"},

@@ -13,13 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
+from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streaming import StreamReader, StreamWriter
 
 
-class BedrockConverse(Responses):
+class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})

@@ -44,6 +44,7 @@ class BedrockWriter(StreamWriter):
         self.blank = ""  # white space that is said only if something follows
         self.part = (-1, "")
         self.sealed: Sealed | None = None
+        self.cites: list[Json] = []  # that came before a word
         self.waiting: dict[int, list[Event]] = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -68,9 +69,12 @@ class BedrockWriter(StreamWriter):
         if event.index != self.current:
             return self.wait(event)
         doc = self.dialect.write_citation(event.citation, self.w)
-        if doc is None or not isinstance(self.block, Text) or not (self.begun_here or self.home):
+        if doc is None or not isinstance(self.block, Text):
             return b""
-        return self.piece(citation=doc)
+        if self.begun_here or self.home:
+            return self.piece(citation=doc)
+        self.cites.append(doc)
+        return b""
 
     def seal(self, event: Sealed) -> bytes:
         if event.index != self.current:
@@ -99,7 +103,7 @@ class BedrockWriter(StreamWriter):
         self.current, block = event.index, event.block
         self.block = block
         self.begun_here = self.wrapped = self.open_text = False
-        self.blank, self.sealed, self.part = "", None, (-1, "")
+        self.blank, self.sealed, self.part, self.cites = "", None, (-1, ""), []
         if isinstance(block, ToolCall):
             return self.enter_call(block)
         if isinstance(block, Text | Refusal | Reasoning):
@@ -182,6 +186,8 @@ class BedrockWriter(StreamWriter):
             if is_blank(text):
                 self.blank = text
                 return b""
+            cited, self.cites = self.cites, []
+            return self.piece(text=text) + b"".join(self.piece(citation=doc) for doc in cited)
         return self.piece(text=text)
 
     def think(self, event: Delta) -> bytes:
