@@ -1,0 +1,166 @@
+"""Bedrock's Converse, with Amazon's own client as the judge."""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.eventstream import EventStreamBuffer
+from botocore.validate import ParamValidator
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dragoman
+from dragoman import Malformed, Transcoder
+from dragoman.framing import framer
+from dragoman.framing.eventstream import write_frame
+from dragoman.testing import Document, load_corpus
+
+NAME = "bedrock-converse"
+CORPUS = load_corpus(Path(__file__).parent / "corpus")
+HI = {"role": "user", "content": "Hi"}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@cache
+def shapes() -> dict[str, Any]:
+    model = botocore.session.get_session().get_service_model("bedrock-runtime")
+    converse = model.operation_model("Converse")
+    return {"request": converse.input_shape, "response": converse.output_shape}
+
+
+def problems(facet: str, doc: Any) -> str:
+    """What Amazon's own client objects to."""
+    report = ParamValidator().validate(doc, shapes()[facet])
+    return str(report.generate_report())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [d for case in CORPUS for d in case.documents
+     if d.facet == "request" and d.dialect in ("openai-chat", "anthropic-messages")],
+    ids=lambda d: d.name,
+)  # fmt: skip
+def test_the_official_client_accepts_what_is_written(document: Document) -> None:
+    doc = dragoman.convert(document.body, source=document.dialect, target=NAME).document
+    assert problems("request", doc | {"modelId": "m"}) == ""
+
+
+def test_the_official_client_accepts_an_answer() -> None:
+    answer = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    doc = dragoman.convert(answer, source="openai-chat", target=NAME, facet="response").document
+    assert problems("response", doc) == ""
+
+
+def convert(messages: list[Any], **more: Any) -> dragoman.Result:
+    request = {"messages": messages, **more}
+    return dragoman.convert(request, source="openai-chat", target=NAME, facet="request")
+
+
+def test_tools_are_defined_as_long_as_they_are_used() -> None:
+    result = convert(
+        [HI, {"role": "assistant", "tool_calls": [CALL]},
+         {"role": "tool", "tool_call_id": "call_1", "content": "1"}]
+    )  # fmt: skip
+    spec = {"name": "f", "inputSchema": {"json": {"type": "object", "properties": {}}}}
+    assert result.document["toolConfig"] == {"tools": [{"toolSpec": spec}]}
+    assert [(loss.kind, loss.what) for loss in result.losses] == [("invented", "tool")]
+
+
+def test_the_user_begins() -> None:
+    result = convert([{"role": "assistant", "content": "Hello."}, HI])
+    assert [turn["role"] for turn in result.document["messages"]] == ["user", "assistant", "user"]
+    assert [(loss.kind, loss.what) for loss in result.losses] == [("invented", "message.empty")]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("Q3_report.v2", "Q3-report-v2"), ("a  b", "a b"), ("é", "-"), ("Plan (1) [x]", None)],
+)
+def test_names_of_documents(title: str, name: str | None) -> None:
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQK"}
+    block = {"type": "document", "title": title, "source": source}
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [block]}]}
+    result = dragoman.convert(doc, source="anthropic-messages", target=NAME)
+    assert result.document["messages"][0]["content"][0]["document"]["name"] == (name or title)
+    assert [loss.what for loss in result.losses] == (["media.title"] if name else [])
+
+
+# -- the frames -----------------------------------------------------------------------------
+
+EVENTS: list[tuple[str, Any]] = [
+    ("messageStart", {"role": "assistant"}),
+    ("contentBlockDelta", {"delta": {"text": "Hé"}, "contentBlockIndex": 0, "p": "abc"}),
+    ("contentBlockStop", {"contentBlockIndex": 0}),
+    ("messageStop", {"stopReason": "end_turn"}),
+    ("metadata", {"usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}}),
+]
+DATA = b"".join(write_frame(name, json.dumps(payload).encode()) for name, payload in EVENTS)
+
+
+def test_amazons_parser_reads_our_frames() -> None:
+    buffer = EventStreamBuffer()
+    buffer.add_data(DATA)
+    found = [(event.headers[":event-type"], json.loads(event.payload)) for event in buffer]
+    assert found == EVENTS
+
+
+@given(st.lists(st.integers(0, len(DATA)), max_size=9))
+def test_frames_come_out_whole(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(DATA)]
+    stream = framer("eventstream")
+    found = []
+    for start, end in pairwise(places):
+        found += stream.feed(DATA[start:end])
+    assert [(name, json.loads(data)) for name, data in found + stream.close()] == EVENTS
+
+
+@pytest.mark.parametrize("place", range(0, len(DATA), 7))
+def test_a_changed_byte_is_a_failure(place: int) -> None:
+    changed = bytearray(DATA)
+    changed[place] ^= 0x40
+    transcoder = Transcoder(NAME, "openai-chat")
+    transcoder.feed(bytes(changed))
+    transcoder.close()
+    assert transcoder.response.failure is not None
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_frames_or_malformed(data: bytes) -> None:
+    stream = framer("eventstream")
+    try:
+        stream.feed(data)
+        stream.close()
+    except Malformed:
+        pass
+
+
+def test_lines_of_json_are_the_same_stream() -> None:
+    lines = b"".join(json.dumps({name: payload}).encode() + b"\n" for name, payload in EVENTS)
+    assert dragoman.collect(lines, NAME).document == dragoman.collect(DATA, NAME).document
+
+
+def test_an_exception_ends_the_stream() -> None:
+    failed = write_frame("throttlingException", b'{"message": "Slow down."}', "exception")
+    transcoder = Transcoder(NAME, "anthropic-messages")
+    said = transcoder.feed(failed) + transcoder.close()
+    assert b"rate_limit_error" in said
+    assert b"Slow down." in said
+
+
+def test_redacted_thoughts_come_in_pieces() -> None:
+    pieces = [base64.b64encode(piece).decode() for piece in (b"ab", b"cd")]
+    events: list[Any] = [{"messageStart": {"role": "assistant"}}]
+    for piece in pieces:
+        delta = {"reasoningContent": {"redactedContent": piece}}
+        events.append({"contentBlockDelta": {"delta": delta, "contentBlockIndex": 0}})
+    events += [{"contentBlockStop": {"contentBlockIndex": 0}}, {"messageStop": {}}]
+    data = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    block = dragoman.collect(data, NAME).document["output"]["message"]["content"][0]
+    assert base64.b64decode(block["reasoningContent"]["redactedContent"]) == b"abcd"
