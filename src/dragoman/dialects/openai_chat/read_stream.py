@@ -8,7 +8,7 @@ arguments are complete; what is open in the end ends there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from . import OpenAIChat
 
 DONE = b"[DONE]"
-# Read by itself; and random characters that hide how long a delta is.
-APART = ("choices", "error", "obfuscation")
+APART = ("choices", "error")  # read by themselves
 FIRST = ("id", "created", "model", "object")  # of these the first holds, of others the last
 
 
@@ -118,6 +117,8 @@ class Speaker:
 
 class ChatReader(StreamReader):
     dialect: OpenAIChat
+    padding: ClassVar[str] = "obfuscation"
+    """Random characters that hide how long a delta is."""
 
     def __init__(self, dialect: OpenAIChat, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -162,16 +163,16 @@ class ChatReader(StreamReader):
         doc = self.parse(frame)
         events: list[Event] = []
         choices = maybe_list(doc, "choices", "") or []
-        if frame[0] == "error" and "error" not in doc:
-            doc = {"error": doc}
-        if doc.get("error") is not None and not choices:
+        if self.dialect.is_failure(doc):
             return self.fail(self.dialect.read_error(doc))
+        if frame[0] == "error" and "error" not in doc and not choices:
+            return self.fail(self.dialect.read_error({"error": doc}))
         if self.head is None:
             self.head = {}
         for key, value in doc.items():
             known = key in self.head and (value is None or (key in FIRST and self.head[key]))
             known = known or (key == "id" and self.begun is not None)  # it has another by now
-            if key not in APART and not known:
+            if key not in APART and key != self.padding and not known:
                 self.head[key] = value
         if self.begun is None and (choices or self.head.get("id")):
             events.append(self.begin(self.silent()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -106,6 +106,13 @@ RARE = (SAID | SPECIAL) - {"max_completion_tokens", "temperature", "stream"}
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
+    limit_key: ClassVar[str] = "max_completion_tokens"
+    """What the output limit is called; readers know the other name as well."""
+    tiers: ClassVar[tuple[str, ...]] = TIERS
+    most_stops: ClassVar[int] = MOST_STOPS
+    asks_for_usage: ClassVar[bool] = True
+    """Whether a stream counts tokens only for those who ask."""
+
     # -- reading ----------------------------------------------------------------------------
 
     def read_request(self, doc: Json) -> Request:
@@ -181,6 +188,8 @@ class Requests(Tools):
             limit = maybe_int(doc, "max_completion_tokens", "")
             if limit is not None:
                 ats["max_tokens"] = "/max_completion_tokens"
+                if self.limit_key != "max_completion_tokens":
+                    spelling["max_tokens"] = "max_completion_tokens"
             return Params(max_tokens=limit, temperature=temperature, stream=stream, ats=ats)
         said: dict[str, Any] = {"ats": ats}
         # Few of many are ever said; so look at what is there, not for what might be.
@@ -211,8 +220,8 @@ class Requests(Tools):
             if limit is not None:
                 taken.add(key)
                 ats["max_tokens"] = f"/{key}"
-                if key == "max_tokens":
-                    spelling["max_tokens"] = "max_tokens"
+                if key != self.limit_key:
+                    spelling["max_tokens"] = key
                 return limit
         return None
 
@@ -277,7 +286,8 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree.tool_choice, w)
         out["messages"] = self.write_history(tree.messages, w)
-        if tree.params.stream and (not w.home or self.spelling(tree).get("usage")):
+        asks = self.spelling(tree).get("usage") if w.home else self.asks_for_usage
+        if tree.params.stream and asks:
             out["stream_options"] = {"include_usage": True}  # elsewhere, streams always count
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
@@ -319,10 +329,10 @@ class Requests(Tools):
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log = tree.params, w.log
         spelling = self.spelling(tree)
-        if not spelling and write_usual(out, params, "max_completion_tokens"):
+        if not spelling and write_usual(out, params, self.limit_key):
             return
         if params.max_tokens is not None:
-            out[spelling.get("max_tokens", "max_completion_tokens")] = params.max_tokens
+            out[spelling.get("max_tokens", self.limit_key)] = params.max_tokens
         for name, key in SCALARS.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
@@ -331,7 +341,7 @@ class Requests(Tools):
             out["logprobs"] = True
             log.invented("logprobs", params.where("top_logprobs"), "alternatives imply them")
         if params.max_tokens == 0 and not w.home:
-            out["max_completion_tokens"] = 1
+            out[self.limit_key] = 1
             log.approximated("max_tokens", params.where("max_tokens"), "1 is the least here")
         if params.store is not None or "store" in spelling:
             out["store"] = params.store or False
@@ -340,7 +350,7 @@ class Requests(Tools):
         if params.user_id is not None:
             self.write_user(out, params, spelling, w)
         if params.service_tier is not None:
-            if params.service_tier in TIERS or w.home:
+            if params.service_tier in self.tiers or w.home:
                 out["service_tier"] = params.service_tier
             else:
                 why = f"{params.service_tier!r} is a tier of another API"
@@ -364,9 +374,10 @@ class Requests(Tools):
         if spelling.get("stop") == "string" and len(stops) == 1:
             out["stop"] = stops[0]
             return
-        if len(stops) > MOST_STOPS and not w.home:
-            w.log.approximated("stop", params.where("stop"), f"only {MOST_STOPS} can be named here")
-            stops = stops[:MOST_STOPS]
+        if len(stops) > self.most_stops and not w.home:
+            why = f"only {self.most_stops} can be named here"
+            w.log.approximated("stop", params.where("stop"), why)
+            stops = stops[: self.most_stops]
         out["stop"] = list(stops)
 
     def write_user(

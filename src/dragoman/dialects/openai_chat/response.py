@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from msgspec.structs import replace
 
 from ...ledger import Ledger
@@ -60,9 +62,12 @@ USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 class Responses(Requests):
     """Reading and writing answers."""
 
+    stops: ClassVar[dict[str, StopReason]] = STOP
+    stop_words: ClassVar[dict[StopReason, str]] = STOP_WORDS
+
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
-        if "choices" not in doc and doc.get("error") is not None:
+        if self.is_failure(doc):
             return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
         candidates = tuple(
             self.read_choice_of_answer(as_dict(choice, f"/choices/{index}"), index)
@@ -95,10 +100,21 @@ class Responses(Requests):
         if doc.get("index") != index:
             spelling["index"] = doc.get("index")
         word = maybe_str(doc, "finish_reason", at)
-        stop = None if word is None else Stop(stop_reason(word, message), word, self.name)
+        stop = None if word is None else Stop(self.stop_reason(word, message), word, self.name)
         taken = ("index", "message", "finish_reason", "logprobs")
         extras = self.keep(doc, taken, spelling)
         return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
+
+    def stop_reason(self, word: str, message: Message) -> StopReason:
+        """Why an answer ended; its content knows better than a bare "stop"."""
+        reason = self.stops.get(word, "other")
+        if reason == "end":
+            for block in message.content:
+                if isinstance(block, ToolCall):
+                    return "tool-call"
+                if isinstance(block, Refusal):
+                    return "filter"
+        return reason
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         inputs = maybe_dict(doc, "prompt_tokens_details", at) or {}
@@ -150,10 +166,7 @@ class Responses(Requests):
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, log)
         if tree.service_tier is not None:
-            if (
-                tree.service_tier in ("auto", "default", "flex", "scale", "priority", "fast")
-                or w.home
-            ):
+            if tree.service_tier in self.tiers or w.home:
                 out["service_tier"] = tree.service_tier
             else:
                 log.dropped("service_tier", tree.at, "another API's tier")
@@ -228,8 +241,8 @@ class Responses(Requests):
         if stop.detail is not None:
             w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         refused = any(isinstance(b, Refusal) for b in candidate.message.content)
-        word = "stop" if stop.reason == "filter" and refused else STOP_WORDS[stop.reason]
-        if stop_reason(word, candidate.message) != stop.reason:
+        word = "stop" if stop.reason == "filter" and refused else self.stop_words[stop.reason]
+        if self.stop_reason(word, candidate.message) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
         return word
@@ -276,6 +289,10 @@ class Responses(Requests):
         return block
 
     # -- errors -----------------------------------------------------------------------------
+
+    def is_failure(self, doc: dict[str, Json]) -> bool:
+        """Whether an error came in place of an answer, or in the middle of its stream."""
+        return doc.get("error") is not None and not doc.get("choices")
 
     def read_error(self, doc: Json) -> Failure:
         if doc.__class__ is str:
@@ -328,18 +345,6 @@ def totals(usage: Usage) -> dict[str, int]:
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
     }
-
-
-def stop_reason(word: str, message: Message) -> StopReason:
-    """Why an answer ended; its content knows better than a bare "stop"."""
-    reason = STOP.get(word, "other")
-    if reason == "end":
-        for block in message.content:
-            if isinstance(block, ToolCall):
-                return "tool-call"
-            if isinstance(block, Refusal):
-                return "filter"
-    return reason
 
 
 def words_of(doc: dict[str, Json]) -> str:

@@ -382,13 +382,15 @@ class WriteMessages(Parts):
         self.write_result_id(doc, block, spelling, w)
         self.write_result_content(doc, block, spelling, hoisted, w)
         if block.name is not None:
-            if w.home:
-                doc["name"] = block.name
-            else:
-                why = "a result names its call, not its tool"
-                w.log.dropped("tool_result.name", block.at, why)
+            self.write_result_name(doc, block, w)
         self.lose(message.extras, message.at, w.log)
         return doc if block.extras is None else self.emit(doc, block, w.log)
+
+    def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
+        if w.home:
+            doc["name"] = block.name
+        else:
+            w.log.dropped("tool_result.name", block.at, "a result names its call, not its tool")
 
     def write_result_id(
         self, doc: dict[str, Json], block: ToolResult, spelling: dict[str, Json], w: Writing
