@@ -61,14 +61,18 @@ class Names:
         """Whether an identifier is legal here, and nobody else's."""
         if name in self.staying:
             return True
-        # Nearly all identifiers are ASCII words, which every pattern allows.
-        word = name.isidentifier() and len(name) <= self.limit and name.isascii()
-        if not word and not _fits(self.pattern, self.limit)(name):
+        if not self.fits(name):
             return False
         if self.given and (name in self.given or name in self.given.values()):
             return False
         self.staying.add(name)
         return True
+
+    def fits(self, name: str) -> bool:
+        """Whether an identifier is legal here."""
+        # Nearly all identifiers are ASCII words, which every pattern allows.
+        word = name.isidentifier() and len(name) <= self.limit and name.isascii()
+        return word or _fits(self.pattern, self.limit)(name) is not None
 
     def __call__(self, name: str, at: str, log: Ledger) -> str:
         if self.stays(name):
@@ -128,10 +132,14 @@ class Writing:
                 return name
             return self.ids(name, call.at, self.log)
         self.unnamed += 1
-        made = self.log.ids("call") if self.log.ids else f"call_{self.unnamed}"
+        made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
         self.waiting.append((call.name, made))
         self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
         return made
+
+    def made(self, call_id: str) -> str:
+        """An id that was made up, as the target accepts it."""
+        return call_id
 
     def call_once(self, call: ToolCall) -> str:
         """The id of a call, where ids must be unique in a conversation."""
@@ -169,7 +177,7 @@ class Writing:
                 self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
                 return made
         self.unnamed += 1
-        made = f"call_{self.unnamed}"
+        made = self.made(f"call_{self.unnamed}")
         self.log.invented("tool_call.id", result.at, f"answers no call; it is {made!r} here")
         return made
 

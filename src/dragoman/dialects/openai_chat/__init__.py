@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class OpenAIChat(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/chat"
-    aliases = ("chat",)
+    aliases: ClassVar[tuple[str, ...]] = ("chat",)
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-responses": frozenset({"prompt_cache_retention", "moderation", "user"})

@@ -32,8 +32,13 @@ REQUEST = {
 FOREIGN = {
     "system": 0.7, "anthropic_version": 0.95, "stop_sequences": 0.7, "input": 0.8,
     "instructions": 0.5, "max_output_tokens": 0.7, "contents": 0.9, "inferenceConfig": 0.9,
-    "modelId": 0.9,
+    "modelId": 0.9, "random_seed": 0.5, "safe_prompt": 0.5, "prompt_mode": 0.3, "keep_alive": 0.7,
+    "think": 0.6, "options": 0.5,
 }  # fmt: skip
+MISTRAL = (
+    "mistral-", "ministral-", "magistral-", "codestral-", "pixtral-", "voxtral-", "devstral-",
+    "open-mistral-", "open-mixtral-",
+)  # fmt: skip
 LOOK = Look(
     roles={
         "user": 0.0, "assistant": 0.0, "system": 0.0, "developer": 0.3, "tool": 0.7,
@@ -45,11 +50,15 @@ LOOK = Look(
         "name": 0.2,
     },
     parts={"image_url": 0.9, "input_audio": 0.8, "file": 0.7, "refusal": 0.5, "video_url": 0.5},
-    foreign_keys={"call_id": 0.9, "parts": 0.9, "toolUse": 0.9},
+    foreign_keys={
+        "call_id": 0.9, "parts": 0.9, "toolUse": 0.9, "prefix": 0.3, "tool_name": 0.7,
+        "images": 0.6, "thinking": 0.5,
+    },
     foreign_parts={
         "tool_use": 0.95, "tool_result": 0.95, "server_tool_use": 0.95, "thinking": 0.7,
         "redacted_thinking": 0.95, "image": 0.9, "document": 0.9, "search_result": 0.9,
         "input_text": 0.95, "output_text": 0.95, "input_image": 0.95, "input_file": 0.95,
+        "document_url": 0.7,
     },
 )  # fmt: skip
 CHOICES = ("auto", "none", "required")
@@ -86,6 +95,8 @@ def request(doc: dict[str, Json]) -> Verdict:
         e.speaks_against("no model is named", 0.4)
     elif model.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-", "openai/")):
         e.speaks_for("the model is one of OpenAI's", 0.2)
+    elif model.startswith(MISTRAL):
+        e.speaks_against("the model is one of Mistral's", 0.1)
     weigh_conversation(e, doc["messages"])
     weigh_tools(e, doc.get("tools"), tool_form)
     weigh_choice(e, doc.get("tool_choice"))
@@ -127,6 +138,9 @@ def response(doc: dict[str, Json]) -> Verdict:
         e.speaks_for("the object 'chat.completion'", 0.8)
     elif kind:
         e.speaks_against(f"the object {kind!r}"[:60], 0.8)
+    model = doc.get("model")
+    if model.__class__ is str and model.startswith(MISTRAL):
+        e.speaks_against("the model is one of Mistral's", 0.1)
     usage = doc.get("usage")
     if usage.__class__ is dict and "prompt_tokens" in usage:
         e.speaks_for("a usage with 'prompt_tokens'", 0.5)

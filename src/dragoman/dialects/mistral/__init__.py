@@ -1,0 +1,48 @@
+"""Mistral's chat completions, a variant of OpenAI Chat.
+
+What it does differently: the id of a call has exactly nine letters or digits; thoughts are chunks
+of the content, before the text; results of tools hold images and documents, and name their tool;
+a document is sent by its address or as data; a turn that the model goes on with says ``prefix``;
+the seed is ``random_seed``, and that a tool must be used is ``any``; an error is flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from ...dialect import Problem
+from ...model import Json
+from .response import Responses
+from .sniff import sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...sniffing import Verdict
+    from ...streaming import StreamReader, StreamWriter
+
+
+class Mistral(Responses):
+    spec = "https://docs.mistral.ai/api/#tag/chat"
+    aliases: ClassVar[tuple[str, ...]] = ()
+    rules: ClassVar[dict[str, str]] = {}
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        return sniff(super().sniff(doc), doc)
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        """The rules of OpenAI are not Mistral's."""
+        return iter(())
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import MistralReader
+
+        return MistralReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import MistralWriter
+
+        return MistralWriter(self, log, home)
+
+
+DIALECT = Mistral()

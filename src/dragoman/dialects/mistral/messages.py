@@ -1,0 +1,229 @@
+"""Messages and tools of Mistral, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ... import freeform
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ...reading import compact
+from ...writing import Writing, is_plain_text
+from ..openai_chat.tools import NAMES
+from ..openai_chat.write_messages import Said
+from .ids import ID_RULE, MistralWriting
+from .parts import Parts
+
+WRAPPED = "a freeform {} is wrapped as {{'input': text}}"
+
+
+class Messages(Parts):
+    """The turns of a conversation, and what the model may call."""
+
+    call_ids: ClassVar[tuple[str, int]] = ID_RULE
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        return MistralWriting(log, NAMES, self.is_home(dialect), answer)
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_history(self, docs: list[Json], at: str) -> list[Message]:
+        return [self.without_silence(m) for m in super().read_history(docs, at)]
+
+    def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
+        message = self.without_silence(super().read_assistant(doc, at))
+        extras = message.extras
+        if extras is not None and extras.fields.get("prefix") is False:
+            rest = {k: v for k, v in extras.fields.items() if k != "prefix"}
+            extras = self.respell(replace(extras, fields=rest), prefix=False)
+            message = replace(message, extras=extras)
+        return message
+
+    def without_silence(self, message: Message) -> Message:
+        """``"content": ""`` beside calls says nothing; servers always put it there."""
+        content = message.content
+        if message.role != "assistant" or len(content) < 2:
+            return message
+        first = content[0]
+        if not is_plain_text(first) or first.text or not first.at.endswith("/content"):
+            return message
+        if not any(isinstance(block, ToolCall) for block in content):
+            return message
+        return replace(
+            message, content=content[1:], extras=self.respell(message.extras, content="empty")
+        )
+
+    def holds_all(self, result: ToolResult) -> bool:
+        """A result holds whatever a message may hold."""
+        return True
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        if not w.home:
+            messages = [self.as_sayable(message, w) for message in messages]
+        return super().write_history(messages, w)
+
+    def as_sayable(self, message: Message, w: Writing) -> Message:
+        """There are no developers here, and speakers have no names."""
+        if message.role == "developer":
+            w.log.approximated("message.role", message.at, "a developer is the system here")
+            message = replace(message, role="system")
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+            message = replace(message, name=None)
+        return message
+
+    def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        doc = super().write_assistant(message, w)
+        if doc is not None and "prefix" in (spelling := self.spelling(message)):
+            doc["prefix"] = spelling["prefix"]
+        return doc
+
+    def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
+        """Thoughts and texts in their order, then calls."""
+        said = Said()
+        for block in content:
+            if isinstance(block, ToolCall) or self.is_raw_call(block):
+                said.calls.append(block)
+                continue
+            if isinstance(block, Refusal) and not w.home:
+                block = self.as_text(block, w)
+            if not self.is_content(block, w):
+                said.others.append(block)
+                continue
+            said.texts.append(block)
+            if said.calls:
+                w.log.approximated("content.order", block.at, "calls come last here")
+        return said
+
+    def is_content(self, block: Block, w: Writing) -> bool:
+        """Whether the assistant says it as content; at home, whatever it said so."""
+        if isinstance(block, Text):
+            return True
+        if isinstance(block, Reasoning):
+            return "key" not in self.spelling(block)
+        if not w.home or self.spelling(block).get("place") == "audio":
+            return False
+        return not self.is_beside(block) and isinstance(block, Media | Passage | Raw | Refusal)
+
+    def write_said(self, said: Said, spelled: Json, doc: dict[str, Json], w: Writing) -> Json:
+        if not said.texts:
+            if spelled == "list":
+                return []
+            silent = spelled == "empty" or (w.answer and not w.home and said.calls)
+            return "" if silent else None
+        texts = [self.lift_citations(block, doc, 0, w) for block in said.texts]
+        if w.home:
+            return self.write_content(texts, spelled, w)
+        written = self.write_content(self.joined(texts, w) if w.answer else texts, spelled, w)
+        if written.__class__ is list and len(written) == 1 and written[0]["type"] == "text":
+            return written[0]["text"]  # what stood beside it had no place
+        return written
+
+    def joined(self, texts: Sequence[Block], w: Writing) -> list[Block]:
+        """Texts of an answer that follow each other are one, as they are in a stream."""
+        out: list[Block] = []
+        for block in texts:
+            last = out[-1] if out else None
+            if isinstance(block, Text) and isinstance(last, Text):
+                w.log.approximated("text.boundary", block.at, "an answer is one text here")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
+                out[-1] = replace(last, text=last.text + block.text)
+            else:
+                out.append(block)
+        return out
+
+    def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
+        if w.home or not isinstance(block, Text) or not block.citations:
+            return super().lift_citations(block, doc, offset, w)
+        for cite in block.citations:
+            w.log.dropped("text.citations", cite.at, "only results of tools are cited here")
+        return replace(block, citations=())
+
+    def write_call(self, call: ToolCall, w: Writing) -> Json:
+        if call.kind == "custom" and not w.home:
+            w.log.approximated("tool_call.kind", call.at, WRAPPED.format("call"))
+            call = replace(call, kind="function", arguments=compact({"input": call.arguments}))
+        return super().write_call(call, w)
+
+    def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
+        if isinstance(block, ToolResult) and block.kind == "custom" and not w.home:
+            w.log.approximated("tool_call.kind", block.at, "a freeform result is a function's")
+        return super().write_result(block, message, hoisted, w)
+
+    def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
+        doc["name"] = block.name
+
+    def write_result_content(
+        self,
+        doc: dict[str, Json],
+        block: ToolResult,
+        spelling: dict[str, Json],
+        hoisted: list[Json],
+        w: Writing,
+    ) -> None:
+        """A result holds images and documents as well, so nothing is hoisted."""
+        spelled = spelling.get("content")
+        if spelled in ("null", "absent") and not block.is_error:
+            if spelled == "null":
+                doc["content"] = None
+            return
+        self.lose_cache(block.cache, w)
+        doc["content"] = self.write_content(
+            self.mark_texts(list(block.content), block, w), spelled, w
+        )
+        if doc["content"] is None:
+            doc["content"] = ""
+            if not block.content and not w.home:
+                why = "a result has a text here, if only an empty one"
+                w.log.invented("text.empty", block.at, why)
+
+    # -- tools ------------------------------------------------------------------------------
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+        if tool.kind == "custom" and not w.home:
+            w.log.approximated("tool.kind", tool.at, WRAPPED.format("tool"))
+            text = freeform.wrap(tool)
+            tool = replace(
+                tool, kind="function", description=text, schema=freeform.SCHEMA, grammar=None
+            )
+        return super().write_tool(tool, w)
+
+    def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
+        if doc == "any":
+            return super().read_choice("required", parallel, at)
+        choice = super().read_choice(doc, parallel, at)
+        if doc == "required":
+            return replace(choice, extras=self.respell(choice.extras, word="required"))
+        return choice
+
+    def write_choice(self, choice: ToolChoice, w: Writing) -> Json | None:
+        if not w.home:
+            if choice.allowed is not None:
+                why = "all tools may be chosen here"
+                w.log.dropped("tool_choice.allowed", choice.at, why)
+                choice = replace(choice, allowed=None)
+            if choice.kind == "custom":
+                w.log.approximated("tool.kind", choice.at, WRAPPED.format("tool"))
+                choice = replace(choice, kind="function")
+        said = super().write_choice(choice, w)
+        return self.spelling(choice).get("word", "any") if said == "required" else said

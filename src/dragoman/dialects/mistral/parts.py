@@ -1,0 +1,192 @@
+"""Chunks of Mistral's messages, both ways: thoughts, documents, recordings."""
+
+from __future__ import annotations
+
+from ...model import (
+    Block,
+    Cache,
+    Json,
+    Media,
+    Raw,
+    Reasoning,
+    Refusal,
+    Seal,
+    Source,
+    Text,
+)
+from ...reading import maybe_str, need_str
+from ...writing import Writing, home_only
+from ..openai_chat import OpenAIChat
+from ..openai_chat.parts import url_of
+
+
+class Parts(OpenAIChat):
+    """Reading and writing what stands inside a message."""
+
+    name = "mistral"
+    issuer = "mistral"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
+        match kind:
+            case "thinking":
+                return self.read_thought(doc, at)
+            case "document_url" if doc.get("document_url").__class__ is str:
+                source = self.read_url(doc["document_url"])
+                name = maybe_str(doc, "document_name", at)
+                extras = self.keep(doc, ("type", "document_url", "document_name"))
+                return Media("document", source, filename=name, at=at, extras=extras)
+            case "file" if doc.get("file_id").__class__ is str:
+                source = Source("file", doc["file_id"], issuer=self.issuer)
+                extras = self.keep(doc, ("type", "file_id"))
+                return Media("document", source, at=at, extras=extras)
+            case "input_audio" if doc.get("input_audio").__class__ is str:
+                extras = self.keep(doc, ("type", "input_audio"))
+                return Media("audio", read_recording(doc["input_audio"]), at=at, extras=extras)
+            case "reference" | "resource" | "resource_link" | "tool_reference":
+                return Raw(self.name, doc, at=at)
+        return super().read_part(doc, kind, at)
+
+    def read_thought(self, doc: dict[str, Json], at: str) -> Block:
+        """A thought in texts. One that refers to something is kept as it is."""
+        said = doc.get("thinking")
+        spelling: dict[str, Json] = {}
+        if said.__class__ is str:
+            texts, spelling = [said], {"thinking": "string"}
+        elif said.__class__ is list and all(map(is_bare_text, said)):
+            texts = [item["text"] for item in said]
+        else:
+            need_str(doc, "type", at)
+            return Raw(self.name, doc, at=at)
+        taken = ["type", "thinking", "signature"]
+        if doc.get("closed") is True:  # which is what silence means
+            taken.append("closed")
+            spelling["closed"] = True
+        mark = maybe_str(doc, "signature", at)
+        return Reasoning(
+            tuple(texts),
+            seal=None if mark is None else Seal(mark, self.issuer),
+            at=at,
+            extras=self.keep(doc, taken, spelling),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_part(self, block: Block, w: Writing) -> list[Json]:
+        if isinstance(block, Reasoning):
+            return self.write_thought(block, w)
+        if isinstance(block, Refusal) and not w.home:
+            return super().write_part(self.as_text(block, w), w)
+        return super().write_part(block, w)
+
+    def as_text(self, block: Refusal, w: Writing) -> Text:
+        w.log.approximated("refusal", block.at, "a refusal is plain text here")
+        self.lose(block.extras, block.at, w.log)
+        return Text(block.text, at=block.at)
+
+    def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
+        seal, spelling = block.seal, self.spelling(block)
+        if seal is not None and not (home_only(self, seal.issuer) and seal.kind == "signature"):
+            w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
+            seal = None
+        texts = self.thoughts_of(block, w)
+        if not texts and seal is None and not w.home:
+            if block.seal is None and block.id is None:
+                w.log.dropped("reasoning", block.at, "a thought without words")
+            self.lose(block.extras, block.at, w.log)
+            return []
+        said: Json = [{"type": "text", "text": text} for text in texts]
+        if spelling.get("thinking") == "string":
+            said = texts[0]
+        out: dict[str, Json] = {"type": "thinking", "thinking": said}
+        if seal is not None:
+            out["signature"] = seal.data
+        if "closed" in spelling:
+            out["closed"] = True
+        return [self.emit(out, block, w.log)]
+
+    def thoughts_of(self, block: Reasoning, w: Writing) -> tuple[str, ...]:
+        """The words of a thought; in an answer they are one text, as they arrive in a stream."""
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        texts = block.content or block.summary
+        if block.summary:
+            if block.content:
+                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+            else:
+                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        if w.answer and not w.home and len(texts) > 1:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+            texts = ("\n\n".join(texts),)
+        return texts
+
+    def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        source = block.source
+        if self.spelling(block).get("format") or source.kind not in ("base64", "url"):
+            return super().write_audio(block, w)
+        if w.home and source.media_type is not None:
+            return {"type": "input_audio", "input_audio": url_of(source)}
+        if source.kind == "base64" and source.media_type is not None:
+            w.log.dropped("media.type", block.at, "the data of a recording speak for themselves")
+        return {"type": "input_audio", "input_audio": source.value}
+
+    def write_image(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        source = block.source
+        if source.kind == "file" and home_only(self, source.issuer):
+            return self.write_file(block, w)
+        return super().write_image(block, w)
+
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        source = block.source
+        if "file_data" in self.spelling(block):
+            return super().write_file(block, w)
+        if source.kind == "file":
+            if not home_only(self, source.issuer):
+                w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
+                return None
+            if block.kind != "document":
+                w.log.approximated("media", block.at, "a stored file does not say what it is")
+            if block.filename is not None:
+                w.log.dropped("media.filename", block.at, "a stored file has its own name")
+            return {"type": "file", "file_id": source.value}
+        url = url_of(source)
+        if source.kind == "base64" and source.media_type is None:
+            w.log.invented("media.type", block.at, "taken for application/pdf")
+            url = f"data:application/pdf;base64,{source.value}"
+        out: dict[str, Json] = {"type": "document_url", "document_url": url}
+        if block.filename is not None:
+            out["document_name"] = block.filename
+        elif block.title is not None and source.kind == "base64":
+            out["document_name"] = block.title
+            w.log.approximated("media.title", block.at, "the title becomes the name")
+        return out
+
+    def finish(
+        self, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing
+    ) -> dict[str, Json]:
+        """Nothing bears a cache mark here."""
+        if w.home:
+            return super().finish(out, node, cache, w)
+        self.lose_cache(cache, w)
+        return self.emit(out, node, w.log)
+
+
+def read_recording(said: str) -> Source:
+    """A recording: its address, or its data."""
+    if said.startswith(("http://", "https://")):
+        return Source("url", said)
+    head, comma, data = said.partition(";base64,")
+    if comma and head.startswith("data:"):
+        return Source("base64", data, head[5:])
+    return Source("base64", said)
+
+
+def is_bare_text(item: Json) -> bool:
+    """``{"type": "text", "text": ...}`` and nothing more."""
+    return (
+        item.__class__ is dict
+        and len(item) == 2
+        and item.get("type") == "text"
+        and item.get("text").__class__ is str
+    )

@@ -1,0 +1,171 @@
+"""Answers and errors of Mistral, both ways."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Candidate,
+    ErrorKind,
+    Failure,
+    Json,
+    Response,
+    StopReason,
+    Usage,
+)
+from ...writing import Writing
+from ..openai_chat.response import STOP, STOP_WORDS
+from .request import Requests
+
+# The words and the numbers that were seen. https://docs.mistral.ai/api/
+ERRORS: dict[str, ErrorKind] = {
+    "invalid_model": "not-found",
+    "rate_limited": "rate-limit",
+    "service_tier_capacity_exceeded": "rate-limit",
+    "unauthorized": "authentication",
+    "internal_server_error": "server",
+    "service_unavailable": "overloaded",
+}
+STATUS: dict[int, ErrorKind] = {
+    400: "invalid-request",
+    401: "authentication",
+    402: "billing",
+    403: "permission",
+    404: "not-found",
+    409: "conflict",
+    413: "too-large",
+    422: "invalid-request",
+    429: "rate-limit",
+    500: "server",
+    503: "overloaded",
+    504: "timeout",
+}
+STATUS_OF = {kind: status for status, kind in reversed(STATUS.items())}
+ERROR_KEYS = ("message", "type", "param", "code")
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    stops: ClassVar[dict[str, StopReason]] = {
+        **STOP,
+        "model_length": "context",
+        "error": "error",
+    }
+    stop_words: ClassVar[dict[StopReason, str]] = {
+        **STOP_WORDS,
+        "context": "model_length",
+        "error": "error",
+        "filter": "error",  # a cut answer must not look complete
+    }
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        if tree.failure is None and tree.service_tier and not self.is_home(tree.dialect):
+            log.dropped("service_tier", tree.at, "another API's tier")
+            tree = replace(tree, service_tier=None)
+        return super().write_response(tree, log)
+
+    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
+        out = super().write_candidate(candidate, index, w)
+        if not w.home and out["logprobs"] is None:
+            del out["logprobs"]
+        return out
+
+    def write_answer(self, candidate: Candidate, w: Writing) -> Json:
+        doc = super().write_answer(candidate, w)
+        if not w.home:
+            del doc["refusal"]
+            doc.pop("name", None)
+            if candidate.message.name is not None:
+                w.log.dropped("message.name", candidate.message.at, "speakers have no names here")
+        return doc
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        """Cached tokens are counted under two names; ``num_cached_tokens`` is the older one."""
+        cached, details = doc.get("num_cached_tokens"), doc.get("prompt_tokens_details")
+        if cached.__class__ is not int or details.__class__ not in (dict, type(None)):
+            return super().read_usage(doc, at)
+        if details is not None and details.get("cached_tokens") != cached:
+            return super().read_usage(doc, at)
+        rest = {k: v for k, v in doc.items() if k != "num_cached_tokens"}
+        usage = super().read_usage(
+            rest | {"prompt_tokens_details": details or {"cached_tokens": cached}}, at
+        )
+        spelling = {} if "prompt_tokens_details" in doc else {"prompt_tokens_details": None}
+        extras = self.respell(usage.extras, **spelling)
+        blanks = extras.blanks | {"num_cached_tokens": cached}
+        if details is None and "prompt_tokens_details" in doc:
+            extras = replace(extras, spelling=extras.spelling | {"prompt_tokens_details": None})
+            blanks["prompt_tokens_details"] = None
+        return replace(usage, extras=replace(extras, blanks=blanks))
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def is_failure(self, doc: dict[str, Json]) -> bool:
+        if doc.get("choices") is not None:
+            return False
+        return super().is_failure(doc) or doc.get("object") == "error" or "detail" in doc
+
+    def read_error(self, doc: Json) -> Failure:
+        if doc.__class__ is not dict or doc.get("error").__class__ is dict:
+            return super().read_error(doc)
+        if doc.get("object") != "error" or doc.get("message").__class__ is not str:
+            return self.read_detail(doc)
+        known = [key for key in ERROR_KEYS if doc.get(key).__class__ is str]
+        said = {key: doc[key] for key in known}
+        status = doc.get("raw_status_code")
+        kind = ERRORS.get(said.get("type", "")) or (
+            STATUS.get(status) if status.__class__ is int else None
+        )
+        if kind is None:
+            kind = "invalid-request" if said.get("type", "").startswith("invalid_") else "other"
+        return Failure(
+            kind,
+            said["message"],
+            said.get("type"),
+            said.get("code"),
+            said.get("param"),
+            dialect=self.name,
+            extras=self.keep(doc, (*known, "object", "raw_status_code"), {"flat": known}
+                | ({"status": status} if "raw_status_code" in doc else {})),
+        )  # fmt: skip
+
+    def read_detail(self, doc: dict[str, Json]) -> Failure:
+        """``{"detail": "Invalid API Key"}``, or a list of what is wrong where."""
+        failure = super().read_error(doc)
+        detail = doc.get("detail")
+        if detail.__class__ is list and detail:
+            first = detail[0] if detail[0].__class__ is dict else {}
+            message = first.get("msg")
+            if message.__class__ is str:
+                return replace(failure, kind="invalid-request", message=message)
+        if isinstance(detail, str) and "API Key" in detail:
+            return replace(failure, kind="authentication")
+        return failure
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        spelling = self.spelling(tree)
+        home = self.is_home(tree.dialect)
+        if home and "flat" not in spelling:
+            return super().write_error(tree, log)
+        out: dict[str, Json] = {"object": "error"}
+        out |= {key: getattr(tree, key) for key in ERROR_KEYS}
+        if home:
+            out = {k: v for k, v in out.items() if k == "object" or k in spelling["flat"]}
+            if "status" in spelling:
+                out["raw_status_code"] = spelling["status"]
+            return self.emit(out, tree, log)
+        if out["type"] is None:
+            out["type"] = tree.kind.replace("-", "_")
+        if tree.kind in STATUS_OF:
+            out["raw_status_code"] = STATUS_OF[tree.kind]
+        if ERRORS.get(out["type"], tree.kind) != tree.kind:
+            out["type"] = tree.kind.replace("-", "_")
+        if self.read_error(out).kind != tree.kind or out["type"] != (tree.type or out["type"]):
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        if tree.request_id is not None:
+            log.dropped("error.request_id", tree.at, "said in a header here")
+        return self.emit(out, tree, log)

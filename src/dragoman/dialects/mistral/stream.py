@@ -1,0 +1,236 @@
+"""The stream of Mistral: that of OpenAI Chat, with thoughts as chunks of the content.
+
+The content of a delta is a text or a list of chunks. Chunks of one kind that follow each other are
+one; a thought without texts ends the thought. Tokens are counted in the chunk that says why the
+answer ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from ...events import Cite, Close, Delta, Event, Open, Sealed
+from ...ledger import Ledger
+from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text, ToolCall
+from ...reading import as_dict, as_list, compact, expected, need_str
+from ...streaming import Said
+from ...writing import home_only
+from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.write_stream import ChatWriter, Voice
+from .parts import is_bare_text
+
+if TYPE_CHECKING:
+    from . import Mistral
+
+THOUGHT = "thinking"
+TEXT = "content"
+
+
+class Chunk:
+    """A chunk of the content while it arrives."""
+
+    def __init__(self, kind: str, whole: bool, doc: dict[str, Json] | None = None) -> None:
+        self.kind = kind
+        self.said = Said(whole)
+        self.doc = doc or {}  # what it says beyond its words; all of it, if it has none
+
+    def whole(self) -> dict[str, Json]:
+        if self.kind == TEXT:
+            return {"type": "text", "text": str(self.said)}
+        if self.kind == THOUGHT:
+            words = str(self.said)
+            texts = [{"type": "text", "text": words}] if words else []
+            return {"type": "thinking", "thinking": texts, **self.doc}
+        return self.doc
+
+
+class MistralReader(ChatReader):
+    dialect: Mistral
+    padding: ClassVar[str] = "p"
+
+    def __init__(self, dialect: Mistral, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.chunks: dict[int, list[Chunk]] = {}
+
+    def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
+        if key not in (TEXT, THOUGHT):
+            super().add(speaker, key, text, events)
+            return
+        index = speaker.open.get(key)
+        if index is None:
+            index = self.begin_chunk(speaker, key, self.text_block(speaker, key), events)
+        speaker.said[key].add(text)
+        events.append(Delta(index, text))
+
+    def begin_chunk(
+        self, speaker: Speaker, key: str, block: Block, events: list[Event],
+        doc: dict[str, Json] | None = None,
+    ) -> int:  # fmt: skip
+        if speaker.calls:
+            self.out_of_order(speaker)
+        self.close_before(speaker, events)
+        chunk = Chunk(key, self.whole, doc)
+        self.chunks.setdefault(speaker.number, []).append(chunk)
+        speaker.said[key] = chunk.said
+        return self.begin_block(speaker, key, block, events)
+
+    def text_block(self, speaker: Speaker, key: str) -> Block:
+        if key == THOUGHT:
+            return Reasoning(at=f"/choices/{speaker.number}/message/content")
+        return super().text_block(speaker, key)
+
+    def read_parts(self, speaker: Speaker, value: Json, at: str, events: list[Event]) -> None:
+        if not at.endswith("/content"):
+            expected("a string", value, at)
+        for place, part in enumerate(as_list(value, at)):
+            where = f"{at}/{place}"
+            part = as_dict(part, where)
+            kind = need_str(part, "type", where)
+            if kind == "text":
+                if text := need_str(part, "text", where):
+                    self.add(speaker, TEXT, text, events)
+            elif kind == THOUGHT and is_worded(part):
+                self.read_thought(speaker, part, events)
+            else:
+                block = Raw(self.dialect.name, part, at=f"/choices/{speaker.number}/message")
+                index = self.begin_chunk(speaker, kind, block, events, part)
+                del speaker.open[kind], speaker.said[kind]
+                events.append(Close(index))
+
+    def read_thought(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
+        said = part[THOUGHT]
+        text = said if said.__class__ is str else "".join(item["text"] for item in said)
+        rest = {k: v for k, v in part.items() if k not in ("type", THOUGHT)}
+        if text:
+            self.add(speaker, THOUGHT, text, events)
+        elif rest and THOUGHT not in speaker.open:
+            self.begin_chunk(speaker, THOUGHT, self.text_block(speaker, THOUGHT), events)
+        if rest:
+            self.chunks[speaker.number][-1].doc |= rest
+        index = speaker.open.get(THOUGHT)
+        if index is not None and part.get("signature").__class__ is str:
+            events.append(Sealed(index, Seal(part["signature"], self.dialect.issuer)))
+        if index is not None and not text and not rest:
+            events.append(Close(speaker.open.pop(THOUGHT)))
+
+    def choice(self, speaker: Speaker) -> Json:
+        choice = super().choice(speaker)
+        message = choice["message"]
+        message.pop(THOUGHT, None)
+        chunks = [chunk.whole() for chunk in self.chunks.get(speaker.number, ())]
+        if len(chunks) == 1 and chunks[0]["type"] == "text":
+            message[TEXT] = chunks[0]["text"]
+        elif chunks:
+            message[TEXT] = chunks
+        return choice
+
+
+def is_worded(part: dict[str, Json]) -> bool:
+    """Whether a thought consists of texts."""
+    said = part.get(THOUGHT)
+    return said.__class__ is str or (said.__class__ is list and all(map(is_bare_text, said)))
+
+
+class MistralWriter(ChatWriter):
+    dialect: Mistral
+
+    def __init__(self, dialect: Mistral, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, log, home)
+        self.thoughts: dict[int, int] = {}  # open thoughts -> their candidates
+        self.thought: set[int] = set()  # candidates whose last chunk is a thought
+        self.wrapped: set[int] = set()  # freeform calls
+
+    def voice(self, number: int) -> tuple[Voice, bytes]:
+        voice = self.voices.setdefault(number, Voice())
+        if voice.begun:
+            return voice, b""
+        voice.begun = True
+        return voice, self.chunk(number, {"role": "assistant"})
+
+    def open(self, event: Open) -> bytes:
+        block, number = event.block, event.candidate
+        if isinstance(block, Reasoning) and self.key_of(block) is None:
+            return self.open_thought(event)
+        if isinstance(block, Raw) and self.dialect.is_home(block.dialect):
+            voice, begun = self.voice(number)
+            voice.said.add(TEXT)
+            return begun + self.chunk(number, {"content": [block.payload]})
+        if isinstance(block, Text | Refusal):
+            self.thought.discard(number)
+        return super().open(event)
+
+    def key_of(self, block: Block) -> str | None:
+        if isinstance(block, Refusal) and not self.home:
+            return TEXT
+        return super().key_of(block)
+
+    def open_thought(self, event: Open) -> bytes:
+        number = event.candidate
+        voice, said = self.voice(number)
+        if number in self.thought:  # another thought: the one before has ended
+            said += self.chunk(number, {"content": [{"type": "thinking", "thinking": []}]})
+        words = {"type": "thinking", "thinking": [{"type": "text", "text": "\0"}]}
+        self.frame_deltas(event.index, number, {"content": [words]})
+        self.thoughts[event.index] = number
+        block = event.block
+        extras = block.extras
+        if self.home and extras is not None:
+            (doc,) = self.dialect.write_part(block, self.w)
+            if len(doc) > 2:
+                voice.said.add(TEXT)
+                self.thought.add(number)
+                said += self.chunk(number, {"content": [doc]})
+        return said
+
+    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
+        out = super().open_call(call, voice, index, number)
+        if call.kind == "custom" and not self.home:
+            self.wrapped.add(index)
+            out += self.heads[index] + compact('{"input":"').encode() + self.tails[index]
+        return out
+
+    def delta(self, event: Delta) -> bytes:
+        index = event.index
+        if index in self.wrapped:
+            inside = compact(compact(event.text)[1:-1]).encode()
+            return self.heads[index] + inside + self.tails[index]
+        if index in self.thoughts:
+            if event.place == "summary" and self.parts.get(index, ("summary", 0))[0] == "text":
+                return b""  # a thought is said once here
+            number = self.thoughts[index]
+            self.voices[number].said.add(TEXT)
+            self.thought.add(number)
+            self.parts.setdefault(index, (event.place, event.part))
+        return super().delta(event)
+
+    def seal(self, event: Sealed) -> bytes:
+        number = self.thoughts.get(event.index)
+        seal = event.seal
+        if number is None or seal.kind != "signature" or not home_only(self.dialect, seal.issuer):
+            return b""
+        self.voices[number].said.add(TEXT)
+        self.thought.add(number)
+        part = {"type": "thinking", "thinking": [], "signature": seal.data}
+        return self.chunk(number, {"content": [part]})
+
+    def cite(self, event: Cite) -> bytes:
+        return super().cite(event) if self.home else b""
+
+    def close(self, event: Close) -> bytes:
+        out = b""
+        if event.index in self.wrapped:
+            self.wrapped.discard(event.index)
+            out = self.heads[event.index] + compact('"}').encode() + self.tails[event.index]
+        self.thoughts.pop(event.index, None)
+        return out + super().close(event)
+
+    def end(self, doc: Json) -> bytes:
+        """Counts come in the last chunk, which says why the answer ended."""
+        usage = doc.get("usage")
+        said = super().end({k: v for k, v in doc.items() if k != "usage"})
+        if usage is None:
+            return said
+        frames = said.split(b"\n\n")
+        last = frames[-3]  # before [DONE]
+        frames[-3] = last[:-1] + b',"usage":' + compact(usage).encode() + b"}"
+        return b"\n\n".join(frames)
