@@ -86,7 +86,7 @@ def meaning(tree: S) -> S:
     native words are gone; arguments are compared as values; a result that says it did not fail
     says nothing, and neither do an empty text beside the seal of a thought, an empty
     list of tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
-    calls that may be parallel.
+    calls that may be parallel, an answer that is not streamed.
     """
     return rebuild(unplaced(tree), _meaning)
 
@@ -112,6 +112,8 @@ def _meaning(node: Any, at: str) -> Any:
             node = replace(node, candidates=None)
         if node.output == OutputFormat("text"):
             node = replace(node, output=None)
+        if node.stream is False:
+            node = replace(node, stream=None)
     if isinstance(node, ToolCall) and node.kind == "function":
         node = replace(node, arguments=_value_text(node.arguments))
     elif isinstance(node, ToolResult) and node.is_error is False:

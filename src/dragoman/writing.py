@@ -292,7 +292,9 @@ def leave_out(params: Params, reasons: Mapping[str, str], log: Ledger) -> Params
             continue
         gone[name] = None
         at = value.at if isinstance(value, Node) else params.where(name)
-        if (name, value) != ("candidates", 1) and value != OutputFormat("text", at=at):
+        if (name, value) in (("candidates", 1), ("stream", False)):
+            continue  # as it goes without saying
+        if value != OutputFormat("text", at=at):
             log.dropped(name, at, why)
     return replace(params, **gone) if gone else params
 

@@ -128,8 +128,7 @@ class Messages(Parts):
         if not said.texts:
             if spelled == "list":
                 return []
-            silent = spelled == "empty" or (w.answer and not w.home and said.calls)
-            return "" if silent else None
+            return "" if spelled == "empty" else None
         texts = [self.lift_citations(block, doc, 0, w) for block in said.texts]
         if w.home:
             return self.write_content(texts, spelled, w)

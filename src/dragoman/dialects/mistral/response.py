@@ -78,6 +78,8 @@ class Responses(Requests):
         doc = super().write_answer(candidate, w)
         if not w.home:
             del doc["refusal"]
+            if doc["content"] is None and doc.get("tool_calls"):
+                doc["content"] = ""  # as the server has it
             doc.pop("name", None)
             if candidate.message.name is not None:
                 w.log.dropped("message.name", candidate.message.at, "speakers have no names here")

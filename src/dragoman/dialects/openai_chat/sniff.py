@@ -130,6 +130,7 @@ def response(doc: dict[str, Json]) -> Verdict:
     for candidate in objects(doc["choices"], 3):
         if candidate.get("message").__class__ is dict:
             e.speaks_for("a choice with a message", 0.7)
+            weigh_ids(e, candidate["message"])
         else:
             e.speaks_against("a choice without a message", 0.9)
         weigh_keys(e, candidate, {"finish_reason": 0.4})
@@ -170,6 +171,15 @@ def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
 
 def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
     weigh_messages(e, messages, LOOK)
+    for message in objects(messages):
+        weigh_ids(e, message)
+
+
+def weigh_ids(e: Evidence, message: dict[str, Json]) -> None:
+    for call in objects(message.get("tool_calls"), 3):
+        name = call.get("id")
+        if name.__class__ is str and len(name) == 9 and name.isalnum():
+            e.speaks_against("the id of a call has nine characters", 0.1)  # as Mistral wants it
 
 
 def weigh_choice(e: Evidence, value: Json) -> None:

@@ -1,0 +1,508 @@
+"""Messages and tools of Ollama, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ... import freeform
+from ...dialect import Dialect
+from ...errors import Malformed
+from ...ledger import Ledger
+from ...marks import is_marked, mark_error, mark_plain, unmark_error
+from ...media import sniff
+from ...model import (
+    Block,
+    Cache,
+    History,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Source,
+    Text,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolResult,
+)
+from ...reading import (
+    as_dict,
+    as_list,
+    as_str,
+    compact,
+    expected,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+    parse,
+)
+from ...writing import Writing, is_blank, object_of
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+SAID = ("role", "content", "images", "thinking", "tool_calls")
+ANSWERED = ("role", "content", "tool_name", "tool_call_id")
+ANYTHING = (r"[\s\S]", 10_000)
+
+
+class OllamaWriting(Writing):
+    """One conversion into Ollama's dialect: it knows which call bears which name."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
+        super().__init__(log, ANYTHING, ANYTHING, home, answer)
+        self.known: dict[str, str] = {}
+
+
+class Messages(Dialect):
+    """Reading and writing the turns of a conversation, and the tools."""
+
+    name = "ollama"
+    issuer = "ollama"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_messages(self, doc: Json) -> History:
+        """A history is a bare list; an object that holds one is tolerated."""
+        if doc.__class__ is list:
+            return History(tuple(self.read_history(doc, "")), dialect=self.name)
+        doc = as_dict(doc, "")
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
+        extras = self.keep(doc, ("messages",), {"object": True})
+        return History(tuple(messages), dialect=self.name, extras=extras)
+
+    def read_history(self, docs: list[Json], at: str) -> list[Message]:
+        known: dict[str, str] = {}
+        out: list[Message] = []
+        for index, doc in enumerate(docs):
+            message = self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}", known)
+            for block in message.content:
+                if isinstance(block, ToolCall) and block.id is not None:
+                    known[block.id] = block.name
+            out.append(message)
+        return out
+
+    def read_message(self, doc: dict[str, Json], at: str, known: dict[str, str]) -> Message:
+        said = need_str(doc, "role", at)
+        role = ROLES.get(said)
+        if role is None:
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        if role == "tool":
+            return Message("tool", (self.read_result(doc, at, known),), at=at)
+        return self.read_turn(doc, role, at)
+
+    def read_turn(self, doc: dict[str, Json], role: Role, at: str, answer: bool = False) -> Message:
+        """What anybody but a tool says: a thought, a text, images, calls, in this order."""
+        spelling: dict[str, Json] = {}
+        before: list[Block] = []
+        behind: list[Block] = []
+        thought = maybe_str(doc, "thinking", at)
+        if thought:
+            before.append(Reasoning((thought,), at=f"{at}/thinking"))
+        elif thought is not None:
+            spelling["thinking"] = thought
+        for index, data in enumerate(maybe_list(doc, "images", at) or ()):
+            behind.append(self.read_image(data, f"{at}/images/{index}"))
+        for index, call in enumerate(maybe_list(doc, "tool_calls", at) or ()):
+            where = f"{at}/tool_calls/{index}"
+            behind.append(self.read_call(as_dict(call, where), index, where))
+        for key in ("images", "tool_calls"):
+            if doc.get(key) == []:
+                spelling[key] = []
+        content = maybe_str(doc, "content", at)
+        if content is None:
+            spelling["content"] = "null" if "content" in doc else "absent"
+        elif content == "" and (answer or before or behind):
+            spelling["content"] = "empty"
+        else:
+            before.append(Text(content, at=f"{at}/content"))
+        return Message(
+            role, (*before, *behind), at=at, extras=self.keep(doc, SAID, spelling or None)
+        )
+
+    def read_image(self, data: Json, at: str) -> Media:
+        data = as_str(data, at)
+        return Media("image", Source("base64", data, sniff(data)), at=at)
+
+    def read_call(self, doc: dict[str, Json], index: int, at: str) -> ToolCall:
+        function, where = need_dict(doc, "function", at), f"{at}/function"
+        spelling: dict[str, Json] = {}
+        taken = ["name", "arguments"]
+        if function.get("index") == index and function["index"].__class__ is int:
+            taken.append("index")
+            spelling["index"] = index
+        if doc.get("type") == "function":
+            spelling["type"] = "function"
+        arguments = function.get("arguments")
+        if arguments.__class__ is str:  # as OpenAI has it
+            spelling["arguments"] = "text"
+        elif arguments is None:
+            spelling["arguments"] = None
+            arguments = "{}"
+        elif arguments.__class__ is dict:
+            arguments = compact(arguments)
+        else:
+            expected("an object", arguments, f"{where}/arguments")
+        kept = ("id", "type") if "type" in spelling else ("id",)
+        return ToolCall(
+            maybe_str(doc, "id", at),
+            need_str(function, "name", where),
+            arguments,
+            at=at,
+            extras=self.keep(doc, kept, spelling or None, partly={"function": taken}),
+        )
+
+    def read_result(self, doc: dict[str, Json], at: str, known: dict[str, str]) -> ToolResult:
+        content = maybe_str(doc, "content", at)
+        call_id, name = maybe_str(doc, "tool_call_id", at), maybe_str(doc, "tool_name", at)
+        failed, text = (None, None) if content is None else unmark_error(content)
+        spelling: dict[str, Json] = {}
+        if content is None:
+            spelling["content"] = "null" if "content" in doc else "absent"
+        if name is not None and call_id is not None and known.get(call_id) == name:
+            spelling["tool_name"] = name  # its call says so
+            name = None
+        return ToolResult(
+            call_id,
+            () if text is None else (Text(text, at=f"{at}/content"),),
+            failed,
+            name,
+            at=at,
+            extras=self.keep(doc, ANSWERED, spelling or None),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        w = OllamaWriting(log, self.is_home(tree.dialect))
+        messages = self.write_history(tree.messages, w)
+        if self.spelling(tree).get("object"):
+            return self.emit({"messages": messages}, tree, log)
+        self.lose(tree.extras, tree.at, log)
+        return messages
+
+    def write_history(self, messages: Sequence[Message], w: OllamaWriting) -> list[Json]:
+        out: list[Json] = []
+        for message in messages:
+            if message.role != "tool":
+                out.append(self.write_turn(message, w))
+                continue
+            for block in message.content:
+                if not isinstance(block, ToolResult):
+                    raise Malformed("a tool message holds tool results", block.at)
+                self.lose(message.extras, message.at, w.log)
+                out.append(self.write_result(block, w))
+        return out
+
+    def write_turn(self, message: Message, w: OllamaWriting) -> dict[str, Json]:
+        role = message.role
+        if role == "developer" and not w.home:
+            w.log.approximated("message.role", message.at, "a developer is the system here")
+            role = "system"
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+        said = Turn(self, role, w)
+        for block in message.content:
+            said.add(block)
+        doc: dict[str, Json] = {"role": role, "content": said.text(message)}
+        if said.thoughts:
+            doc["thinking"] = "\n\n".join(said.thoughts)
+        if said.images:
+            doc["images"] = said.images
+        if said.calls:
+            doc["tool_calls"] = said.calls
+        spelling = self.spelling(message)
+        for key in ("thinking", "images", "tool_calls"):
+            if key in spelling:
+                doc.setdefault(key, spelling[key])
+        if spelling.get("content") == "absent":
+            del doc["content"]
+        elif spelling.get("content") == "null":
+            doc["content"] = None
+        return self.emit(doc, message, w.log)
+
+    def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose_cache(call.cache, w)
+        out: dict[str, Json] = {}
+        if call.id is not None:
+            out["id"] = call.id
+            w.known[call.id] = call.name
+        spelling = self.spelling(call)
+        if "type" in spelling:
+            out["type"] = spelling["type"]
+        function: dict[str, Json] = {"name": call.name}
+        if "index" in spelling:
+            function["index"] = spelling["index"]
+        if call.kind != "function":
+            why = "a freeform call is wrapped as {'input': text}"
+            w.log.approximated("tool_call.kind", call.at, why)
+            function["arguments"] = {"input": call.arguments}
+        elif spelling.get("arguments", "") is None:
+            pass
+        elif spelling.get("arguments") == "text":
+            function["arguments"] = call.arguments
+        elif w.home:
+            function["arguments"] = parse(call.arguments)
+        else:
+            function["arguments"] = object_of(call, w.log)
+        out["function"] = function
+        return self.emit(out, call, w.log)
+
+    def write_result(self, result: ToolResult, w: OllamaWriting) -> Json:
+        texts: list[str] = []
+        for block in result.content:
+            if isinstance(block, Text | Passage):
+                for text in self.texts_in(block, w):
+                    if texts:
+                        w.log.approximated("text.boundary", block.at, "a result is one text here")
+                    texts.append(text)
+            else:
+                w.log.dropped("tool_result.content", block.at, "a result is one text here")
+                self.lose(block.extras, block.at, w.log)
+        said = "\n\n".join(texts) if texts else None
+        if result.is_error:
+            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            said = mark_error(said)
+        elif said is not None and is_marked(said):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            said = mark_plain(said)
+        spelling = self.spelling(result)
+        doc: dict[str, Json] = {"role": "tool"}
+        if said is not None:
+            doc["content"] = said
+        elif spelling.get("content") != "absent":
+            doc["content"] = None if "content" in spelling else ""
+            if not w.home and not result.content:
+                w.log.invented("text.empty", result.at, "a result has a text here")
+        if result.kind != "function":
+            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+        self.lose_cache(result.cache, w)
+        self.write_names(doc, result, spelling, w)
+        return self.emit(doc, result, w.log)
+
+    def write_names(
+        self, doc: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: OllamaWriting
+    ) -> None:
+        """Which call and which tool a result is of. Templates of models want the tool."""
+        called = w.known.get(result.call_id) if result.call_id is not None else None
+        if result.call_id is not None:
+            doc["tool_call_id"] = result.call_id
+        if w.home:
+            if (name := spelling.get("tool_name", result.name)) is not None:
+                doc["tool_name"] = name
+            return
+        if result.name is not None and result.name == called:
+            w.log.approximated("tool_result.name", result.at, "it goes by the name of its call")
+        if (name := result.name or called) is not None:
+            doc["tool_name"] = name
+
+    def texts_in(self, block: Block, w: Writing) -> list[str]:
+        """What a block says as text; what is no text is lost."""
+        found: list[str] = []
+        match block:
+            case Text():
+                for cite in block.citations:
+                    w.log.dropped("text.citations", cite.at, "nothing is cited here")
+                self.lose_cache(block.cache, w)
+                found = [block.text]
+            case Refusal():
+                w.log.approximated("refusal", block.at, "a refusal is plain text here")
+                found = [block.text]
+            case Passage():
+                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose_cache(block.cache, w)
+                found = [text for inner in block.content for text in self.texts_in(inner, w)]
+            case Media(source=Source(kind="text" | "blocks")):
+                w.log.approximated("media", block.at, "a document of plain text is plain text here")
+                self.lose_cache(block.cache, w)
+                inner = block.source.blocks
+                found = [text for part in inner for text in self.texts_in(part, w)]
+                if block.source.kind == "text":
+                    found = [block.source.value]
+            case Media():
+                w.log.dropped("media", block.at, "only images are sent here, as data")
+            case Hosted():
+                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
+            case Raw():
+                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case _:
+                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
+        self.lose(block.extras, block.at, w.log)
+        return found
+
+    def write_image(self, block: Media, w: Writing) -> str:
+        source = block.source
+        if source.media_type != sniff(source.value):
+            w.log.dropped("media.type", block.at, "the data of an image speak for themselves")
+        for key in ("title", "context", "citable", "transcript", "filename"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"images have no {key} here")
+        if block.detail not in (None, "auto"):
+            w.log.dropped("media.detail", block.at, "images have no detail level here")
+        self.lose_cache(block.cache, w)
+        self.lose(block.extras, block.at, w.log)
+        return source.value
+
+    def write_thought(self, block: Reasoning, w: Writing) -> str | None:
+        """The words of a thought, as one text."""
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        self.lose(block.extras, block.at, w.log)
+        texts = block.content or block.summary
+        if block.summary:
+            why = "a thought is said once here, and as such"
+            w.log.approximated("reasoning.summary", block.at, why)
+        if len(texts) > 1:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+        said = "\n\n".join(texts)
+        if not said and block.seal is None and block.id is None:
+            w.log.dropped("reasoning", block.at, "a thought without words")
+        return said or None
+
+    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "nothing is marked for a cache here")
+
+    # -- tools ------------------------------------------------------------------------------
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        return tuple(
+            self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            for index, doc in enumerate(as_list(docs, at))
+        )
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        function, where = need_dict(doc, "function", at), f"{at}/function"
+        kind = maybe_str(doc, "type", at)
+        spelling: dict[str, Json] | None = None if kind == "function" else {"type": kind}
+        if kind is None and "type" in doc:
+            spelling = {"type": "null"}
+        return Tool(
+            need_str(function, "name", where),
+            maybe_str(function, "description", where),
+            function.get("parameters"),
+            at=at,
+            extras=self.keep(
+                doc,
+                ("type",),
+                spelling,
+                partly={"function": ("name", "description", "parameters")},
+            ),
+        )
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
+
+    def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
+        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+        if tool.kind == "hosted":
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        if tool.kind == "custom":
+            why = "a freeform tool is wrapped as {'input': text}"
+            w.log.approximated("tool.kind", tool.at, why)
+            tool = replace(tool, description=freeform.wrap(tool), schema=freeform.SCHEMA)
+        if tool.strict:
+            w.log.dropped("tool.strict", tool.at, "no schema is enforced here")
+        self.lose_cache(tool.cache, w)
+        function: dict[str, Json] = {"name": tool.name}
+        if tool.description is not None:
+            function["description"] = tool.description
+        if tool.schema is not None:
+            function["parameters"] = tool.schema
+            if tool.schema.__class__ is not dict and not w.home:
+                function["parameters"] = {"type": "object"}
+                why = "the parameters of a tool are an object"
+                w.log.approximated("tool.schema", tool.at, why)
+        kind = self.spelling(tool).get("type", "function")
+        out: dict[str, Json] = {} if kind in (None, "null") else {"type": kind}
+        out["function"] = function
+        return self.emit(out, tool, w.log)
+
+
+class Turn:
+    """What one speaker says, sorted: a thought, a text, images, calls."""
+
+    def __init__(self, dialect: Messages, role: Role, w: OllamaWriting) -> None:
+        self.dialect = dialect
+        self.role = role
+        self.w = w
+        self.rank = 0
+        self.thoughts: list[str] = []
+        self.texts: list[str] = []
+        self.images: list[Json] = []
+        self.calls: list[Json] = []
+
+    def add(self, block: Block) -> None:
+        w, dialect = self.w, self.dialect
+        if isinstance(block, ToolCall) and self.role == "assistant":
+            self.follow(3, block)
+            self.calls.append(dialect.write_call(block, len(self.calls), w))
+        elif isinstance(block, Reasoning) and self.role == "assistant":
+            if (said := dialect.write_thought(block, w)) is not None:
+                self.follow(0, block)
+                if self.thoughts:
+                    w.log.approximated("text.boundary", block.at, "there is one thought here")
+                self.thoughts.append(said)
+        elif is_sendable(block) and (w.home or self.role == "user"):
+            self.follow(2, block)
+            assert isinstance(block, Media)
+            self.images.append(dialect.write_image(block, w))
+        else:
+            for text in dialect.texts_in(block, w):
+                self.follow(1, block)
+                if self.texts:
+                    w.log.approximated("text.boundary", block.at, "a message is one text here")
+                self.texts.append(text)
+
+    def follow(self, rank: int, block: Block) -> None:
+        if rank < self.rank:
+            why = "a thought, a text, images and calls come in this order here"
+            self.w.log.approximated("content.order", block.at, why)
+        self.rank = max(rank, self.rank)
+
+    def text(self, message: Message) -> str:
+        """One string. What an assistant says in pieces is one piece; others say paragraphs."""
+        said = ("" if self.role == "assistant" else "\n\n").join(self.texts)
+        if said or self.w.home:
+            return said
+        beside = self.thoughts or self.images or self.calls
+        if self.texts and (self.w.answer or beside):
+            self.w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+        elif not self.texts and not self.w.answer and not beside:
+            self.w.log.invented("text.empty", message.at, "a message has a text here")
+        return said
+
+
+def is_sendable(block: Block) -> bool:
+    """An image as data."""
+    return (
+        isinstance(block, Media)
+        and block.kind == "image"
+        and block.source.kind == "base64"
+        and not is_blank(block.source.value)
+    )

@@ -1,0 +1,225 @@
+"""Answers and errors of Ollama, both ways."""
+
+from __future__ import annotations
+
+from ...ledger import Ledger
+from ...model import (
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Response,
+    Stop,
+    StopReason,
+    ToolCall,
+    Usage,
+)
+from ...normal import lose_answer
+from ...reading import as_dict, maybe_int, maybe_str, need_dict
+from .dates import date_of, seconds_of
+from .messages import OllamaWriting
+from .request import Requests
+
+# https://github.com/ollama/ollama/blob/main/docs/api.md
+STOP: dict[str, StopReason] = {
+    "stop": "end",
+    "length": "length",
+    "load": "other",
+    "unload": "other",
+}
+# What stands for each reason here; a cut answer must not look complete.
+STOP_WORDS: dict[StopReason, str] = {
+    "end": "stop",
+    "stop-sequence": "stop",
+    "length": "length",
+    "context": "length",
+    "tool-call": "stop",
+    "filter": "length",
+    "pause": "length",
+    "compaction": "length",
+    "cancelled": "length",
+    "error": "length",
+    "unfinished": "length",
+    "other": "stop",
+}
+COUNTS = ("prompt_eval_count", "eval_count")
+RESPONSE_KEYS = frozenset({"model", "created_at", "message", "done", "done_reason", *COUNTS})
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if doc.get("error") is not None and doc.get("message") is None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        spelling: dict[str, Json] = {}
+        taken = set(RESPONSE_KEYS)
+        created, date = None, maybe_str(doc, "created_at", "")
+        if date is not None:
+            created = seconds_of(date)
+            if created is None:
+                taken.discard("created_at")
+            elif date_of(created) != date:
+                spelling["created_at"] = date
+        if doc.get("done") is not True:
+            spelling["done"] = doc.get("done", "absent")
+        return Response(
+            None,
+            maybe_str(doc, "model", ""),
+            (self.read_candidate(doc),),
+            self.read_usage(doc),
+            created,
+            dialect=self.name,
+            extras=self.keep(doc, taken, spelling or None),
+        )
+
+    def read_candidate(self, doc: dict[str, Json]) -> Candidate:
+        said = need_dict(doc, "message", "")
+        message = self.read_turn(said, "assistant", "/message", answer=True)
+        if (role := said.get("role")) != "assistant":
+            extras = self.respell(message.extras, role=role)
+            message = Message("assistant", message.content, at=message.at, extras=extras)
+        word = maybe_str(doc, "done_reason", "")
+        stop = None if word is None else Stop(stop_reason(word, message), word, self.name)
+        return Candidate(message, stop, at="/message")
+
+    def read_usage(self, doc: dict[str, Json]) -> Usage | None:
+        asked, answered = (maybe_int(doc, key, "") for key in COUNTS)
+        if asked is None and answered is None:
+            return None
+        spelling: dict[str, Json] = {k: None for k in COUNTS if doc.get(k) is None}
+        extras = Extras(self.name, spelling=spelling) if spelling else None
+        at = f"/{COUNTS[0] if asked is not None else COUNTS[1]}"
+        return Usage(max(asked or 0, 0), output=max(answered or 0, 0), at=at, extras=extras)
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = OllamaWriting(log, self.is_home(tree.dialect), answer=True)
+        if tree.failure is not None:
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
+        spelling = self.spelling(tree)
+        out: dict[str, Json] = {}
+        self.write_head(out, tree, w)
+        first = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        if not tree.candidates:
+            log.invented("candidates", tree.at, "there is one answer here")
+        out["message"] = self.write_answer(first, w)
+        out["done"] = spelling.get("done", True)
+        if out["done"] == "absent":
+            del out["done"]
+        self.write_stop(out, first, w)
+        if first.logprobs is not None:
+            log.dropped("logprobs", first.at, "they have another form here")
+        if not w.home:
+            self.lose(first.extras, first.at, log)
+        if tree.usage is not None:
+            self.write_usage(out, tree.usage, w)
+        return self.emit(out, tree, log)
+
+    def write_head(self, out: dict[str, Json], tree: Response, w: OllamaWriting) -> None:
+        log = w.log
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            log.invented("response.model", "", "an answer names its model")
+        if tree.created is not None:
+            date = self.spelling(tree).get("created_at") or date_of(tree.created)
+            out["created_at"] = date
+            if seconds_of(date) != tree.created:
+                log.approximated("response.created", tree.at, "millionths of seconds here")
+        elif not w.home:
+            out["created_at"] = date_of(int(log.now or 0))
+            log.invented("response.created", "", "an answer bears a date here")
+        for code, value in (
+            ("response.id", tree.id),
+            ("service_tier", tree.service_tier),
+            ("response.echo", tree.echo and tree.echo.fields),
+        ):
+            if value:
+                log.dropped(code, tree.at, "not said in an answer here")
+
+    def write_answer(self, candidate: Candidate, w: OllamaWriting) -> Json:
+        doc = self.write_turn(candidate.message, w)
+        if "role" in (spelling := self.spelling(candidate.message)):
+            doc["role"] = spelling["role"]
+            if doc["role"] is None:
+                del doc["role"]
+        return doc
+
+    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: OllamaWriting) -> None:
+        stop = candidate.stop
+        if stop is None:
+            if not w.home:
+                out["done_reason"] = "length"
+                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'length'")
+            return
+        if self.is_home(stop.dialect):
+            out["done_reason"] = stop.native
+            return
+        if stop.sequence is not None:
+            why = "which stop string it was is not said here"
+            w.log.dropped("stop.sequence", candidate.at, why)
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        word = out["done_reason"] = STOP_WORDS[stop.reason]
+        if stop_reason(word, candidate.message) != stop.reason:
+            why = f"{stop.native or stop.reason!r} is {word!r} here"
+            w.log.approximated("stop.reason", candidate.at, why)
+
+    def write_usage(self, out: dict[str, Json], usage: Usage, w: OllamaWriting) -> None:
+        out["prompt_eval_count"], out["eval_count"] = usage.input_total, usage.output_total
+        for key in self.spelling(usage):
+            del out[key]
+        if w.home:
+            return
+        parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
+        if any(part is not None for part in parts):
+            w.log.approximated("usage", usage.at, "only the sums are counted here")
+        self.note_counts(usage, w.log)
+        self.lose(usage.extras, usage.at, w.log)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        doc = as_dict(doc, "")
+        said = doc.get("error")
+        if said.__class__ is not str:  # from a proxy, perhaps
+            inner = said.get("message") if said.__class__ is dict else None
+            words = inner if inner.__class__ is str else ""
+            extras = Extras(self.name, doc, spelling={"whole": True})
+            return Failure("other", words, dialect=self.name, extras=extras)
+        return Failure(kind_of(said), said, dialect=self.name, extras=self.keep(doc, ("error",)))
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        if self.spelling(tree).get("whole") and tree.extras is not None:
+            return tree.extras.fields
+        if not self.is_home(tree.dialect):
+            if tree.type is not None or kind_of(tree.message) != tree.kind:
+                log.approximated("error.type", tree.at, "an error is nothing but a text here")
+            for code in ("code", "param", "request_id"):
+                if getattr(tree, code) is not None:
+                    why = "an error is nothing but a text here"
+                    log.dropped(f"error.{code}", tree.at, why)
+        return self.emit({"error": tree.message}, tree, log)
+
+
+def stop_reason(word: str, message: Message) -> StopReason:
+    """Why an answer ended; its content knows better than a bare "stop"."""
+    reason = STOP.get(word, "other")
+    if reason == "end" and any(isinstance(block, ToolCall) for block in message.content):
+        return "tool-call"
+    return reason
+
+
+def kind_of(message: str) -> ErrorKind:
+    """What an error is about, by its words: there is nothing else."""
+    if message.endswith("not found") or "not found, try pulling" in message:
+        return "not-found"
+    return "authentication" if message == "unauthorized" else "other"

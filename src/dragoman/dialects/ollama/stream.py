@@ -1,0 +1,201 @@
+"""The stream of Ollama: one answer per line, each with more of the message; the last one is done.
+
+Texts and thoughts come bit by bit, calls come whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...events import Begin, Close, Delta, End, Event, Open
+from ...framing import Frame
+from ...ledger import Ledger
+from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
+from ...reading import as_dict, encode, maybe_list, maybe_str
+from ...streaming import Said, StreamReader, StreamWriter
+from .messages import OllamaWriting
+
+if TYPE_CHECKING:
+    from . import Ollama
+
+TEXTS = ("thinking", "content")
+FIRST = ("model", "created_at")  # of these the first holds, of others the last
+
+
+class OllamaReader(StreamReader):
+    dialect: Ollama
+
+    def __init__(self, dialect: Ollama, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.message: dict[str, Json] = {}
+        self.said: dict[str, Said] = {}
+        self.calls: list[Json] = []
+        self.images: list[Json] = []
+        self.open: tuple[str, int] | None = None  # key of a text, and its block
+        self.count = 0
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        doc = self.parse(frame)
+        if doc.get("error") is not None:
+            return self.fail(self.dialect.read_error(doc))
+        events: list[Event] = []
+        message = as_dict(doc.get("message") or {}, "/message")
+        fields = {k: v for k, v in doc.items() if k != "message"}
+        if self.head is None:
+            self.head = fields
+            self.message = {k: v for k, v in message.items() if k == "role"}
+            events.append(self.begin(self.silent()))
+        else:
+            self.head |= fields | {k: self.head[k] for k in FIRST if self.head.get(k)}
+        for key in TEXTS:
+            text = maybe_str(message, key, "/message")
+            if text:
+                self.add(key, text, events)
+            elif key in message:
+                self.message.setdefault(key, text)
+        for call in maybe_list(message, "tool_calls", "/message") or ():
+            self.call(as_dict(call, "/message/tool_calls"), events)
+        for image in maybe_list(message, "images", "/message") or ():
+            self.show(image, events)
+        for key, value in message.items():
+            if key not in ("role", "tool_calls", "images", *TEXTS):
+                self.message[key] = value
+        if doc.get("done") is True:
+            self.shut(events)
+            self.done = True
+            events.append(End(self.silent()))
+        return events
+
+    def add(self, key: str, text: str, events: list[Event]) -> None:
+        if self.open is None or self.open[0] != key:
+            if key in self.said or self.calls or (key == "thinking" and "content" in self.said):
+                why = "thoughts, text and calls came in turns; at rest each has its place"
+                self.notes.append(("stream.order", "/message", why))
+            self.shut(events)
+            at = f"/message/{key}"
+            block: Block = Reasoning(at=at) if key == "thinking" else Text("", at=at)
+            self.open = (key, self.enter(block, events))
+            self.said.setdefault(key, Said(self.whole))
+        self.said[key].add(text)
+        events.append(Delta(self.open[1], text))
+
+    def enter(self, block: Block, events: list[Event]) -> int:
+        events.append(Open(self.count, block))
+        self.count += 1
+        return self.count - 1
+
+    def shut(self, events: list[Event]) -> None:
+        if self.open is not None:
+            events.append(Close(self.open[1]))
+            self.open = None
+
+    def call(self, doc: dict[str, Json], events: list[Event]) -> None:
+        number = len(self.calls)
+        call = self.dialect.read_call(doc, number, f"/message/tool_calls/{number}")
+        self.calls.append(doc)
+        self.shut(events)
+        index = self.enter(replace(call, arguments=""), events)
+        events += (Delta(index, call.arguments), Close(index))
+
+    def show(self, data: Json, events: list[Event]) -> None:
+        block = self.dialect.read_image(data, f"/message/images/{len(self.images)}")
+        self.images.append(data)
+        self.shut(events)
+        events.append(Close(self.enter(block, events)))
+
+    def silent(self) -> Response:
+        tree = self.dialect.read_response(self.document())
+        candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
+        return replace(tree, candidates=tuple(candidates))
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        message = {"role": "assistant", "content": "", **self.message}
+        message |= {key: str(said) for key, said in self.said.items()}
+        if self.images:
+            message["images"] = self.images
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return {**self.head, "message": message}
+
+
+class OllamaWriter(StreamWriter):
+    dialect: Ollama
+
+    def __init__(self, dialect: Ollama, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = OllamaWriting(self.aside, home, answer=True)
+        self.head: dict[str, Json] = {}
+        self.keys: dict[int, str] = {}  # open texts, and where they stand
+        self.parts: dict[int, tuple[str, int]] = {}
+        self.called: dict[int, tuple[ToolCall, list[str]]] = {}  # open calls, and their arguments
+        self.said: set[str] = set()
+        self.count = 0
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None))
+        self.head = {k: doc[k] for k in ("model", "created_at") if k in doc}
+        return b""
+
+    def line(self, message: dict[str, Json]) -> bytes:
+        return encode({**self.head, "message": message, "done": False}) + b"\n"
+
+    def open(self, event: Open) -> bytes:
+        block = event.block
+        if event.candidate:
+            return b""  # there is one answer here
+        if isinstance(block, ToolCall):
+            self.called[event.index] = (block, [])
+        elif isinstance(block, Reasoning):
+            self.keys[event.index] = "thinking"
+            if "thinking" in self.said:
+                self.parts[event.index] = ("", -1)  # another thought: apart from the one before
+        elif isinstance(block, Text | Refusal):
+            self.keys[event.index] = "content"
+        return b""
+
+    def delta(self, event: Delta) -> bytes:
+        if event.index in self.called:
+            self.called[event.index][1].append(event.text)
+            return b""
+        key = self.keys.get(event.index)
+        if key is None or not event.text:
+            return b""
+        self.said.add(key)
+        if key == "content":
+            return self.line({"role": "assistant", "content": event.text})
+        text = self.apart(event)
+        return self.line({"role": "assistant", "content": "", "thinking": text}) if text else b""
+
+    def apart(self, event: Delta) -> str:
+        """The parts of a thought become one text, apart from each other by a blank line."""
+        before, part = self.parts.get(event.index), (event.place, event.part)
+        if before is not None and before[0] not in ("", event.place):
+            return ""  # a thought is said once here
+        self.parts[event.index] = part
+        return event.text if before is None or before == part else "\n\n" + event.text
+
+    def close(self, event: Close) -> bytes:
+        self.keys.pop(event.index, None)
+        self.parts.pop(event.index, None)
+        if (found := self.called.pop(event.index, None)) is None:
+            return b""
+        call = replace(found[0], arguments="".join(found[1]))
+        doc = self.dialect.write_call(call, self.count, self.w)
+        self.count += 1
+        self.said.add("tool_calls")
+        return self.line({"role": "assistant", "content": "", "tool_calls": [doc]})
+
+    def end(self, doc: Json) -> bytes:
+        rest = {k: v for k, v in doc["message"].items() if k not in self.said or k == "content"}
+        if "content" in self.said:
+            rest["content"] = ""
+        return encode({**doc, "message": rest, "done": True}) + b"\n"
+
+    def fail(self, doc: Json) -> bytes:
+        return encode(doc) + b"\n"

@@ -1,0 +1,144 @@
+"""What is special about Mistral: ids of nine characters, thoughts in a stream, flat errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from dragoman import Transcoder, convert, dialects
+from dragoman.detect import detect
+from dragoman.ledger import Ledger
+
+MISTRAL = dialects.get("mistral")
+LEGAL = re.compile(r"[a-zA-Z0-9]{9}").fullmatch
+
+
+def calls(*ids: str | None) -> list[dict[str, Any]]:
+    """A history in which each id is called and answered."""
+    function = {"name": "f", "arguments": "{}"}
+    made: list[dict[str, Any]] = [{"type": "function", "function": function} for _ in ids]
+    for call, call_id in zip(made, ids, strict=True):
+        if call_id is not None:
+            call["id"] = call_id
+    results = [{"role": "tool", "content": "1"} | ({"tool_call_id": i} if i else {}) for i in ids]
+    return [{"role": "assistant", "content": None, "tool_calls": made}, *results]
+
+
+@pytest.mark.parametrize("ids", [("call_1", "call_2"), ("a.b", "ab"), ("", "é" * 9), (None, None)])
+def test_ids_are_legal_different_and_the_same_at_both_ends(ids: tuple[str | None, ...]) -> None:
+    result = convert(calls(*ids), source="openai-chat", target="mistral", facet="messages")
+    given = [call["id"] for call in result.document[0]["tool_calls"]]
+    assert all(map(LEGAL, given))
+    assert len(set(given)) == len(ids)
+    assert [message["tool_call_id"] for message in result.document[1:]] == given
+    kinds = {loss.kind for loss in result.losses}
+    assert kinds == ({"invented"} if ids[0] is None else {"renamed"})
+
+
+def test_ids_that_fit_stay_and_nobody_gets_theirs() -> None:
+    first = convert(calls("call_1"), source="openai-chat", target="mistral", facet="messages")
+    taken = first.document[0]["tool_calls"][0]["id"]
+    history = calls(taken, "call_1")
+    result = convert(history, source="openai-chat", target="mistral", facet="messages")
+    given = [call["id"] for call in result.document[0]["tool_calls"]]
+    assert given[0] == taken
+    assert given[1] != taken
+    assert LEGAL(given[1])
+
+
+def thinking(*texts: str, **more: Any) -> dict[str, Any]:
+    words = [{"type": "text", "text": text} for text in texts]
+    return {"type": "thinking", "thinking": words, **more}
+
+
+def stream(*contents: Any) -> bytes:
+    docs = [
+        {
+            "id": "1",
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": content}}],
+            "p": "ab",
+        }
+        for content in contents
+    ]
+    docs[-1]["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
+    docs[-1]["usage"] = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    return b"".join(b"data: %b\n\n" % json.dumps(d).encode() for d in docs) + b"data: [DONE]\n\n"
+
+
+def test_thoughts_in_a_stream() -> None:
+    data = stream(
+        "", [thinking("The ")], [thinking("sum.", closed=True), {"type": "text", "text": "1"}], "44"
+    )
+    transcoder = Transcoder("mistral", "mistral")
+    assert transcoder.feed(data) == data
+    message = transcoder.document["choices"][0]["message"]
+    assert message["content"] == [
+        thinking("The sum.", closed=True),
+        {"type": "text", "text": "144"},
+    ]
+    assert "p" not in transcoder.document
+
+
+def test_a_thought_without_words_ends_the_thought() -> None:
+    data = stream([thinking("One.")], [thinking()], [thinking("Two.", signature="c2ln")], "Yes")
+    transcoder = Transcoder("mistral", "anthropic-messages")
+    transcoder.feed(data)
+    blocks = transcoder.document["content"]
+    assert [block.get("thinking") for block in blocks] == ["One.", "Two.", None]
+    assert "dropped reasoning.seal" in {f"{loss.kind} {loss.what}" for loss in transcoder.losses}
+
+
+def test_tokens_are_counted_in_the_last_chunk() -> None:
+    transcoder = Transcoder("openai-chat", "mistral")
+    said = transcoder.feed(stream("Hi"))
+    last = [frame for frame in said.split(b"\n\n") if frame][-2]
+    assert json.loads(last.removeprefix(b"data: "))["usage"]["total_tokens"] == 3
+    assert said.endswith(b"data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize(
+    ("doc", "kind", "message"),
+    [
+        ({"object": "error", "message": "no", "type": "invalid_model"}, "not-found", "no"),
+        ({"object": "error", "message": "no", "raw_status_code": 429}, "rate-limit", "no"),
+        ({"object": "error", "message": "no", "type": "strange", "code": 7}, "other", "no"),
+        ({"detail": "Invalid API Key"}, "authentication", "Invalid API Key"),
+        ({"detail": [{"loc": ["body"], "msg": "no", "type": "x"}]}, "invalid-request", "no"),
+        ({"error": {"message": "no", "type": "server_error"}}, "server", "no"),
+    ],
+)
+def test_errors(doc: Any, kind: str, message: str) -> None:
+    tree: Any = MISTRAL.read(doc, "error")
+    assert (tree.kind, tree.message) == (kind, message)
+    log = Ledger()
+    assert MISTRAL.write(tree, log) == doc
+    assert not log.losses
+
+
+def test_a_seed_under_both_names() -> None:
+    doc = {"model": "m", "messages": [], "seed": 1, "random_seed": 2, "max_completion_tokens": 9}
+    tree: Any = MISTRAL.read(doc, "request")
+    assert (tree.params.seed, tree.params.max_tokens) == (2, 9)
+    assert MISTRAL.write(tree, Ledger()) == doc
+
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    ("facet", "doc"),
+    [
+        ("request", {"model": "mistral-large-latest", "messages": HI}),
+        ("request", {"model": "m", "messages": HI, "random_seed": 1}),
+        ("request", {"model": "m", "messages": [*HI, {"role": "assistant", "prefix": True}]}),
+        ("messages", calls("Or5TU38vr")),
+        ("error", {"object": "error", "message": "no", "type": "x", "param": None, "code": "1"}),
+    ],
+)
+def test_detection(facet: str, doc: Any) -> None:
+    best = detect(doc)[0]
+    assert (best.dialect, best.facet) == ("mistral", facet)
