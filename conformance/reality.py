@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
+MORE = ("mistral", "ollama")
+"""Dialects whose own recordings are held to the laws, against the great ones and each other."""
 FACETS = ("request", "response", "error")
 # How the path of a captured request tells its API.
 PATHS = (
@@ -22,6 +24,7 @@ PATHS = (
     ("/responses", "openai-responses"),
     (":generateContent", "gemini"),
     (":streamGenerateContent", "gemini"),
+    ("/api/chat", "ollama"),
 )
 
 
@@ -47,8 +50,9 @@ def streams(dialect: str) -> tuple[Stream, ...]:
     found: list[Stream] = []
     for line in (SHARED / "corpus" / f"{dialect}-stream.jsonl").read_bytes().splitlines():
         entry = json.loads(line)
-        # Gemini without alt=sse: one array
-        said = entry["sse"] if "sse" in entry else json.dumps(entry["chunks"])
+        said = entry.get("sse") or entry.get("ndjson")
+        if said is None:  # Gemini without alt=sse: one array
+            said = json.dumps(entry["chunks"])
         found.append(Stream(entry["id"], dialect, said.encode(), entry["complete"]))
     root = SHARED / "captures"
     for path in sorted(root.glob("servers/**/*.json")):

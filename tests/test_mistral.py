@@ -23,7 +23,10 @@ def calls(*ids: str | None) -> list[dict[str, Any]]:
     for call, call_id in zip(made, ids, strict=True):
         if call_id is not None:
             call["id"] = call_id
-    results = [{"role": "tool", "content": "1"} | ({"tool_call_id": i} if i else {}) for i in ids]
+    results = [
+        {"role": "tool", "content": "1"} | ({"tool_call_id": i} if i is not None else {})
+        for i in ids
+    ]
     return [{"role": "assistant", "content": None, "tool_calls": made}, *results]
 
 
@@ -55,7 +58,7 @@ def thinking(*texts: str, **more: Any) -> dict[str, Any]:
 
 
 def stream(*contents: Any) -> bytes:
-    docs = [
+    docs: list[dict[str, Any]] = [
         {
             "id": "1",
             "model": "m",
@@ -64,7 +67,7 @@ def stream(*contents: Any) -> bytes:
         }
         for content in contents
     ]
-    docs[-1]["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
+    docs[-1]["choices"][0]["finish_reason"] = "stop"
     docs[-1]["usage"] = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     return b"".join(b"data: %b\n\n" % json.dumps(d).encode() for d in docs) + b"data: [DONE]\n\n"
 
@@ -75,19 +78,21 @@ def test_thoughts_in_a_stream() -> None:
     )
     transcoder = Transcoder("mistral", "mistral")
     assert transcoder.feed(data) == data
-    message = transcoder.document["choices"][0]["message"]
+    document: Any = transcoder.document
+    message = document["choices"][0]["message"]
     assert message["content"] == [
         thinking("The sum.", closed=True),
         {"type": "text", "text": "144"},
     ]
-    assert "p" not in transcoder.document
+    assert "p" not in document
 
 
 def test_a_thought_without_words_ends_the_thought() -> None:
     data = stream([thinking("One.")], [thinking()], [thinking("Two.", signature="c2ln")], "Yes")
     transcoder = Transcoder("mistral", "anthropic-messages")
     transcoder.feed(data)
-    blocks = transcoder.document["content"]
+    document: Any = transcoder.document
+    blocks = document["content"]
     assert [block.get("thinking") for block in blocks] == ["One.", "Two.", None]
     assert "dropped reasoning.seal" in {f"{loss.kind} {loss.what}" for loss in transcoder.losses}
 

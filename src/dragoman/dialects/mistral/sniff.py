@@ -31,9 +31,11 @@ def sniff(base: Iterable[Verdict], doc: Json) -> Iterator[Verdict]:
     unsure = 1.0
     for weight in sorted(signs.values()):
         unsure *= 1.0 - weight
-    for facet, confidence, evidence in base:
-        better = 1.0 - (1.0 - confidence) * unsure
-        yield facet, round(better, 4), (*evidence, *signs)
+    verdicts = list(base)
+    best = max((confidence for _, confidence, _ in verdicts), default=0.0) or 1.0
+    better = 1.0 - (1.0 - best) * unsure
+    for facet, confidence, evidence in verdicts:  # which facet it is, the signs do not tell
+        yield facet, round(better * confidence / best, 4), (*evidence, *signs)
 
 
 def signs_of(doc: Json) -> Iterator[tuple[str, float]]:
