@@ -205,6 +205,9 @@ class Messages(Parts):
             tool = replace(
                 tool, kind="function", description=text, schema=freeform.SCHEMA, grammar=None
             )
+        if tool.kind == "function" and tool.schema is None and not w.home:
+            w.log.invented("tool.schema", tool.at, "a tool has parameters here, if only none")
+            tool = replace(tool, schema={"type": "object", "properties": {}})
         return super().write_tool(tool, w)
 
     def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:

@@ -66,6 +66,9 @@ class Responses(Requests):
         if tree.failure is None and tree.service_tier and not self.is_home(tree.dialect):
             log.dropped("service_tier", tree.at, "another API's tier")
             tree = replace(tree, service_tier=None)
+        if tree.failure is None and tree.usage is None and not self.is_home(tree.dialect):
+            log.invented("usage", tree.at, "an answer counts tokens here; nobody said how many")
+            tree = replace(tree, usage=Usage())
         return super().write_response(tree, log)
 
     def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
