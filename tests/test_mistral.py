@@ -140,7 +140,7 @@ HI = [{"role": "user", "content": "Hi"}]
         ("request", {"model": "mistral-large-latest", "messages": HI}),
         ("request", {"model": "m", "messages": HI, "random_seed": 1}),
         ("request", {"model": "m", "messages": [*HI, {"role": "assistant", "prefix": True}]}),
-        ("messages", calls("Or5TU38vr")),
+        ("messages", [*calls("Or5TU38vr"), {"role": "assistant", "content": "1", "prefix": False}]),
         ("error", {"object": "error", "message": "no", "type": "x", "param": None, "code": "1"}),
     ],
 )

@@ -120,7 +120,7 @@ def test_a_role_that_nobody_knows() -> None:
         ("request", {"model": "m", "messages": [{"role": "user", "content": ""}], "think": False}),
         ("messages", [{"role": "tool", "content": "1", "tool_name": "f"}]),
         ("response", {"model": "m", "message": {"role": "assistant", "content": ""}, "done": True}),
-        ("error", {"error": "no"}),
+        ("error", {"error": "model 'm' not found"}),
     ],
 )
 def test_detection(facet: str, doc: Any) -> None:

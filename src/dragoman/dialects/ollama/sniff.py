@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...dialect import Dialect
@@ -31,6 +32,9 @@ LOOK = Look(
 )
 
 
+is_missing = re.compile(r"model ['\"][^'\"]+['\"] not found.*").fullmatch
+
+
 class Sniff(Dialect):
     """Evidence, not proof."""
 
@@ -42,8 +46,8 @@ class Sniff(Dialect):
                     yield history(doc["messages"])
             elif doc.get("message").__class__ is dict and "done" in doc:
                 yield response(doc)
-            elif doc.get("error").__class__ is str and len(doc) == 1:
-                yield "error", 0.5, ("an error that is nothing but a text",)
+            elif doc.get("error").__class__ is str and is_missing(doc["error"]):
+                yield "error", 0.6, ("an error that is nothing but a text, on a missing model",)
         elif is_list_of_objects(doc) and "role" in doc[0]:
             yield history(doc)
 

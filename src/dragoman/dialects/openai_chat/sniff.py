@@ -5,6 +5,7 @@ Many servers speak this dialect with keys of their own, so an unknown key says n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...dialect import Dialect
@@ -35,10 +36,11 @@ FOREIGN = {
     "modelId": 0.9, "random_seed": 0.5, "safe_prompt": 0.5, "prompt_mode": 0.3, "keep_alive": 0.7,
     "think": 0.6, "options": 0.5,
 }  # fmt: skip
-MISTRAL = (
-    "mistral-", "ministral-", "magistral-", "codestral-", "pixtral-", "voxtral-", "devstral-",
-    "open-mistral-", "open-mixtral-",
-)  # fmt: skip
+# As its own API calls them; other servers have other names for the same models.
+is_mistral = re.compile(
+    r"(?:open-)?(?:mi[sx]tral|mini?stral|magistral|codestral|pixtral|voxtral|devstral)-"
+    r"[a-z0-9.-]*(?:latest|[0-9]{4})"
+).fullmatch
 LOOK = Look(
     roles={
         "user": 0.0, "assistant": 0.0, "system": 0.0, "developer": 0.3, "tool": 0.7,
@@ -95,7 +97,7 @@ def request(doc: dict[str, Json]) -> Verdict:
         e.speaks_against("no model is named", 0.4)
     elif model.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4", "ft:gpt-", "openai/")):
         e.speaks_for("the model is one of OpenAI's", 0.2)
-    elif model.startswith(MISTRAL):
+    elif is_mistral(model):
         e.speaks_against("the model is one of Mistral's", 0.1)
     weigh_conversation(e, doc["messages"])
     weigh_tools(e, doc.get("tools"), tool_form)
@@ -130,7 +132,6 @@ def response(doc: dict[str, Json]) -> Verdict:
     for candidate in objects(doc["choices"], 3):
         if candidate.get("message").__class__ is dict:
             e.speaks_for("a choice with a message", 0.7)
-            weigh_ids(e, candidate["message"])
         else:
             e.speaks_against("a choice without a message", 0.9)
         weigh_keys(e, candidate, {"finish_reason": 0.4})
@@ -140,7 +141,7 @@ def response(doc: dict[str, Json]) -> Verdict:
     elif kind:
         e.speaks_against(f"the object {kind!r}"[:60], 0.8)
     model = doc.get("model")
-    if model.__class__ is str and model.startswith(MISTRAL):
+    if model.__class__ is str and is_mistral(model):
         e.speaks_against("the model is one of Mistral's", 0.1)
     usage = doc.get("usage")
     if usage.__class__ is dict and "prompt_tokens" in usage:
@@ -171,15 +172,6 @@ def choice(doc: dict[str, Json]) -> Iterator[Verdict]:
 
 def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
     weigh_messages(e, messages, LOOK)
-    for message in objects(messages):
-        weigh_ids(e, message)
-
-
-def weigh_ids(e: Evidence, message: dict[str, Json]) -> None:
-    for call in objects(message.get("tool_calls"), 3):
-        name = call.get("id")
-        if name.__class__ is str and len(name) == 9 and name.isalnum():
-            e.speaks_against("the id of a call has nine characters", 0.1)  # as Mistral wants it
 
 
 def weigh_choice(e: Evidence, value: Json) -> None:
