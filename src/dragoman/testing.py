@@ -23,8 +23,7 @@ from . import dialects
 from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
-from .framing import Frame, framer
-from .framing.eventstream import write_frame
+from .framing import framer, write_frame
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import Json
 from .result import Result
@@ -230,7 +229,9 @@ def never_a_false_success(data: bytes, source: str, target: str) -> None:
     frames = framer(dialects.get(source).framing).feed(data)
     for count in range(len(frames)):
         cut = Transcoder(source, target)
-        said = b"".join(cut.feed(_frame(frame, cut.source.framing)) for frame in frames[:count])
+        said = b"".join(
+            cut.feed(write_frame(cut.source.framing, frame)) for frame in frames[:count]
+        )
         if cut.ended:
             break  # it was whole, and what follows only says so
         ending = cut.close()
@@ -244,15 +245,6 @@ def never_a_false_success(data: bytes, source: str, target: str) -> None:
         again.feed(said + ending)
         again.close()
         assert again.response.failure is not None, f"cut after {count} frames: {ending!r}"
-
-
-def _frame(frame: Frame, framing: str) -> bytes:
-    name, data = frame
-    if framing == "eventstream":
-        return write_frame(name, data, "exception" if name.endswith("Exception") else "event")
-    if framing != "sse":
-        return data + b"\n"
-    return (f"event: {name}\n".encode() if name else b"") + b"data: " + data + b"\n\n"
 
 
 def _flight_losses(losses: Iterable[Loss]) -> list[str]:

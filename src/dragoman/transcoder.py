@@ -16,9 +16,6 @@ from .reading import encode, load, parse
 from .result import Result
 from .streaming import StreamReader, StreamWriter
 
-# What a frame ends in; where nothing stands here, bytes are not held back.
-ENDS: dict[str, tuple[bytes, ...]] = {"sse": (b"\n\n", b"\r\n\r\n", b"\r\r"), "ndjson": (b"\n",)}
-
 
 class Transcoder:
     r"""A stream of one dialect as a stream of another.
@@ -70,14 +67,13 @@ class Transcoder:
 
     def feed(self, data: bytes) -> bytes:
         """More bytes of the source; the bytes of the target that they make sayable."""
-        out = [self.passed(bytes(data))] if self.same else []
-        if self.ended:
-            return b"".join(out)
-        try:
-            self.take(self.frames.feed(data), out)
-        except Malformed as problem:
-            self.refuse(problem, out)
-        return b"".join(out)
+        out: list[bytes] = []
+        if not self.ended:
+            try:
+                self.take(self.frames.feed(data), out)
+            except Malformed as problem:
+                self.refuse(problem, out)
+        return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
 
     def close(self) -> bytes:
         """The source has ended; so does the target."""
@@ -98,13 +94,9 @@ class Transcoder:
 
     def passed(self, data: bytes) -> bytes:
         """What passes as it is: whole frames, so that an error does not end up inside of one."""
-        ends = ENDS.get(self.source.framing, ())
-        if not ends or (not self.tail and data.endswith(ends[0])):
-            return data
-        tail, start = self.tail, max(len(self.tail) - 3, 0)
+        tail, start = self.tail, len(self.tail)
         tail += data
-        found = [(tail.rfind(sign, start), len(sign)) for sign in ends]
-        end = max(place + length if place >= 0 else 0 for place, length in found)
+        end = self.frames.whole(tail, start)
         whole = bytes(tail[:end])
         del tail[:end]
         return whole

@@ -24,9 +24,25 @@ class Framer(Protocol):
     def close(self) -> list[Frame]:
         """The frame that the bytes ended in the middle of, if there was one."""
 
+    def whole(self, data: bytearray, start: int) -> int:
+        """Where the last frame ends that is complete in bytes that were fed, from a frame's
+        beginning on; up to ``start`` none ends."""
+
 
 def framer(kind: str, limit: int = LIMIT) -> Framer:
     """A framer by its name: ``sse``, ``ndjson``, ``array``, ``either`` of the first and the last,
     ``eventstream``. The name is that of its module, which ends in a ``FRAMER``."""
     make: Callable[[int], Framer] = import_module(f".{kind}", __name__).FRAMER
     return make(limit)
+
+
+def write_frame(kind: str, frame: Frame) -> bytes:
+    """A frame as the bytes that a framer of this kind reads."""
+    name, data = frame
+    if kind == "eventstream":
+        from .eventstream import write_frame
+
+        return write_frame(name, data, "exception" if name.endswith("Exception") else "event")
+    if kind != "sse":
+        return data + b"\n"
+    return (f"event: {name}\n".encode() if name else b"") + b"data: " + data + b"\n\n"

@@ -57,5 +57,8 @@ class Array:
         self.item.clear()
         return [("", rest)] if rest else []
 
+    def whole(self, data: bytearray, start: int) -> int:
+        return len(data)  # nothing could be said behind an item: the array is not closed
+
 
 FRAMER = Array

@@ -29,5 +29,8 @@ class Either:
     def close(self) -> list[Frame]:
         return [] if self.chosen is None else self.chosen.close()
 
+    def whole(self, data: bytearray, start: int) -> int:
+        return 0 if self.chosen is None else self.chosen.whole(data, start)
+
 
 FRAMER = Either

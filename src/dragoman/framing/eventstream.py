@@ -89,6 +89,17 @@ class EventStream:
             raise Malformed("the stream ended in the middle of a frame")
         return []
 
+    def whole(self, data: bytearray, start: int) -> int:
+        if self.lines is not None:
+            return self.lines.whole(data, start)
+        end = 0
+        while len(data) >= end + PRELUDE.size:
+            total = PRELUDE.unpack_from(data, end)[0]
+            if total < LEAST or len(data) < end + total:
+                break
+            end += total
+        return end
+
 
 def read_headers(data: bytes) -> dict[str, str]:
     """The headers that are strings; the others are passed over."""

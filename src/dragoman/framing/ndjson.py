@@ -33,5 +33,8 @@ class NDJSON:
         self.buffer.clear()
         return [("", rest)] if rest and not rest.isspace() else []
 
+    def whole(self, data: bytearray, start: int) -> int:
+        return data.rfind(b"\n", start) + 1
+
 
 FRAMER = NDJSON

@@ -13,6 +13,7 @@ from ..errors import Malformed
 from . import LIMIT, Frame
 
 BOM = b"\xef\xbb\xbf"
+ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class SSE:
@@ -79,6 +80,11 @@ class SSE:
         rest = bytes(self.buffer)
         self.buffer.clear()
         return self.split(rest) if rest.strip() else []
+
+    def whole(self, data: bytearray, start: int) -> int:
+        start = max(start - 3, 0)
+        found = [(data.rfind(sign, start), len(sign)) for sign in ENDS]
+        return max(place + length if place >= 0 else 0 for place, length in found)
 
 
 def read_event(event: bytes) -> Frame | None:

@@ -47,6 +47,7 @@ class Chunk:
 class MistralReader(ChatReader):
     dialect: Mistral
     padding: ClassVar[str] = "p"
+    error_is_a_stop: ClassVar[bool] = True
 
     def __init__(self, dialect: Mistral, whole: bool) -> None:
         super().__init__(dialect, whole)

@@ -119,6 +119,8 @@ class ChatReader(StreamReader):
     dialect: OpenAIChat
     padding: ClassVar[str] = "obfuscation"
     """Random characters that hide how long a delta is."""
+    error_is_a_stop: ClassVar[bool] = False
+    """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
 
     def __init__(self, dialect: OpenAIChat, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -178,7 +180,7 @@ class ChatReader(StreamReader):
             events.append(self.begin(self.silent()))
         for place, choice in enumerate(choices):
             self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
-        if (error := error_beside(doc, choices)) is not None:
+        if (error := error_beside(doc, choices, self.error_is_a_stop)) is not None:
             events += self.fail(self.dialect.read_error(error))
         return events
 
@@ -486,15 +488,18 @@ class ChatReader(StreamReader):
         return choice
 
 
-def error_beside(doc: dict[str, Json], choices: list[dict[str, Json]]) -> Json | None:
-    """The error that some servers put beside the last choice, or into it, or only name there.
+def error_beside(
+    doc: dict[str, Json], choices: list[dict[str, Json]], is_stop: bool
+) -> Json | None:
+    """The error that some servers put beside the last choice, or into it, or only name there
+    (unless that is a usual way to stop).
 
     https://openrouter.ai/docs/api-reference/errors#streaming-error-handling
     """
     for place in (doc, *choices):
         if place.get("error"):
             return {"error": place["error"]}
-    if any(choice.get("finish_reason") == "error" for choice in choices):
+    if not is_stop and any(choice.get("finish_reason") == "error" for choice in choices):
         return {"error": {"message": "the answer ended in an error", "type": "server_error"}}
     return None
 

@@ -398,7 +398,7 @@ class Responses(Requests):
         word = tree.type
         if word is None or kind_of(tree.code, word) != tree.kind:
             word = ERROR_TYPES.get(tree.kind, "server_error")
-            if tree.kind not in ERROR_TYPES or (tree.type is not None and word != tree.type):
+            if tree.kind not in ERROR_TYPES:
                 log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         inner: dict[str, Json] = {"message": tree.message, "type": word}
         inner |= {"param": tree.param, "code": tree.code}

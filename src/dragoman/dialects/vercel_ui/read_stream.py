@@ -336,7 +336,12 @@ class UIReader(StreamReader):
 
     def cite(self, part: Part, text: Part) -> Sequence[Event]:
         cite = self.dialect.read_source(part.doc, f"/parts/{part.index}")
-        return () if cite is None or not text.open else (Cite(text.index, cite),)
+        if cite is None:
+            return ()
+        if not text.open:
+            self.notes.append(("stream.order", cite.at, "the source came behind its text"))
+            return ()
+        return (Cite(text.index, cite),)
 
     def take_back(self, doc: dict[str, Json]) -> Sequence[Event]:
         """The step begins anew, and what it said is gone. Elsewhere it cannot be unsaid."""
