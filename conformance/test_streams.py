@@ -1,4 +1,4 @@
-"""The laws of streams over all that were recorded from the three great APIs."""
+"""The laws of streams over all that were recorded."""
 
 from __future__ import annotations
 

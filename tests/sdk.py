@@ -14,24 +14,33 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
-# Honoured by the real API for the models that know them, and gone from the types of the SDK.
-UNTYPED = {"anthropic-messages": ("temperature", "top_p", "top_k")}
+# Said by the real API or honoured by it, and not in the types of the SDK: (the parent, the key).
+UNTYPED: dict[str, set[tuple[str, str]]] = {
+    "anthropic-messages": {("", "temperature"), ("", "top_p"), ("", "top_k")},
+    "bedrock-converse": {
+        ("usage", "serverToolUsage"),
+        ("usage", "cacheReadInputTokenCount"),
+        ("usage", "cacheWriteInputTokenCount"),
+    },
+    "mistral": {("usage", "prompt_tokens_details")},
+    "ollama": {("tool_calls", "id")},
+}
 
 
 def problems(dialect: str, facet: str, doc: Any) -> list[str]:
     """What the vendor's types object to in a document; empty where they accept it."""
-    if facet == "request" and isinstance(doc, dict):
-        doc = {k: v for k, v in doc.items() if k not in UNTYPED.get(dialect, ())}
+    doc = _typed(doc, UNTYPED.get(dialect, set()))
+    if dialect == "bedrock-converse":
+        return _amazon(facet, doc)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # google-genai warns of every word that it does not know
+            warnings.simplefilter("ignore")  # google-genai warns of words that it does not know
             _exhaust(_judge(dialect, facet).validate_python(doc))
     except AttributeError as error:  # google-genai falls over an enumeration's number
         return [str(error)]
@@ -42,22 +51,51 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
 
 def judged() -> tuple[tuple[str, str], ...]:
     """The documents there are types for."""
-    return tuple(
-        (dialect, facet)
-        for dialect in ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
-        for facet in ("request", "messages", "tools", "tool-choice", "response")
-    )
+    whole = ("request", "messages", "tools", "tool-choice", "response")
+    great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
+    others = ("bedrock-converse", "mistral", "ollama")
+    return (*product(great, whole), *product(others, ("request", "response")))
+
+
+def _typed(doc: Any, untyped: set[tuple[str, str]], parent: str = "") -> Any:
+    if isinstance(doc, list):
+        return [_typed(item, untyped, parent) for item in doc] if untyped else doc
+    if not untyped or not isinstance(doc, dict):
+        return doc
+    return {k: _typed(v, untyped, k) for k, v in doc.items() if (parent, k) not in untyped}
+
+
+def _amazon(facet: str, doc: Any) -> list[str]:
+    """What Amazon's own client objects to before it sends anything."""
+    from botocore.validate import ParamValidator
+
+    shape = _shapes()[facet]
+    if facet == "request":
+        doc = {"modelId": "m", **doc}
+    if doc.keys() - shape.members.keys():
+        return [f"unknown: {sorted(doc.keys() - shape.members.keys())}"]
+    report = ParamValidator().validate(doc, shape)
+    return [line for line in str(report.generate_report()).splitlines() if line][:8]
+
+
+@cache
+def _shapes() -> dict[str, Any]:
+    import botocore.session
+
+    model = botocore.session.get_session().get_service_model("bedrock-runtime")
+    converse = model.operation_model("Converse")
+    return {"request": converse.input_shape, "response": converse.output_shape}
 
 
 @cache
 def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
     with _imported_anew():
-        kind = _types()[dialect][facet]
+        kind = TYPES[dialect]()[facet]
         _forbid(kind, set())
         return TypeAdapter(kind)
 
 
-PACKAGES = ("anthropic", "openai")
+PACKAGES = ("anthropic", "openai", "mistralai", "ollama")
 STRICT: dict[str, types.ModuleType] = {}
 
 
@@ -79,50 +117,68 @@ def _taken_out() -> dict[str, types.ModuleType]:
 
 
 @cache
-def _types() -> dict[str, dict[str, Any]]:
+def _anthropic() -> dict[str, Any]:
     import anthropic.types as claude
-    import openai.types.chat as chat
-    import openai.types.responses as responses
-    from anthropic.types import message_create_params as claude_request
-    from openai.types.chat import completion_create_params as chat_request
-    from openai.types.responses import response_create_params as responses_request
+    from anthropic.types import message_create_params as request
 
+    prompt = str | list[claude.TextBlockParam]
     return {
-        "anthropic-messages": {
-            "request": claude_request.MessageCreateParamsNonStreaming
-            | claude_request.MessageCreateParamsStreaming,
-            "messages": _history(
-                "ClaudeHistory", claude.MessageParam, "system", str | list[claude.TextBlockParam]
-            ),
-            "tools": list[claude.ToolUnionParam],
-            "tool-choice": claude.ToolChoiceParam,
-            "response": claude.Message,
-            "event": claude.RawMessageStreamEvent,
-        },
-        "openai-chat": {
-            "request": chat_request.CompletionCreateParamsNonStreaming
-            | chat_request.CompletionCreateParamsStreaming,
-            "messages": list[chat.ChatCompletionMessageParam],
-            "tools": list[chat.ChatCompletionToolUnionParam],
-            "tool-choice": chat.ChatCompletionToolChoiceOptionParam,
-            "response": chat.ChatCompletion,
-            "event": chat.ChatCompletionChunk,
-        },
-        "openai-responses": {
-            "request": responses_request.ResponseCreateParamsNonStreaming
-            | responses_request.ResponseCreateParamsStreaming,
-            "messages": _history(
-                "Input", responses.ResponseInputItemParam, "instructions", str, "input"
-            ),
-            "tools": list[responses.ToolParam],
-            "tool-choice": responses_request.ToolChoice,
-            "response": responses.Response,
-            "event": responses.ResponseStreamEvent,
-        },
-        "gemini": _gemini(),
+        "request": request.MessageCreateParamsNonStreaming | request.MessageCreateParamsStreaming,
+        "messages": _history("ClaudeHistory", claude.MessageParam, "system", prompt),
+        "tools": list[claude.ToolUnionParam],
+        "tool-choice": claude.ToolChoiceParam,
+        "response": claude.Message,
+        "event": claude.RawMessageStreamEvent,
     }
 
 
+@cache
+def _chat() -> dict[str, Any]:
+    import openai.types.chat as chat
+    from openai.types.chat import completion_create_params as request
+
+    return {
+        "request": request.CompletionCreateParamsNonStreaming
+        | request.CompletionCreateParamsStreaming,
+        "messages": list[chat.ChatCompletionMessageParam],
+        "tools": list[chat.ChatCompletionToolUnionParam],
+        "tool-choice": chat.ChatCompletionToolChoiceOptionParam,
+        "response": chat.ChatCompletion,
+        "event": chat.ChatCompletionChunk,
+    }
+
+
+@cache
+def _responses() -> dict[str, Any]:
+    import openai.types.responses as responses
+    from openai.types.responses import response_create_params as request
+
+    item = responses.ResponseInputItemParam
+    return {
+        "request": request.ResponseCreateParamsNonStreaming | request.ResponseCreateParamsStreaming,
+        "messages": _history("Input", item, "instructions", str, "input"),
+        "tools": list[responses.ToolParam],
+        "tool-choice": request.ToolChoice,
+        "response": responses.Response,
+        "event": responses.ResponseStreamEvent,
+    }
+
+
+@cache
+def _mistral() -> dict[str, Any]:
+    from mistralai.client import models as mistral
+
+    return {"request": mistral.ChatCompletionRequest, "response": mistral.ChatCompletionResponse}
+
+
+@cache
+def _ollama() -> dict[str, Any]:
+    from ollama import _types as ollama
+
+    return {"request": ollama.ChatRequest, "response": ollama.ChatResponse}
+
+
+@cache
 def _gemini() -> dict[str, Any]:
     """The SDK has no type for the body of a request, but one for everything in it."""
     from google.genai import types as gemini
@@ -158,6 +214,16 @@ def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "message
     return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[operator]
 
 
+TYPES = {
+    "anthropic-messages": _anthropic,
+    "openai-chat": _chat,
+    "openai-responses": _responses,
+    "gemini": _gemini,
+    "mistral": _mistral,
+    "ollama": _ollama,
+}
+
+
 def _forbid(kind: Any, seen: set[int]) -> None:
     """Make every TypedDict and model below a type refuse keys that it does not know."""
     if id(kind) in seen:
@@ -174,6 +240,8 @@ def _forbid(kind: Any, seen: set[int]) -> None:
         for hint in hints.values():
             _forbid(hint, seen)
     elif isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not BaseModel:
+        if kind.__name__ == "Parameters":
+            return  # Ollama's: a schema, of which the type has the usual words only
         if kind.model_config.get("extra") != "forbid":
             kind.model_config = {**kind.model_config, "extra": "forbid", "defer_build": False}
         for field in kind.model_fields.values():

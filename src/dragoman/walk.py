@@ -98,6 +98,9 @@ def _meaning(node: Any, at: str) -> Any:
         return replace(node, native=None, dialect=None)
     if isinstance(node, Failure) and node.kind != "other":
         node = replace(node, type=None)  # the word of whoever said it; the kind is the neutral one
+    if isinstance(node, Usage) and node.cache_write_ttl is not None:
+        counts = {ttl: count for ttl, count in node.cache_write_ttl.items() if count}
+        node = replace(node, cache_write_ttl=counts or None)
     if isinstance(node, Root) and node.dialect is not None:
         node = replace(node, dialect=None)
     if isinstance(node, Request):

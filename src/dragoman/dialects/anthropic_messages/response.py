@@ -107,6 +107,8 @@ class Responses(Requests):
             ttl = {t: count for t, count in counts.items() if count is not None}
         written = maybe_int(doc, "cache_creation_input_tokens", at)
         spelling: dict[str, Json] = {}
+        if ttl and len(ttl) < len(TTLS):
+            spelling["cache_creation"] = {TTLS[t]: count for t, count in ttl.items()}
         if written is None and ttl:
             written = sum(ttl.values())
             spelling["cache_creation_input_tokens"] = None
@@ -210,7 +212,7 @@ class Responses(Requests):
         if usage.cache_write_ttl:
             known = {TTLS[t]: n for t, n in usage.cache_write_ttl.items() if t in TTLS}
             if len(known) == len(usage.cache_write_ttl):
-                out["cache_creation"] = known
+                out["cache_creation"] = {key: known.get(key, 0) for key in TTLS.values()}
             else:
                 log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
         self.note_counts(usage, log)

@@ -139,6 +139,10 @@ class Responses(Requests):
         out: dict[str, Json] = {"output": {"message": said}}
         if candidate.stop is not None:
             self.write_stop(out, candidate, candidate.stop, log)
+        elif not w.home:
+            called = any(isinstance(block, ToolCall) for block in message.content)
+            out["stopReason"] = "tool_use" if called else "end_turn"
+            log.invented("stop.reason", candidate.at, "an answer says why it ended; this did not")
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, log)
         elif not w.home:
@@ -188,8 +192,10 @@ class Responses(Requests):
         if word is None:
             why = f"no word here for {stop.native or stop.reason!r}"
             log.approximated("stop.reason", candidate.at, why)
-        else:
-            out["stopReason"] = word
+            word = (
+                "malformed_model_output"  # a reason is demanded, and it must not look like success
+            )
+        out["stopReason"] = word
         if stop.sequence is not None:
             log.dropped("stop.sequence", candidate.at, "which string it was is not said here")
         if stop.detail is not None:

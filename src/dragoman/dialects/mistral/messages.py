@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, home_only, is_plain_text
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
 from .ids import ID_RULE, MistralWriting
@@ -139,17 +139,30 @@ class Messages(Parts):
 
     def joined(self, texts: Sequence[Block], w: Writing) -> list[Block]:
         """Texts of an answer that follow each other are one, as they are in a stream."""
+        wordless = [block for block in texts if self.is_wordless(block)]
         out: list[Block] = []
         for block in texts:
             last = out[-1] if out else None
+            if self.is_wordless(block):
+                continue
             if isinstance(block, Text) and isinstance(last, Text):
                 w.log.approximated("text.boundary", block.at, "an answer is one text here")
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
+            elif isinstance(block, Text) and not block.text and len(texts) > len(wordless) + 1:
+                w.log.dropped("text.empty", block.at, "an empty text says nothing")
+                self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
             else:
                 out.append(block)
-        return out
+        return wordless + out  # which write nothing, but for what they lose
+
+    def is_wordless(self, block: Block) -> bool:
+        """A thought of which nothing can be said here."""
+        if not isinstance(block, Reasoning) or block.content or block.summary:
+            return False
+        return block.seal is None or not home_only(self, block.seal.issuer)
 
     def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
         if w.home or not isinstance(block, Text) or not block.citations:

@@ -69,6 +69,11 @@ class Responses(Requests):
         if tree.failure is None and tree.usage is None and not self.is_home(tree.dialect):
             log.invented("usage", tree.at, "an answer counts tokens here; nobody said how many")
             tree = replace(tree, usage=Usage())
+        usage = tree.usage
+        if usage is not None and usage.reasoning is not None and not self.is_home(tree.dialect):
+            log.dropped("usage", usage.at, "tokens of thought are not counted apart here")
+            usage = replace(usage, output=usage.output_total, reasoning=None)
+            tree = replace(tree, usage=usage)
         return super().write_response(tree, log)
 
     def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:

@@ -118,7 +118,12 @@ class MistralReader(ChatReader):
         choice = super().choice(speaker)
         message = choice["message"]
         message.pop(THOUGHT, None)
-        chunks = [chunk.whole() for chunk in self.chunks.get(speaker.number, ())]
+        chunks: list[dict[str, Json]] = []
+        for part in self.chunks.get(speaker.number, ()):
+            chunk = part.whole()
+            if chunks and chunk["type"] == chunks[-1]["type"] == "text":  # a call came between
+                chunk["text"] = chunks.pop()["text"] + chunk["text"]
+            chunks.append(chunk)
         if len(chunks) == 1 and chunks[0]["type"] == "text":
             message[TEXT] = chunks[0]["text"]
         elif chunks:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TEXTS = ("thinking", "content")
 FIRST = ("model", "created_at")  # of these the first holds, of others the last
+SILENT = ("", None, "1970-01-01T00:00:00Z")  # nobody knew it yet
 
 
 class OllamaReader(StreamReader):
@@ -50,7 +51,7 @@ class OllamaReader(StreamReader):
             self.message = {k: v for k, v in message.items() if k == "role"}
             events.append(self.begin(self.silent()))
         else:
-            self.head |= fields | {k: self.head[k] for k in FIRST if self.head.get(k)}
+            self.head |= fields | {k: self.head[k] for k in FIRST if self.head.get(k) not in SILENT}
         for key in TEXTS:
             text = maybe_str(message, key, "/message")
             if text:
