@@ -71,7 +71,7 @@ def _amazon(facet: str, doc: Any) -> list[str]:
 
     shape = _shapes()[facet]
     if facet == "request":
-        doc = {"modelId": "m", **doc}
+        doc = {**doc, "modelId": doc.get("modelId") or "m"}
     if doc.keys() - shape.members.keys():
         return [f"unknown: {sorted(doc.keys() - shape.members.keys())}"]
     report = ParamValidator().validate(doc, shape)
