@@ -72,10 +72,30 @@ def _responses(doc: Json) -> Iterator[Said]:
         yield "tool", tool["name"], _canonical(tool["parameters"])
 
 
+def _gemini(doc: Json) -> Iterator[Said]:
+    yield "text", "system", _text((doc.get("systemInstruction") or {}).get("parts"))
+    for content in doc["contents"]:
+        role = "assistant" if content.get("role") == "model" else "user"
+        for part in content["parts"]:
+            if "text" in part:
+                yield "text", role, part["text"]
+            elif "functionCall" in part:
+                call = part["functionCall"]
+                yield "call", call["id"], call["name"], _canonical(call["args"])
+            elif "functionResponse" in part:
+                result = part["functionResponse"]
+                yield "result", result["id"], result["response"]["output"]
+    for tool in doc.get("tools") or ():
+        for declared in tool["functionDeclarations"]:
+            schema = declared.get("parametersJsonSchema") or declared["parameters"]
+            yield "tool", declared["name"], _canonical(schema)
+
+
 _READERS: dict[str, Callable[[Json], Iterator[Said]]] = {
     "openai-chat": _chat,
     "anthropic-messages": _anthropic,
     "openai-responses": _responses,
+    "gemini": _gemini,
 }
 
 

@@ -1,4 +1,4 @@
-"""The conversations that are measured: one script, spoken in three dialects.
+"""The conversations that are measured: one script, spoken in four dialects.
 
 Everything comes from ``random.Random(seed)``; there is no clock and no file, so every run on every
 machine measures the same bytes. ``small`` is a chat of three turns, ``agentic`` a coding agent
@@ -298,10 +298,45 @@ def _response_items(turn: Turn) -> list[Json]:
     return items
 
 
+def gemini(script: Script) -> Json:
+    """The script as a request to Gemini's generateContent."""
+    doc: Json = {
+        "model": MODEL,
+        "systemInstruction": {"parts": [{"text": script.system}]},
+        "contents": [content for turn in script.turns for content in _gemini_turn(turn)],
+        "generationConfig": {"maxOutputTokens": script.max_tokens},
+    }
+    if script.temperature is not None:
+        doc["generationConfig"]["temperature"] = script.temperature
+    if script.tools:
+        declared = [
+            {"name": t.name, "description": t.description, "parametersJsonSchema": t.schema}
+            for t in script.tools
+        ]
+        doc["tools"] = [{"functionDeclarations": declared}]
+        doc["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO"}}
+    return doc
+
+
+def _gemini_turn(turn: Turn) -> list[Json]:
+    parts: list[Json] = [{"text": turn.text}] if turn.text else []
+    if not turn.calls:
+        return [{"role": "user" if turn.role == "user" else "model", "parts": parts}]
+    parts += [
+        {"functionCall": {"id": c.id, "name": c.name, "args": c.arguments}} for c in turn.calls
+    ]
+    results = [
+        {"functionResponse": {"id": c.id, "name": c.name, "response": {"output": c.result}}}
+        for c in turn.calls
+    ]
+    return [{"role": "model", "parts": parts}, {"role": "user", "parts": results}]
+
+
 SPEAKERS: dict[str, Callable[[Script], Json]] = {
     "openai-chat": openai_chat,
     "anthropic-messages": anthropic_messages,
     "openai-responses": openai_responses,
+    "gemini": gemini,
 }
 WORKLOADS: dict[str, Callable[[], Script]] = {
     "small": small,

@@ -47,6 +47,7 @@ def ledger() -> str:
 # The columns of the matrix, by kind.
 GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
+    "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama"),
     "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
