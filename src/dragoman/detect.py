@@ -24,7 +24,11 @@ def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
     >>> detect([{"role": "user", "content": "Hi"}])  # everybody says it so
     ()
     """
-    value = load(doc)
+    return weigh(load(doc), facet)
+
+
+def weigh(value: Json, facet: str | None = None) -> tuple[Guess, ...]:
+    """``detect`` for a value that was just parsed, and need not be looked through again."""
     guesses = [
         Guess(speaker.name, found, confidence, evidence)
         for speaker in _speakers()

@@ -1,0 +1,17 @@
+"""The command line: one file per command, and what they share.
+
+``app`` knows the commands by name and loads one when it is asked for; ``inputs`` and ``outputs``
+know files, ``batch`` goes through them, ``ledger`` says what was lost, ``faults`` what went wrong
+and with which exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; gives its exit code."""
+    from .app import run
+
+    return run(arguments)

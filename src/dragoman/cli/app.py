@@ -1,0 +1,163 @@
+"""The commands by name. Each is a module that is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from . import terminal
+from .faults import BUG, INTERRUPTED, USAGE, explain, io_fault
+
+# Name -> what it does, in the order of the help. `convert` is in `convert.py`: its `command`.
+COMMANDS: dict[str, str] = {
+    "convert": "Say a document or a stream in another dialect.",
+}
+HIDDEN = ("man",)
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": terminal.WIDEST}
+
+
+class Command(click.Command):
+    """A command with examples, which its help shows and the tests run."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", SETTINGS)
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command. Its docstring is the help; the examples are run by the tests."""
+    return click.command(name, cls=Command, examples=examples)
+
+
+class App(click.Group):
+    """A group that loads its commands when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS and name not in HIDDEN:
+            return None
+        found: click.Command = import_module(f"{__package__}.{name}").command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and name not in HIDDEN and not name.startswith("-"):
+            hint = did_you_mean(name, COMMANDS) or f"; there are: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"unknown command {name!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def did_you_mean(word: str, known: Any) -> str:
+    """``, did you mean 'chat'?``; empty where nothing is near."""
+    import difflib  # only those who mistype need it
+
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from dragoman import __version__
+
+        click.echo(f"dragoman {__version__}")
+        ctx.exit()
+
+
+app = App(
+    "dragoman",
+    context_settings=SETTINGS,
+    help="""Any LLM conversation, in any format, and exactly what was lost on the way.
+
+    Documents go to standard output, and what people should know to standard error. Files are
+    named, or piped in; `-` is standard input. FILE.gz and FILE.zst are unpacked and packed.""",
+    epilog="`dragoman COMMAND --help` shows the options of a command, with examples.",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Say which version this is.",
+        )
+    ],
+)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """One command line, from its arguments to its exit code; nothing of it raises."""
+    try:
+        result = app.main(
+            None if arguments is None else list(arguments), "dragoman", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.UsageError as problem:
+        return _misused(problem)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _hung_up()
+    except OSError as problem:
+        io_fault(problem, str(problem.filename or "")).show()
+        return 5
+    except Exception as problem:
+        return _surprised(problem)
+
+
+def _misused(problem: click.UsageError) -> int:
+    """The command line makes no sense: what is wrong with it, and where help is."""
+    where = problem.ctx.command_path if problem.ctx else "dragoman"
+    terminal.say(f"{terminal.red('error')}: {terminal.clean(problem.format_message())}")
+    hint = getattr(problem, "hint", "") or f"{where} --help"
+    terminal.say(f"  {terminal.dim('next:')} {hint}")
+    return USAGE
+
+
+def _hung_up() -> int:
+    """Whoever read our output has had enough. Python must not say so again when it ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _surprised(problem: Exception) -> int:
+    """What nobody foresaw. What the library raises on purpose has an exit code of its own."""
+    from ..errors import DragomanError
+
+    if isinstance(problem, DragomanError):
+        fault = explain(problem, name="")
+        fault.show()
+        return fault.exit_code
+    if os.environ.get("DRAGOMAN_DEBUG"):
+        raise problem
+    # Not the message: it may repeat what a document says.
+    terminal.say(
+        f"{terminal.red('bug')}: {type(problem).__name__} - please report it; "
+        "DRAGOMAN_DEBUG=1 shows where"
+    )
+    return BUG

@@ -1,0 +1,89 @@
+"""Going through many documents: what fails is said and counted, and the others go on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from ..errors import DragomanError
+from . import terminal
+from .faults import Fault, explain
+from .inputs import Document, Form, Input, Reading
+from .progress import Progress
+
+
+class Batch:
+    """The documents of the inputs, one after the other.
+
+    Every document is worked on inside of ``attempt``: a failure there is said on stderr, remembered
+    for the exit code (the gravest counts) and handed to nobody. With ``stop`` the first one ends it
+    all.
+    """
+
+    def __init__(self, inputs: list[Input], *, stop: bool = False) -> None:
+        self.inputs = inputs
+        self.stop = stop
+        self.exit_code = 0
+        self.fault: Fault | None = None
+        """The failure of the last attempt, if it failed."""
+        self.failures = 0
+        self.progress = Progress(inputs)
+
+    def readings(
+        self, form: Form | None = None, inputs: list[Input] | None = None
+    ) -> Iterator[Reading]:
+        """The inputs, or these of them, each opened. Where that fails, it is a failed attempt."""
+        for input in self.inputs if inputs is None else inputs:
+            reading = None
+            with self.attempt(input.name):
+                reading = Reading(input, form)
+            if reading is not None:
+                with reading:
+                    yield reading
+                if reading.form == "stream":
+                    self.progress.step()
+
+    def documents(self, reading: Reading) -> Iterator[Document]:
+        """The documents of one input. Where reading fails, that is a failed attempt."""
+        found = reading.documents()
+        while True:
+            document = None
+            with self.attempt(reading.input.name):
+                document = next(found, None)
+            if document is None:
+                return
+            yield document
+            self.progress.step()
+
+    def every(self, form: Form | None = None) -> Iterator[Document]:
+        """The documents of all inputs."""
+        for reading in self.readings(form):
+            yield from self.documents(reading)
+
+    @contextlib.contextmanager
+    def attempt(self, what: Document | str) -> Iterator[None]:
+        """Work on one document; ``self.fault`` tells afterwards whether it failed."""
+        self.fault = None
+        try:
+            yield
+        except (DragomanError, Fault) as problem:
+            if isinstance(what, str):
+                fault = explain(problem, name=what)
+            else:
+                fault = explain(problem, name=what.input.name, data=what.data, line=what.line)
+            self.note(fault)
+
+    def note(self, fault: Fault) -> None:
+        """A failure: said, and counted."""
+        self.fault = fault
+        self.failures += 1
+        self.exit_code = max(self.exit_code, fault.exit_code)
+        self.progress.clear()
+        if self.stop:
+            raise fault
+        fault.show()
+
+    def say(self, line: str) -> None:
+        """A line for people, not into the progress."""
+        self.progress.clear()
+        terminal.say(line)

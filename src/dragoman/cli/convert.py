@@ -1,0 +1,266 @@
+"""``dragoman convert``: a document or a stream in another dialect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..convert import convert as convert_document
+from ..errors import Malformed
+from ..ledger import Loss
+from ..model import Json
+from ..reading import encode, parse
+from . import ledger, options, printing, terminal
+from .app import command as make_command
+from .batch import Batch
+from .faults import MALFORMED, USAGE, Fault, explain, usage
+from .inputs import Document, Form, Input, Reading, expand
+from .ledger import Tally
+from .outputs import Discard, Plan, Sink, write_to
+from .sources import Source, Teller, identify
+
+if TYPE_CHECKING:
+    from ..transcoder import Transcoder
+
+
+@make_command(
+    "convert",
+    "dragoman convert -f anthropic -t openai-chat request.json",
+    "dragoman convert -t responses < request.json",
+    "dragoman convert -f chat -t anthropic --facet stream answer.sse",
+    "dragoman convert -t responses one.json two.json -o out/",
+)
+@options.files()
+@options.source_option
+@options.target_option
+@options.facet_option
+@options.jsonl_option
+@options.output_options
+@options.ledger_options
+@click.option("--capsule", metavar="FILE", help="Write what the target could not hold.")
+@click.option("--carry", metavar="FILE", help="Bring home what such a capsule holds.")
+@click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
+@click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
+@click.option("--stop", is_flag=True, help="Stop at the first document that fails.")
+def command(files: tuple[str, ...], **settings: Any) -> int:
+    """Say a document or a stream in another dialect.
+
+    The result goes to standard output and the ledger of what was lost to standard error. JSON,
+    JSON with one document per line, and streams are told apart by name and look. Of one document
+    per line, and of several files, those that fail are said and left out (exit 4), and the others
+    are converted.
+    """
+    return Conversion(expand(files), **settings).run()
+
+
+class Conversion:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        inputs: list[Input],
+        *,
+        source: str | None,
+        target: str,
+        facet: str | None,
+        lines: bool | None,
+        output: str | None,
+        in_place: bool,
+        compact: bool,
+        report: str | None,
+        fail_on: tuple[str, ...],
+        quiet: bool,
+        verbose: bool,
+        capsule: str | None,
+        carry: str | None,
+        now: str | None,
+        random_ids: bool,
+        stop: bool,
+    ) -> None:
+        self.source, self.target, self.facet = source, target, facet
+        self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
+        if facet == "stream":
+            self.form = "stream"
+        self.compact = compact
+        self.fail_on = fail_on
+        self.quiet, self.verbose = quiet, verbose
+        self.now = printing.time_of(now)
+        self.ids = printing.random_id if random_ids else None
+        self.batch = Batch(inputs, stop=stop)
+        self.plan = Plan(inputs, output, in_place=in_place)
+        self.tally = Tally(report)
+        self.teller = Teller(quiet)
+        self.several = len(inputs) > 1
+        self.written = 0  # documents that the file has so far
+        self.capsules = Capsules(capsule, carry, inputs)
+
+    def run(self) -> int:
+        with self.tally.reporting(), self.capsules.opened():
+            for inputs, place in self.plan.groups():
+                with write_to(place) as sink:
+                    self.written = 0
+                    failed = self.batch.failures
+                    for reading in self.batch.readings(self.form, inputs):
+                        self.each(reading, sink)
+                    if not self.written and self.batch.failures > failed:
+                        raise Discard  # there is nothing to be written
+        self.batch.progress.clear()
+        if not self.quiet and self.tally.documents > 1:
+            self.tally.show()
+        return self.batch.exit_code
+
+    def each(self, reading: Reading, sink: Sink) -> None:
+        """One input, document by document, or as a stream."""
+        if reading.form == "stream" and self.facet in (None, "stream"):
+            losses: tuple[Loss, ...] = ()
+            with self.batch.attempt(reading.input.name):
+                losses = self.stream(reading, sink)
+            self.note(Document(reading.input, b""), self.stream_source(), losses)
+            return
+        for document in self.batch.documents(reading):
+            source, losses = None, ()
+            with self.batch.attempt(document):
+                source = identify(document, self.source, self.facet)
+                self.tell(document, source)
+                losses = self.document(document, source, reading.form, sink)
+            self.note(document, source, losses)
+
+    def document(
+        self, document: Document, source: Source, form: Form, sink: Sink
+    ) -> tuple[Loss, ...]:
+        result = convert_document(
+            document.data,
+            source=source.dialect,
+            target=self.target,
+            facet=source.facet,
+            fail_on=self.fail_on,
+            now=self.now,
+            ids=self.ids,
+            carry=self.capsules.wanted,
+            capsule=self.capsules.take(),
+        )
+        on_a_line = form == "jsonl" or (self.several and self.plan.together)
+        sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
+        if form == "jsonl":
+            sink.flush()
+        self.written += 1
+        self.capsules.put(result.capsule)
+        return result.losses
+
+    def stream(self, reading: Reading, sink: Sink) -> tuple[Loss, ...]:
+        """A stream, piece by piece: what can be said is said before more is read."""
+        from ..transcoder import Transcoder
+
+        source = self.stream_source()
+        if self.capsules.used:
+            raise usage("a stream has no capsule; collect it, and convert the response")
+        if self.several and self.plan.together:
+            raise usage("several streams do not make one", "-o DIR/ for a file each")
+        if source is None:
+            what, hint = "a stream is not detected", "name its dialect: -f DIALECT"
+            raise Fault(what, USAGE, where=reading.input.name, hint=hint)
+        transcoder = Transcoder(
+            source.dialect, self.target, collect=False, now=self.now, ids=self.ids
+        )
+        for chunk in reading.chunks():
+            if said := transcoder.feed(chunk):
+                sink.write(said)
+                sink.flush()
+        sink.write(transcoder.close())
+        sink.flush()
+        self.judge(transcoder, reading.input.name)
+        self.written += 1
+        return transcoder.losses
+
+    def stream_source(self) -> Source | None:
+        return None if self.source is None else Source(self.source, "stream")
+
+    def judge(self, transcoder: Transcoder, name: str) -> None:
+        """What a stream ended in. What it lost is known only now that it has been said."""
+        failure = transcoder.reader.failure
+        if failure is not None and (transcoder.problem or transcoder.reader.truncated):
+            raise Fault(failure.message, MALFORMED, where=name)
+        if failure is not None and not self.quiet:
+            said = terminal.clean(failure.message)
+            self.batch.say(f"{terminal.bold(name)}: the answer ends in an error: {said}")
+        transcoder.log.enforce(self.fail_on)
+
+    def tell(self, document: Document, source: Source) -> None:
+        if line := self.teller.tell(document, source):
+            self.batch.say(line)
+
+    def note(self, document: Document, source: Source | None, losses: tuple[Loss, ...]) -> None:
+        """What became of one document: for the report, and for people."""
+        fault = self.batch.fault
+        self.tally.add(
+            losses,
+            fault,
+            input=document.input.name,
+            line=document.line,
+            source=source and source.dialect,
+            facet=source.facet if source else self.facet,
+            target=self.target,
+        )
+        alone = not self.several and document.line is None
+        if losses and not self.quiet and (alone or self.verbose):
+            self.batch.progress.clear()
+            if not alone:
+                terminal.say(f"{terminal.bold(document.name)}: {ledger.total(losses)}")
+            ledger.show(losses, verbose=self.verbose)
+
+
+class Capsules:
+    """What targets could not hold: written to a file, or brought home from one.
+
+    One capsule per line, for each document that is written, in their order.
+    """
+
+    def __init__(self, out: str | None, home: str | None, inputs: list[Input]) -> None:
+        if out is not None and home is not None:
+            raise usage("--capsule writes a capsule, --carry takes one: not both at once")
+        if (out or home) and len(inputs) > 1:
+            raise usage("a capsule belongs to one file", "convert them one by one")
+        self.out = None if out is None else Path(out)
+        self.home = None if home is None else home
+        self.sink: Sink | None = None
+        self.coming: Iterator[Document] = iter(())
+
+    @property
+    def wanted(self) -> bool:
+        return self.out is not None
+
+    @property
+    def used(self) -> bool:
+        return self.out is not None or self.home is not None
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        if self.out is not None:
+            with write_to(self.out) as self.sink:
+                yield
+        elif self.home is not None:
+            with Reading(Input(self.home)) as reading:
+                self.coming = reading.documents()
+                yield
+        else:
+            yield
+
+    def put(self, capsule: Json) -> None:
+        if self.sink is not None:
+            self.sink.write(encode(capsule) + b"\n")
+
+    def take(self) -> Json | None:
+        """The capsule of the next document."""
+        if self.home is None:
+            return None
+        document = next(self.coming, None)
+        if document is None:
+            raise Fault("there is no capsule for this document", MALFORMED, where=self.home)
+        try:
+            return parse(document.data)
+        except Malformed as problem:
+            raise explain(problem, name=self.home, data=document.data, line=document.line) from None

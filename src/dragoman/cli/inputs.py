@@ -1,0 +1,336 @@
+"""What is read: files, globs, ``-``; JSON, one document per line, streams; gzip and zstd.
+
+Nothing is read before it is needed. A file with one document per line, or a stream, is never in
+memory as a whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias, cast
+
+from ..errors import MissingExtra
+from ..framing import LIMIT
+from . import terminal
+from .faults import IO as IO_FAILED
+from .faults import MALFORMED, Fault, io_fault, usage
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+Form: TypeAlias = Literal["json", "jsonl", "stream"]
+
+PACKED = (".gz", ".zst", ".zstd")
+FORMS: dict[str, Form] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".sse": "stream"}
+CHUNK = 64 * 1024
+# How the lines of server-sent events begin.
+EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Input:
+    """One file, or standard input. ``name`` is what messages call it."""
+
+    __slots__ = ("name", "path", "taken")
+
+    def __init__(self, path: str) -> None:
+        self.path = None if path == "-" else Path(path)
+        self.name = "stdin" if path == "-" else path
+        self.taken = 0
+        """How many bytes of the file have been read; for the progress."""
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of the file, as they lie on the disk."""
+        try:
+            return os.stat(self.path).st_size if self.path is not None else None
+        except OSError:
+            return None
+
+    @property
+    def suffix(self) -> str:
+        """What the name ends in, whatever it is packed in: ``.jsonl`` of ``a.jsonl.gz``."""
+        return "" if self.path is None else suffix_of(self.path)
+
+    def open(self) -> io.BufferedReader:
+        """The bytes, unpacked and as UTF-8 without its mark; for one reading."""
+        if self.path is None:
+            return _plain(_buffered(sys.stdin.buffer), self.name)
+        try:
+            if self.path.is_dir():
+                raise Fault(
+                    "is a directory",
+                    IO_FAILED,
+                    where=self.name,
+                    hint=f"name the files in it: {self.name.rstrip('/')}/*.json",
+                )
+            file = cast(BinaryIO, _Counted(io.FileIO(self.path), self))
+            return _plain(_buffered(unpack(file, self.path)), self.name)
+        except OSError as problem:
+            raise io_fault(problem, self.name) from None
+
+    def read(self) -> bytes:
+        """All of it."""
+        with self.open() as file:
+            return self.guarded(file.read)
+
+    def guarded(self, read: Callable[[], bytes]) -> bytes:
+        """What a reading gives; what fails on the way is this file's fault."""
+        try:
+            return read()
+        except OSError as problem:
+            raise io_fault(problem, self.name) from None
+        except _damaged() as problem:
+            said = f"damaged: {problem}"
+            raise Fault(said, MALFORMED, where=self.name, hint="was it written whole?") from None
+
+
+class Document:
+    """One JSON text: of a file, or of a line of it (``line``, from 1)."""
+
+    __slots__ = ("data", "input", "line")
+
+    def __init__(self, input: Input, data: bytes, line: int | None = None) -> None:
+        self.input = input
+        self.data = data
+        self.line = line
+
+    @property
+    def name(self) -> str:
+        """The file and the line, for messages."""
+        return f"{self.input.name}:{self.line}" if self.line else self.input.name
+
+
+def expand(paths: Iterable[str]) -> list[Input]:
+    """The inputs that the command line names: globs that no shell has expanded, and ``-``.
+
+    Nothing named means standard input, unless that is a terminal.
+    """
+    named = list(paths)
+    if not named:
+        if terminal.is_terminal(sys.stdin):
+            raise usage("no input: name a file, or pipe one in", "dragoman COMMAND --help")
+        named = ["-"]
+    found: dict[str, None] = {}
+    for path in named:
+        if path == "-" or not glob.has_magic(path) or os.path.lexists(path):
+            found[path] = None
+            continue
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise Fault("no file matches", IO_FAILED, where=path, hint="check the path")
+        found.update(dict.fromkeys(match for match in matches if not os.path.isdir(match)))
+    return [Input(path) for path in found]
+
+
+class Reading:
+    """An input while it is read: ``form`` tells whether ``documents`` or ``chunks`` is to be asked.
+
+    The form is as told, or as the name says, or as the bytes look: a first line that is a whole
+    document, with more behind it, is one document per line. Close it, or use it as a context.
+    """
+
+    def __init__(self, input: Input, form: Form | None = None) -> None:
+        self.input = input
+        self.file = input.open()
+        self.ahead: list[bytes] = []  # lines that were read to see what they are
+        self.form: Form = form or FORMS.get(input.suffix) or self.look()
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.input.path is not None:
+            self.file.close()
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, one after the other. A stream is not made of documents: a ``Fault``."""
+        if self.form == "stream":
+            raise Fault(
+                "a stream of events, not a document",
+                MALFORMED,
+                where=self.input.name,
+                hint="dragoman collect makes a document of it; convert --facet stream, a stream",
+            )
+        if self.form == "json":
+            rest = self.input.guarded(self.file.read)
+            yield Document(self.input, b"".join((*self.ahead, rest)))
+            return
+        for number, line in enumerate(self.lines(), 1):
+            if line.strip():
+                yield Document(self.input, line.rstrip(b"\r\n"), number)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes of a stream, as they arrive."""
+        yield from (line for line in self.ahead if line)
+        while data := self.input.guarded(lambda: self.file.read1(CHUNK)):
+            yield data
+
+    def lines(self) -> Iterator[bytes]:
+        yield from (line for line in self.ahead if line)
+        while line := self.line():
+            yield line
+
+    def line(self) -> bytes:
+        """The next line; nothing at the end."""
+        line = self.input.guarded(lambda: self.file.readline(LIMIT + 1))
+        if len(line) > LIMIT:
+            raise Fault(f"a line of more than {LIMIT:,} bytes", MALFORMED, where=self.input.name)
+        return line
+
+    def look(self) -> Form:
+        """What the bytes are, by the look of the first lines."""
+        first = self.next()
+        while first and not first.strip():
+            first = self.next()
+        if first.startswith(EVENTS):
+            return "stream"
+        if not _is_whole(first):
+            return "json"
+        while more := self.next():
+            if more.strip():
+                return "jsonl"
+        return "json"
+
+    def next(self) -> bytes:
+        # A document may be one endless line; it is in memory as a whole anyway.
+        line = self.input.guarded(self.file.readline)
+        self.ahead.append(line)
+        return line
+
+
+def _is_whole(line: bytes) -> bool:
+    from ..reading import UNREADABLE, decode
+
+    if line[:1] not in b"{[" or line.rstrip()[-1:] not in b"}]":
+        return False
+    try:
+        decode(line)
+    except UNREADABLE:
+        return False
+    return True
+
+
+# -- packing ---------------------------------------------------------------------------------------
+
+
+def suffix_of(path: Path) -> str:
+    """The last suffix of a name that is not how it is packed."""
+    name = path.name.lower()
+    for packed in PACKED:
+        name = name.removesuffix(packed)
+    return os.path.splitext(name)[1]
+
+
+def unpack(file: BinaryIO, path: Path) -> BinaryIO:
+    """The file as it was before it was packed, by its name."""
+    match path.suffix.lower():
+        case ".gz":
+            import gzip
+
+            return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb"))
+        case ".zst" | ".zstd":
+            return open_zstd(file, "rb")
+    return file
+
+
+def open_zstd(file: BinaryIO, mode: Literal["rb", "wb"]) -> BinaryIO:
+    """zstd, from the standard library (3.14) or a package."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+
+        return cast(BinaryIO, zstd.ZstdFile(file, mode))
+    except ImportError:
+        pass
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtra("zstd", "zstd") from None
+    if mode == "rb":
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return cast(BinaryIO, reader)
+    return cast(BinaryIO, zstandard.ZstdCompressor().stream_writer(file, closefd=False))
+
+
+def _damaged() -> tuple[type[Exception], ...]:
+    """What reading a packed file raises when its bytes make no sense; only what is loaded can."""
+    found: list[type[Exception]] = [EOFError]
+    if zlib := sys.modules.get("zlib"):
+        found.append(zlib.error)
+    if zstandard := sys.modules.get("zstandard"):
+        found.append(zstandard.ZstdError)
+    if zstd := sys.modules.get("compression.zstd"):
+        found.append(zstd.ZstdError)
+    return tuple(found)
+
+
+class _Counted(io.RawIOBase):
+    """A file that tells its input how far it was read."""
+
+    def __init__(self, file: io.FileIO, input: Input) -> None:
+        self._file, self._input = file, input
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int | None:
+        count = self._file.readinto(buffer)
+        self._input.taken += count or 0
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Recoded(io.RawIOBase):
+    """Bytes of another encoding as UTF-8."""
+
+    def __init__(self, file: io.BufferedReader, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready and not self._ended:
+            data = self._file.read1(CHUNK)
+            self._ended = not data
+            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
+        taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(taken)] = taken
+        return len(taken)
+
+
+def _buffered(file: BinaryIO) -> io.BufferedReader:
+    if isinstance(file, io.BufferedReader):
+        return file
+    return io.BufferedReader(cast(io.RawIOBase, file), CHUNK)
+
+
+def _plain(file: io.BufferedReader, name: str) -> io.BufferedReader:
+    """Without a byte order mark; UTF-16, as some shells write it, becomes UTF-8."""
+    try:
+        start = file.peek(4)[:4]
+    except OSError as problem:
+        raise io_fault(problem, name) from None
+    except _damaged() as problem:
+        said = f"damaged: {problem}"
+        raise Fault(said, MALFORMED, where=name, hint="is it what its name says?") from None
+    if start.startswith(codecs.BOM_UTF8):
+        file.read(len(codecs.BOM_UTF8))
+    elif start.startswith(WIDE):
+        encoding = "utf-32" if start.startswith(WIDE[:2]) else "utf-16"
+        terminal.say(terminal.dim(f"{name}: {encoding.upper()}, read as such"))
+        return io.BufferedReader(_Recoded(file, encoding), CHUNK)
+    return file

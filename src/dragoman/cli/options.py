@@ -1,0 +1,172 @@
+"""The options that commands share: dialects, facets, losses; each completes in the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from .app import did_you_mean
+
+# Which is generic since click 8.2, and in types only.
+if TYPE_CHECKING:
+    Kind = click.ParamType[Any]
+else:
+    Kind = click.ParamType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FACETS = ("request", "messages", "tools", "tool-choice", "response", "error", "stream")
+
+
+class Word(Kind):
+    """One word of a list; a word that is not in it fails with the nearest that is."""
+
+    def __init__(self, name: str, words: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        self.name = name
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
+        known = [word for word, _ in self.words()]
+        if value not in known:
+            hint = did_you_mean(value, known) or f"; there are: {', '.join(known)}"
+            self.fail(f"unknown {self.name} {value!r}{hint}", param, ctx)
+        return value
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        return [
+            CompletionItem(word, help=said)
+            for word, said in self.words()
+            if word.startswith(incomplete)
+        ]
+
+
+class Words(Word):
+    """Several of them, with commas between."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        words = (word.strip() for word in value.split(","))
+        return tuple(super(Words, self).convert(word, param, ctx) for word in words if word)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        done, comma, last = incomplete.rpartition(",")
+        found = super().shell_complete(ctx, param, last)
+        return [CompletionItem(done + comma + item.value, help=item.help) for item in found]
+
+
+class DialectName(Kind):
+    """A dialect by its name or an alias; the value is the name."""
+
+    name = "dialect"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> str:
+        from .. import dialects
+        from ..errors import Unsupported
+
+        try:
+            return dialects.get(value).name
+        except Unsupported as unknown:
+            self.fail(str(unknown), param, ctx)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        from .. import dialects
+
+        names = [*dialects.SHORT, *dialects.names()]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _facets() -> Iterable[tuple[str, str]]:
+    return ((facet, "") for facet in FACETS)
+
+
+def _losses() -> Iterable[tuple[str, str]]:
+    from ..ledger import CODES, KINDS
+
+    return [*((kind, "a kind of loss") for kind in KINDS), *CODES.items()]
+
+
+DIALECT = DialectName()
+FACET = Word("facet", _facets)
+LOSSES = Words("loss", _losses)
+
+
+def files(name: str = "files", *, nargs: int = -1) -> Callable[[F], F]:
+    """The files to read: any number, or standard input."""
+    return click.argument(name, nargs=nargs, metavar="[FILE]...", type=click.Path())
+
+
+def source_option(function: F) -> F:
+    return click.option(
+        "-f", "--from", "source", type=DIALECT, help="The dialect of the input; else detected."
+    )(function)
+
+
+def target_option(function: F) -> F:
+    return click.option(
+        "-t", "--to", "target", type=DIALECT, required=True, help="The dialect to say it in."
+    )(function)
+
+
+def facet_option(function: F) -> F:
+    return click.option(
+        "--facet", type=FACET, help="What kind of document it is; else it shows: " + _listed(FACETS)
+    )(function)
+
+
+def jsonl_option(function: F) -> F:
+    return click.option(
+        "--jsonl/--json",
+        "lines",
+        default=None,
+        help="Whether the input has one document per line; else its name and look tell.",
+    )(function)
+
+
+def quiet_options(function: F) -> F:
+    function = click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")(function)
+    return click.option("-q", "--quiet", is_flag=True, help="Say only errors on stderr.")(function)
+
+
+def ledger_options(function: F) -> F:
+    """How losses are told: ``--report``, ``--fail-on``, ``--quiet``, ``--verbose``."""
+    function = quiet_options(function)
+    function = click.option(
+        "--report",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write the ledger as JSON; .jsonl: a line for each document.",
+    )(function)
+    return click.option(
+        "--fail-on",
+        type=LOSSES,
+        default=(),
+        metavar="LIST",
+        help="Kinds and codes of losses that are refused (exit 3), e.g. dropped,tool.schema.",
+    )(function)
+
+
+def output_options(function: F) -> F:
+    """Where documents go and how they look: ``--output``, ``--in-place``, ``--compact``."""
+    function = click.option(
+        "--compact/--indent",
+        default=False,
+        help="A document on one line, or indented (as usual).",
+    )(function)
+    function = click.option(
+        "--in-place", is_flag=True, help="Write each result over its own input."
+    )(function)
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(),
+        metavar="FILE|DIR",
+        help="A file, or a folder with a file for each input; else standard output.",
+    )(function)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words) + "."

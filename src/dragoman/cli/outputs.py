@@ -1,0 +1,221 @@
+"""What is written: whole or not at all, never over an input, packed by its name.
+
+A file is written beside its place under another name and renamed when it is complete. Whoever
+stops on the way, by an error or by Ctrl-C, leaves nothing behind and nothing changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from .faults import IO, Fault, io_fault, usage
+from .inputs import PACKED, Input, open_zstd, suffix_of
+
+
+class Discard(Exception):
+    """Raised inside of ``write_to``: the file is not to be, and nothing went wrong."""
+
+
+class Sink(Protocol):
+    """Where bytes go; ``flush`` lets whoever waits for them have them."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
+class Plan:
+    """Where the results of inputs go: one file, one file each in a folder, or standard output.
+
+    ``suffix`` is what the names in a folder end in, where it is not what the inputs end in.
+    """
+
+    def __init__(
+        self,
+        inputs: list[Input],
+        output: str | None,
+        *,
+        in_place: bool = False,
+        suffix: str | None = None,
+    ) -> None:
+        if in_place and output is not None:
+            raise usage("--in-place and --output exclude each other")
+        if in_place and any(input.path is None for input in inputs):
+            raise usage("--in-place needs files; standard input has no place")
+        self.inputs = inputs
+        self.in_place = in_place
+        self.suffix = suffix
+        self.folder = Path(output) if _is_folder(output, inputs) and output else None
+        self.file = Path(output) if output not in (None, "-") and self.folder is None else None
+        self.check()
+
+    @property
+    def together(self) -> bool:
+        """Whether everything goes to one place."""
+        return self.folder is None and not self.in_place
+
+    def check(self) -> None:
+        """Refuse beforehand what would write over an input, or twice to the same file."""
+        if self.in_place:
+            return
+        written: dict[Path, Input] = {}
+        if self.folder is not None:
+            for input in self.inputs:
+                place = self.place(input)
+                assert place is not None
+                if place in written:
+                    names = f"{written[place].name} and {input.name}"
+                    raise usage(
+                        f"{names} would both become {place}",
+                        "write them to folders of their own",
+                    )
+                written[place] = input
+        for place in [*written, *([self.file] if self.file else [])]:
+            for input in self.inputs:
+                if input.path is not None and is_same(input.path, place):
+                    raise usage(
+                        f"{place} is an input; it is not written over",
+                        "choose another name, or say --in-place",
+                    )
+
+    def place(self, input: Input) -> Path | None:
+        """The file that the result of an input becomes; None: standard output."""
+        if self.in_place:
+            return input.path
+        if self.folder is None:
+            return self.file
+        if input.path is None:
+            raise usage("standard input has no name; give -o a file")
+        return self.folder / self.renamed(input.path)
+
+    def renamed(self, path: Path) -> str:
+        if self.suffix is None:
+            return path.name
+        name, packed = path.name, ""
+        if path.suffix.lower() in PACKED:
+            name, packed = path.stem, path.suffix
+        known = suffix_of(path)
+        return (name[: -len(known)] if known else name) + self.suffix + packed
+
+    def groups(self) -> Iterator[tuple[list[Input], Path | None]]:
+        """What goes where: the inputs of each file that is written."""
+        if self.together:
+            yield self.inputs, self.file
+        else:
+            if self.folder is not None:
+                with guarded(self.folder):
+                    self.folder.mkdir(parents=True, exist_ok=True)
+            for input in self.inputs:
+                yield [input], self.place(input)
+
+
+def _is_folder(output: str | None, inputs: list[Input]) -> bool:
+    if output is None or output == "-":
+        return False
+    if output.endswith(("/", os.sep)) or os.path.isdir(output):
+        return True
+    several = len(inputs) > 1
+    if several and suffix_of(Path(output)) in (".jsonl", ".ndjson"):
+        return False
+    if several:
+        raise usage(
+            f"several inputs, but {output} is no folder",
+            f"-o {output}/ for a file each, or -o {output}.jsonl for a line each",
+        )
+    return False
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.abspath(one) == os.path.abspath(other)
+
+
+@contextlib.contextmanager
+def write_to(path: Path | None) -> Iterator[Sink]:
+    """A file that is there when all went well, and not at all otherwise; None: standard output."""
+    if path is None:
+        stdout = sys.stdout.buffer
+        with contextlib.suppress(Discard):
+            yield stdout
+        stdout.flush()
+        return
+    real = Path(os.path.realpath(path))
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):  # a device or a pipe cannot be renamed to
+        if stat.S_ISDIR(mode):
+            raise Fault("is a directory", IO, where=str(path))
+        with contextlib.suppress(Discard), guarded(path), open(real, "wb") as device:
+            yield device
+        return
+    with _beside(real, path, mode) as file, _packing(file, path) as sink:
+        yield sink
+
+
+@contextlib.contextmanager
+def _beside(real: Path, path: Path, mode: int | None) -> Iterator[BinaryIO]:
+    with guarded(path):
+        if not real.parent.is_dir():
+            hint = f"mkdir -p {path.parent}"
+            raise Fault(f"there is no folder {path.parent}", IO, where=str(path), hint=hint)
+        number, name = tempfile.mkstemp(
+            prefix=f".{real.name[:100]}.", suffix=".part", dir=real.parent
+        )
+    try:
+        with open(number, "wb") as file:
+            yield file
+        with guarded(path):
+            os.chmod(name, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+            os.replace(name, real)
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        if not isinstance(problem, Discard):
+            raise
+
+
+@contextlib.contextmanager
+def _packing(file: BinaryIO, path: Path) -> Iterator[Sink]:
+    with guarded(path):
+        match path.suffix.lower():
+            case ".gz":
+                import gzip
+
+                # Neither name nor time: the same input gives the same bytes.
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    yield cast(Sink, packed)
+            case ".zst" | ".zstd":
+                with open_zstd(file, "wb") as packed_file:
+                    yield packed_file
+            case _:
+                yield file
+                file.flush()
+
+
+@contextlib.contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """What fails here is the fault of that file."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise io_fault(problem, str(path)) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,34 @@
+"""How documents look when they are written, and what a command line can say of time and ids."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+
+def json_text(data: bytes, on_a_line: bool) -> bytes:
+    """JSON for people (indented), or on one line; the line ends."""
+    return (data if on_a_line else msgspec.json.format(data, indent=2)) + b"\n"
+
+
+def time_of(said: str | None) -> float | None:
+    """``now``, or seconds since 1970."""
+    if said is None:
+        return None
+    if said == "now":
+        import time
+
+        return time.time()
+    try:
+        return float(said)
+    except ValueError:
+        raise click.BadParameter(
+            f"{said!r} is neither `now` nor a number", param_hint="--now"
+        ) from None
+
+
+def random_id(prefix: str) -> str:
+    """An id that nobody else has."""
+    import uuid
+
+    return f"{prefix}_{uuid.uuid4().hex}"
