@@ -1,26 +1,21 @@
-"""Writes the pages of docs/ that are made from the code; ``--check`` only compares."""
+"""Writes the pages and files that are made from the code; ``--check`` only compares."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import dragoman
 from dragoman import dialects
+from dragoman.cli.man import man_page
+from dragoman.explain import ADVICE, KINDS
 from dragoman.ledger import CODES
-from dragoman.testing import Case, Document, is_lossy, load_corpus, speaks
+from dragoman.probing import Probe, lost, speaks
+from dragoman.testing import Case, Document, load_corpus
 
-DOCS = Path(__file__).parent
-ROOT = DOCS.parent
-
-KINDS = {
-    "dropped": "the target has no place for it",
-    "approximated": "carried, with less precision",
-    "invented": "the target demands it and the source never said it",
-    "moved": "carried whole, but elsewhere; reading it back gives the same, but for its place",
-    "renamed": "an identifier that had to change; both ends of a pair alike, and reversibly",
-}
+ROOT = Path(__file__).parents[1]
 
 
 def ledger() -> str:
@@ -35,11 +30,16 @@ def ledger() -> str:
         "| --- | --- |",
         *(f"| `{kind}` | {meaning} |" for kind, meaning in KINDS.items()),
         "",
-        "`dragoman.convert(..., fail_on={...})` takes kinds and codes and raises `dragoman.Lossy`.",
+        "`dragoman.convert(..., fail_on={...})` takes kinds and codes and raises `dragoman.Lossy`;",
+        "`dragoman convert --fail-on` takes them and exits with 3. `dragoman explain`",
+        "says of one code what stands here.",
         "",
-        "| code (`what`) | it speaks of |",
-        "| --- | --- |",
-        *(f"| `{code}` | {meaning} |" for code, meaning in sorted(CODES.items())),
+        "| code (`what`) | it speaks of | why it happens | what to do |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| `{code}` | {meaning} | {ADVICE[code][0]} | {ADVICE[code][1]} |"
+            for code, meaning in sorted(CODES.items())
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -97,14 +97,11 @@ def cell(case: Case, name: str) -> str:
 
 
 def verdict(document: Document, name: str) -> str:
-    try:
-        result = dragoman.convert(
-            document.body, source=document.dialect, target=name, facet=document.facet, now=0
-        )
-    except dragoman.Unsayable:
+    losses = lost(document.body, document.dialect, name, document.facet)
+    if losses is None:
         return "refused"
-    lost = dict.fromkeys(loss.what for loss in result.losses if is_lossy(loss))
-    return "<br>".join(f"`{code}`" for code in lost) or "yes"
+    codes = dict.fromkeys(loss.what for loss in losses)
+    return "<br>".join(f"`{code}`" for code in codes) or "yes"
 
 
 def formats() -> str:
@@ -125,17 +122,31 @@ def formats() -> str:
     return "\n".join(lines) + "\n"
 
 
+def probes() -> str:
+    """Of every case one document of each facet: what `dragoman formats -f A -t B` tries."""
+    lines = []
+    for case in load_corpus(ROOT / "tests" / "corpus"):
+        whole = [d for d in case.documents if not d.degraded and not d.spelling]
+        first = {d.facet: d for d in reversed(whole)}
+        for facet, document in sorted(first.items()):
+            probe = Probe(case.name, case.title, document.dialect, facet, document.body)
+            lines.append(json.dumps(probe, ensure_ascii=False, separators=(",", ":")))
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
-    "ledger.md": ledger,
-    "matrix.md": matrix,
-    "formats.md": formats,
+    "docs/ledger.md": ledger,
+    "docs/matrix.md": matrix,
+    "docs/formats.md": formats,
+    "docs/dragoman.1": man_page,
+    "src/dragoman/cli/probes.jsonl": probes,
 }
 
 
 def main() -> int:
     stale = []
     for name, make in PAGES.items():
-        path, text = DOCS / name, make()
+        path, text = ROOT / name, make()
         if path.exists() and path.read_text("utf-8") == text:
             continue
         stale.append(name)

@@ -35,7 +35,8 @@ LAYERS = [
     {"capsule", "detect", "check", "formats", "mending", "transcoder"},
     {"convert"},
     {"passes"},
-    {"repair", "testing"},
+    {"repair", "explain", "probing"},
+    {"testing"},
     {"providers"},
     {"cli", "__main__"},
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from . import dialects
 from .dialect import Dialect, Guess
 from .model import Json
-from .reading import load
+from .reading import UNREADABLE, decode, load
 
 FLOOR = 0.1
 """What is less likely than this is not worth saying."""
 MARGIN = 0.01
 """Two guesses nearer than this are tied."""
+FRAMES = 8
+"""How many frames of a stream are looked at."""
 
 
 def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
@@ -29,6 +31,12 @@ def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
 
 def weigh(value: Json, facet: str | None = None) -> tuple[Guess, ...]:
     """``detect`` for a value that was just parsed, and need not be looked through again."""
+    guesses = candidates(value, facet)
+    return () if is_tied(guesses) else tuple(guesses)
+
+
+def candidates(value: Json, facet: str | None = None) -> list[Guess]:
+    """Every guess worth saying, best first, though the best may be tied."""
     guesses = [
         Guess(speaker.name, found, confidence, evidence)
         for speaker in _speakers()
@@ -36,9 +44,49 @@ def weigh(value: Json, facet: str | None = None) -> tuple[Guess, ...]:
         if confidence >= FLOOR and facet in (None, found)
     ]
     guesses.sort(key=lambda guess: (-guess.confidence, guess.dialect, guess.facet))
-    if len(guesses) > 1 and guesses[0].confidence - guesses[1].confidence < MARGIN:
-        return ()
-    return tuple(guesses)
+    return guesses
+
+
+def is_tied(guesses: list[Guess]) -> bool:
+    """Whether the best two are too near to each other to choose."""
+    return len(guesses) > 1 and guesses[0].confidence - guesses[1].confidence < MARGIN
+
+
+def detect_stream(data: bytes) -> Guess | None:
+    r"""The dialect of a stream by how it begins; None where its first frames do not tell.
+
+    >>> detect_stream(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n').dialect
+    'openai-chat'
+    """
+    from .framing import framer  # only those who have a stream need it
+
+    kind = "ndjson" if data.lstrip()[:1] == b"{" else "sse"
+    speakers = _streamers(kind)
+    frames = framer(kind)
+    for _, frame in [*frames.feed(data), *frames.close()][:FRAMES]:
+        try:
+            doc = decode(frame)
+        except UNREADABLE:
+            continue
+        if doc.__class__ is not dict:
+            continue
+        for speaker in speakers:
+            for key, sign in speaker.stream_signs:
+                if doc.get(key) == sign:
+                    return Guess(speaker.name, "stream", 0.95, (f"a frame with {key} {sign!r}",))
+    return None
+
+
+def _streamers(kind: str) -> list[Dialect]:
+    """The dialects whose streams have signs of their own; what inherits them is left out."""
+    first: dict[object, Dialect] = {}
+    for name in dialects.names():
+        speaker = dialects.get(name)
+        if speaker.stream_signs and speaker.framing == kind:
+            known = first.get(speaker.stream_signs)
+            if known is None or issubclass(type(known), type(speaker)):
+                first[speaker.stream_signs] = speaker
+    return list(first.values())
 
 
 def _speakers() -> list[Dialect]:

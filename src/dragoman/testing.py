@@ -26,6 +26,8 @@ from .errors import DragomanError, Malformed, Unsayable
 from .framing import framer, write_frame
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import Json
+from .probing import is_lossy as is_lossy
+from .probing import speaks as speaks
 from .result import Result
 from .transcoder import Transcoder, collect, decompose
 from .walk import meaning
@@ -134,11 +136,6 @@ def audit(document: Document, target: str) -> None:
         raise AssertionError(f"losses that did not happen:\n{_said(lost)}")
     if not same and not lost:
         raise AssertionError(f"a silent loss:\n{meaning(tree)}\n{meaning(back)}")
-
-
-def is_lossy(loss: Loss) -> bool:
-    """What was ``moved`` is carried whole and read back from there, but for its place."""
-    return loss.kind != "moved" or loss.what == "message.position"
 
 
 def home(document: Document, target: str) -> None:
@@ -271,11 +268,6 @@ def broken(body: Json) -> Iterator[Json]:
         for wrong in WRONG:
             yield _replaced(body, path, wrong)
         yield _removed(body, path)
-
-
-def speaks(target: str, facet: str, way: str = "write") -> bool:
-    """Whether a dialect has a facet in a direction."""
-    return way in dialects.get(target).facets().get(facet, ())
 
 
 def for_all(law: Callable[[Document, str], None], document: Document) -> None:

@@ -185,6 +185,11 @@ def collect(data: bytes, dialect: str) -> Result:
     transcoder = Transcoder(dialect, dialect)
     transcoder.feed(data)
     transcoder.close()
+    return collected(transcoder)
+
+
+def collected(transcoder: Transcoder) -> Result:
+    """The answer that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
     if reader.failure is None:
         return Result(reader.document(), ())

@@ -17,6 +17,15 @@ from .faults import BUG, INTERRUPTED, USAGE, explain, io_fault
 # Name -> what it does, in the order of the help. `convert` is in `convert.py`: its `command`.
 COMMANDS: dict[str, str] = {
     "convert": "Say a document or a stream in another dialect.",
+    "detect": "Tell which dialect and facet a document is, and why.",
+    "check": "Tell what the real API would reject, rule by rule.",
+    "repair": "Mend what an API would reject, by named passes.",
+    "join": "Append an answer to the history of its request.",
+    "collect": "Put a stream together: the answer it amounts to.",
+    "decompose": "Take an answer apart: the stream it could have come as.",
+    "formats": "List the dialects; with -f and -t, what that pair cannot carry.",
+    "explain": "Explain a code of the ledger, a rule of check, a pass of repair.",
+    "completion": "Print the script that completes commands, options, dialects and codes.",
 }
 HIDDEN = ("man",)
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": terminal.WIDEST}

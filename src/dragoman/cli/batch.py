@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..errors import DragomanError
 from . import terminal
 from .faults import Fault, explain
 from .inputs import Document, Form, Input, Reading
+from .outputs import Discard, Plan, Sink, write_to
 from .progress import Progress
 
 
@@ -59,6 +60,24 @@ class Batch:
         """The documents of all inputs."""
         for reading in self.readings(form):
             yield from self.documents(reading)
+
+    def write(self, plan: Plan, form: Form | None, each: Callable[[Reading, Sink], int]) -> int:
+        """Every input to its place: ``each`` writes one, and tells how many documents it wrote.
+
+        Where nothing could be written there is no file; and no file is written over in its own
+        place unless all of it could be. Gives the exit code.
+        """
+        for inputs, place in plan.groups():
+            with write_to(place) as sink:
+                failed, written = self.failures, 0
+                for reading in self.readings(form, inputs):
+                    written += each(reading, sink)
+                if self.failures > failed and (plan.in_place or not written):
+                    if plan.in_place and written:
+                        self.say(f"{terminal.bold(inputs[0].name)}: left as it was")
+                    raise Discard
+        self.progress.clear()
+        return self.exit_code
 
     @contextlib.contextmanager
     def attempt(self, what: Document | str) -> Iterator[None]:

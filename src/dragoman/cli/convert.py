@@ -14,14 +14,14 @@ from ..errors import Malformed
 from ..ledger import Loss
 from ..model import Json
 from ..reading import encode, parse
-from . import ledger, options, printing, terminal
+from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
-from .faults import MALFORMED, USAGE, Fault, explain, usage
+from .faults import MALFORMED, Fault, explain, usage
 from .inputs import Document, Form, Input, Reading, expand
 from .ledger import Tally
-from .outputs import Discard, Plan, Sink, write_to
-from .sources import Source, Teller, identify
+from .outputs import Plan, Sink, write_to
+from .sources import Source, Teller, identify, identify_stream
 
 if TYPE_CHECKING:
     from ..transcoder import Transcoder
@@ -95,39 +95,30 @@ class Conversion:
         self.tally = Tally(report)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
-        self.written = 0  # documents that the file has so far
         self.capsules = Capsules(capsule, carry, inputs)
 
     def run(self) -> int:
         with self.tally.reporting(), self.capsules.opened():
-            for inputs, place in self.plan.groups():
-                with write_to(place) as sink:
-                    self.written = 0
-                    failed = self.batch.failures
-                    for reading in self.batch.readings(self.form, inputs):
-                        self.each(reading, sink)
-                    if not self.written and self.batch.failures > failed:
-                        raise Discard  # there is nothing to be written
-        self.batch.progress.clear()
+            code = self.batch.write(self.plan, self.form, self.each)
         if not self.quiet and self.tally.documents > 1:
             self.tally.show()
-        return self.batch.exit_code
+        return code
 
-    def each(self, reading: Reading, sink: Sink) -> None:
-        """One input, document by document, or as a stream."""
+    def each(self, reading: Reading, sink: Sink) -> int:
+        """One input, document by document, or as a stream; how many of them were written."""
         if reading.form == "stream" and self.facet in (None, "stream"):
-            losses: tuple[Loss, ...] = ()
-            with self.batch.attempt(reading.input.name):
-                losses = self.stream(reading, sink)
-            self.note(Document(reading.input, b""), self.stream_source(), losses)
-            return
+            return self.stream(reading, sink)
+        written = 0
         for document in self.batch.documents(reading):
-            source, losses = None, ()
+            source: Source | None = None
+            losses: tuple[Loss, ...] = ()
             with self.batch.attempt(document):
                 source = identify(document, self.source, self.facet)
                 self.tell(document, source)
                 losses = self.document(document, source, reading.form, sink)
+                written += 1
             self.note(document, source, losses)
+        return written
 
     def document(
         self, document: Document, source: Source, form: Form, sink: Sink
@@ -147,49 +138,48 @@ class Conversion:
         sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
         if form == "jsonl":
             sink.flush()
-        self.written += 1
         self.capsules.put(result.capsule)
         return result.losses
 
-    def stream(self, reading: Reading, sink: Sink) -> tuple[Loss, ...]:
+    def stream(self, reading: Reading, sink: Sink) -> int:
+        source: Source | None = None
+        losses: tuple[Loss, ...] = ()
+        with self.batch.attempt(reading.input.name):
+            if self.capsules.used:
+                raise usage("a stream has no capsule; collect it, and convert the response")
+            if self.several and self.plan.together:
+                raise usage("several streams do not make one", "-o DIR/ for a file each")
+            source, chunks = identify_stream(reading, self.source)
+            self.tell(reading, source)
+            losses = self.transcode(source, chunks, reading.input.name, sink)
+        self.note(Document(reading.input, b""), source, losses)
+        return int(self.batch.fault is None)
+
+    def transcode(
+        self, source: Source, chunks: Iterator[bytes], name: str, sink: Sink
+    ) -> tuple[Loss, ...]:
         """A stream, piece by piece: what can be said is said before more is read."""
         from ..transcoder import Transcoder
 
-        source = self.stream_source()
-        if self.capsules.used:
-            raise usage("a stream has no capsule; collect it, and convert the response")
-        if self.several and self.plan.together:
-            raise usage("several streams do not make one", "-o DIR/ for a file each")
-        if source is None:
-            what, hint = "a stream is not detected", "name its dialect: -f DIALECT"
-            raise Fault(what, USAGE, where=reading.input.name, hint=hint)
         transcoder = Transcoder(
             source.dialect, self.target, collect=False, now=self.now, ids=self.ids
         )
-        for chunk in reading.chunks():
+        for chunk in chunks:
             if said := transcoder.feed(chunk):
                 sink.write(said)
                 sink.flush()
         sink.write(transcoder.close())
         sink.flush()
-        self.judge(transcoder, reading.input.name)
-        self.written += 1
+        self.judge(transcoder, name)
         return transcoder.losses
-
-    def stream_source(self) -> Source | None:
-        return None if self.source is None else Source(self.source, "stream")
 
     def judge(self, transcoder: Transcoder, name: str) -> None:
         """What a stream ended in. What it lost is known only now that it has been said."""
-        failure = transcoder.reader.failure
-        if failure is not None and (transcoder.problem or transcoder.reader.truncated):
-            raise Fault(failure.message, MALFORMED, where=name)
-        if failure is not None and not self.quiet:
-            said = terminal.clean(failure.message)
-            self.batch.say(f"{terminal.bold(name)}: the answer ends in an error: {said}")
+        if (said := streams.ending(transcoder, name)) and not self.quiet:
+            self.batch.say(said)
         transcoder.log.enforce(self.fail_on)
 
-    def tell(self, document: Document, source: Source) -> None:
+    def tell(self, document: Document | Reading, source: Source) -> None:
         if line := self.teller.tell(document, source):
             self.batch.say(line)
 

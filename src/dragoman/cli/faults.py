@@ -142,13 +142,22 @@ def _place(
     """``file:line:column`` and an excerpt with a caret, as far as the offset is known."""
     if offset is None:
         return f"{name}:{line}" if line else name, ()
-    before = data[:offset]
-    row = before.count(b"\n") + (line or 1)
-    start = before.rfind(b"\n") + 1
+    row = data.count(b"\n", 0, offset) + (line or 1)
+    start = data.rfind(b"\n", 0, offset) + 1
     end = data.find(b"\n", offset)
     text = data[start : end if end >= 0 else len(data)].decode("utf-8", "replace").rstrip("\r")
     column = len(data[start:offset].decode("utf-8", "replace"))
     return f"{name}:{row}:{column + 1}", terminal.excerpt(text, column)
+
+
+def place(data: bytes, pointer: str, line: int | None = None) -> tuple[int | None, int | None]:
+    """Line and column of what a pointer points to; ``line`` is the line the document begins on."""
+    offset = _offset(data, pointer)
+    if offset is None:
+        return line, None
+    start = data.rfind(b"\n", 0, offset) + 1
+    column = len(data[start:offset].decode("utf-8", "replace")) + 1
+    return data.count(b"\n", 0, offset) + (line or 1), column
 
 
 def _offset(data: bytes, pointer: str) -> int | None:

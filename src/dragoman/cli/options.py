@@ -126,9 +126,14 @@ def jsonl_option(function: F) -> F:
     )(function)
 
 
-def quiet_options(function: F) -> F:
-    function = click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")(function)
+def quiet_option(function: F) -> F:
     return click.option("-q", "--quiet", is_flag=True, help="Say only errors on stderr.")(function)
+
+
+def quiet_options(function: F) -> F:
+    return quiet_option(
+        click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")(function)
+    )
 
 
 def ledger_options(function: F) -> F:
@@ -152,13 +157,22 @@ def ledger_options(function: F) -> F:
 def output_options(function: F) -> F:
     """Where documents go and how they look: ``--output``, ``--in-place``, ``--compact``."""
     function = click.option(
+        "--in-place", is_flag=True, help="Write each result over its own input."
+    )(function)
+    return new_output_options(function)
+
+
+def new_output_options(function: F) -> F:
+    """The same for results that are something else than their inputs: never in their place."""
+    function = click.option(
         "--compact/--indent",
         default=False,
         help="A document on one line, or indented (as usual).",
     )(function)
-    function = click.option(
-        "--in-place", is_flag=True, help="Write each result over its own input."
-    )(function)
+    return to_option(function)
+
+
+def to_option(function: F) -> F:
     return click.option(
         "-o",
         "--output",

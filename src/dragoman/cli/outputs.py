@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -77,8 +77,12 @@ class Plan:
                         "write them to folders of their own",
                     )
                 written[place] = input
-        for place in [*written, *([self.file] if self.file else [])]:
-            for input in self.inputs:
+        self.refuse(self.inputs, *written)
+
+    def refuse(self, inputs: Iterable[Input], *places: Path) -> None:
+        """Refuse to write over any of these inputs."""
+        for place in [*places, *([self.file] if self.file else [])]:
+            for input in inputs:
                 if input.path is not None and is_same(input.path, place):
                     raise usage(
                         f"{place} is an input; it is not written over",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from .. import dialects
-from ..detect import MARGIN, weigh
+from ..detect import MARGIN, detect_stream, weigh
 from ..dialect import Guess
 from ..reading import parse
 from . import terminal
-from .faults import USAGE, Fault
-from .inputs import Document
+from .faults import MALFORMED, USAGE, Fault
+from .inputs import CHUNK, Document, Reading
 
 
 class Source(NamedTuple):
@@ -67,6 +69,26 @@ def sure(confidence: float) -> str:
     return f"{int(confidence * 100)} %"
 
 
+def identify_stream(reading: Reading, dialect: str | None) -> tuple[Source, Iterator[bytes]]:
+    """What a stream is, and its bytes: those that were looked at, and those that come."""
+    chunks = reading.chunks()
+    if dialect is not None:
+        return Source(dialect, "stream"), chunks
+    seen = b""
+    for chunk in chunks:
+        seen += chunk
+        if (guess := detect_stream(seen)) is not None:
+            return Source(guess.dialect, "stream", _why(guess)), chain((seen,), chunks)
+        if len(seen) > CHUNK:
+            break
+    raise Fault(
+        "cannot tell the dialect of this stream" if seen.strip() else "empty: no stream is in it",
+        USAGE if seen.strip() else MALFORMED,
+        where=reading.input.name,
+        hint="name it: -f DIALECT; `dragoman formats` lists them" if seen.strip() else "",
+    )
+
+
 class Teller:
     """Says what was detected: once, and again when it changes."""
 
@@ -74,11 +96,13 @@ class Teller:
         self.quiet = quiet
         self.told: tuple[str, str] | None = None
 
-    def tell(self, document: Document, source: Source) -> str | None:
+    def tell(self, document: Document | Reading, source: Source) -> str | None:
         """The line to say, if there is anything to say."""
         seen = (document.input.name, str(source))
         if self.quiet or not source.why or seen == self.told:
             return None
         self.told = seen
-        name = terminal.bold(document.name)
+        name = terminal.bold(
+            document.name if isinstance(document, Document) else document.input.name
+        )
         return f"{name}: {terminal.cyan(str(source))} {terminal.dim(f'({source.why})')}"

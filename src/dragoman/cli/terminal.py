@@ -56,6 +56,11 @@ def say(line: str = "") -> None:
     click.echo(line, err=True, color=is_colourful())
 
 
+def put(line: str = "") -> None:
+    """One line of the result, on stdout; coloured where a terminal shows it."""
+    click.echo(line, color=is_colourful(sys.stdout))
+
+
 def style(text: str, **looks: Any) -> str:
     """The text with colour codes; ``say`` takes them away where they are not wanted."""
     return click.style(text, **looks) if text else ""

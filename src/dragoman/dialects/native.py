@@ -29,6 +29,7 @@ class Native(Dialect):
     name = "native"
     spec = "docs/model.md"
     framing = "ndjson"
+    stream_signs = (("event", "begin"),)
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
     history = None
 

@@ -23,6 +23,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
+    stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import AnthropicReader

@@ -28,6 +28,7 @@ class CopilotResponses(Sniff, Answers):
     spec = "https://github.com/xbcsmith/xzatoma"
     issuer = "copilot"
     history = "input"
+    stream_signs = (("type", "status"), ("type", "done"))
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import CopilotReader

@@ -23,6 +23,7 @@ class OpenAIChat(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/chat"
     aliases: ClassVar[tuple[str, ...]] = ("chat",)
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
+    stream_signs = (("object", "chat.completion.chunk"),)
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-responses": frozenset({"prompt_cache_retention", "moderation", "user"})
     }

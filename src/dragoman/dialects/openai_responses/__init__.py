@@ -25,6 +25,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     aliases = ("responses",)
     history = "input"
+    stream_signs = (("type", "response.created"), ("type", "response.in_progress"))
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}

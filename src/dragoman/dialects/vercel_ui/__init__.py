@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class VercelUI(Answers):
     spec = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
     aliases = ("ai-sdk-ui",)
+    stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",
         "x-vercel-ai-ui-message-stream": "v1",

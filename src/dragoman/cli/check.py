@@ -1,0 +1,127 @@
+"""``dragoman check``: what the real API would reject."""
+
+from __future__ import annotations
+
+import click
+
+from .. import dialects
+from ..check import check
+from ..convert import convert
+from ..dialect import Problem
+from ..errors import Malformed, Unsayable
+from ..reading import encode, parse
+from . import ledger, options, terminal
+from .app import command as make_command
+from .batch import Batch
+from .faults import FOUND, place
+from .inputs import Document, Form, expand
+from .sources import Source, Teller, identify
+
+
+@make_command(
+    "check",
+    "dragoman check broken.json",
+    "dragoman check --for anthropic two.json",
+)
+@options.files()
+@options.source_option
+@options.facet_option
+@options.jsonl_option
+@click.option("--for", "target", type=options.DIALECT, help="Ask about another target.")
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
+@options.quiet_options
+def command(
+    files: tuple[str, ...],
+    source: str | None,
+    facet: str | None,
+    lines: bool | None,
+    target: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> int:
+    """Tell what the real API would reject, rule by rule.
+
+    Every problem is a line on standard output: place, rule, what the API says, and the JSON
+    pointer. With --for, the document is converted first, and places are those of the result.
+    `dragoman explain RULE` tells more of a rule; `dragoman repair` mends what can be mended. Exit 1
+    where there is a problem.
+    """
+    form: Form | None = None if lines is None else "jsonl" if lines else "json"
+    batch, teller = Batch(expand(files)), Teller(quiet)
+    found = 0
+    for document in batch.every(form):
+        with batch.attempt(document):
+            what = identify(document, source, facet)
+            if said := teller.tell(document, what):
+                batch.say(said)
+            problems = list(_problems(document, what, target, quiet, verbose))
+            for problem in problems:
+                _print(document, what, target, problem, as_json)
+            found += len(problems)
+            if not problems and not quiet:
+                batch.say(_praise(document, target or what.dialect))
+    if found and not quiet:
+        batch.say(terminal.plural(found, "problem"))
+    return batch.exit_code or (FOUND if found else 0)
+
+
+def _problems(
+    document: Document, what: Source, target: str | None, quiet: bool, verbose: bool
+) -> list[Problem]:
+    if target is None or target == what.dialect:
+        value = parse(document.data)
+        return _checked(value, what.dialect, what.facet)
+    try:
+        result = convert(document.data, source=what.dialect, target=target, facet=what.facet)
+    except Unsayable as refused:
+        return [Problem("unsayable", refused.at, refused.what)]
+    if not quiet:
+        ledger.show(result.losses, verbose=verbose)
+    return _checked(parse(result.to_json()), target, what.facet)
+
+
+def _checked(value: object, dialect: str, facet: str) -> list[Problem]:
+    """The problems. Where no rules are known, at least the shape is looked at."""
+    problems = check(value, dialect, facet=facet)
+    if not problems and not has_rules(dialect):
+        try:
+            dialects.get(dialect).read(value, facet)
+        except Malformed as malformed:
+            return [Problem("malformed", malformed.at, malformed.what)]
+    return problems
+
+
+def has_rules(dialect: str) -> bool:
+    """Whether the rules of its API are known here."""
+    return bool(getattr(dialects.get(dialect), "rules", None))
+
+
+def _praise(document: Document, dialect: str) -> str:
+    name = terminal.bold(document.name)
+    if not has_rules(dialect):
+        return f"{name}: no rules of {dialect} are known; its shape is right"
+    return f"{name}: {terminal.green('nothing')} that {dialect} would reject"
+
+
+def _print(
+    document: Document, what: Source, target: str | None, problem: Problem, as_json: bool
+) -> None:
+    line = column = None
+    if target is None or target == what.dialect:
+        line, column = place(document.data, problem.path, document.line)
+    if as_json:
+        entry = {
+            "input": document.input.name,
+            "line": line,
+            "column": column,
+            "dialect": target or what.dialect,
+            "rule": problem.rule,
+            "path": problem.path,
+            "message": problem.message,
+        }
+        click.echo(encode(entry))
+        return
+    where = f"{document.input.name}:{line}:{column}" if line else document.name
+    said, at = terminal.clean(problem.message), terminal.dim(f"[{problem.path or '/'}]")
+    terminal.put(f"{terminal.bold(where)}: {terminal.red(problem.rule)}: {said} {at}")

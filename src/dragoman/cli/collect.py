@@ -1,0 +1,60 @@
+"""``dragoman collect``: a stream as the answer it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..transcoder import Transcoder, collected
+from . import options, printing
+from .app import command as make_command
+from .batch import Batch
+from .inputs import Reading, expand
+from .outputs import Plan, Sink
+from .sources import Teller, identify_stream
+from .streams import ending
+
+
+@make_command(
+    "collect",
+    "dragoman collect answer.sse",
+    "dragoman convert -f chat -t anthropic answer.sse | dragoman collect",
+)
+@options.files()
+@options.source_option
+@options.new_output_options
+@options.quiet_option
+def command(
+    files: tuple[str, ...], source: str | None, output: str | None, compact: bool, quiet: bool
+) -> int:
+    """Put a stream together: the answer it amounts to.
+
+    It is a response of the same dialect. A stream that ends in an error gives the error; one that
+    breaks off gives nothing (exit 4).
+    """
+    inputs = expand(files)
+    batch, teller = Batch(inputs), Teller(quiet)
+    plan = Plan(inputs, output, suffix=".json")
+    on_a_line = compact or (len(inputs) > 1 and plan.together)
+
+    def each(reading: Reading, sink: Sink) -> int:
+        name = reading.input.name
+        with batch.attempt(name):
+            found, chunks = identify_stream(reading, source)
+            document, note = collect(found.dialect, chunks, name)
+            for said in (teller.tell(reading, found), note):
+                if said and not quiet:
+                    batch.say(said)
+            sink.write(printing.json_text(document, on_a_line))
+        return int(batch.fault is None)
+
+    return batch.write(plan, "stream", each)
+
+
+def collect(dialect: str, chunks: Iterable[bytes], name: str) -> tuple[bytes, str]:
+    """The answer as JSON, and a word on how it ended."""
+    transcoder = Transcoder(dialect, dialect)
+    for chunk in chunks:
+        transcoder.feed(chunk)
+    transcoder.close()
+    note = ending(transcoder, name)
+    return collected(transcoder).to_json(), note

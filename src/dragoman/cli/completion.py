@@ -1,0 +1,32 @@
+"""``dragoman completion``: what a shell needs to complete our words."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from .app import app
+from .app import command as make_command
+
+SHELLS = {
+    "bash": 'eval "$(dragoman completion bash)" in ~/.bashrc',
+    "zsh": 'eval "$(dragoman completion zsh)" in ~/.zshrc',
+    "fish": "dragoman completion fish > ~/.config/fish/completions/dragoman.fish",
+}
+
+
+@make_command("completion", "dragoman completion zsh", "dragoman completion fish")
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+def command(shell: str) -> None:
+    """Print the script that completes commands, options, dialects and codes.
+
+    \b
+    bash  eval "$(dragoman completion bash)" in ~/.bashrc
+    zsh   eval "$(dragoman completion zsh)" in ~/.zshrc
+    fish  dragoman completion fish > ~/.config/fish/completions/dragoman.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    # Only the names are put in; bash itself is not asked for its version.
+    script = found(app, {}, "dragoman", "_DRAGOMAN_COMPLETE")
+    click.echo(script.source_template % script.source_vars())

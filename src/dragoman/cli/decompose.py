@@ -1,0 +1,42 @@
+"""``dragoman decompose``: an answer as the stream it could have come as."""
+
+from __future__ import annotations
+
+from ..transcoder import decompose
+from . import options
+from .app import command as make_command
+from .batch import Batch
+from .faults import usage
+from .inputs import Reading, expand
+from .outputs import Plan, Sink
+from .sources import Teller, identify
+
+
+@make_command(
+    "decompose",
+    "dragoman decompose response.json",
+    "dragoman decompose -f anthropic response.json | dragoman convert -f anthropic -t chat",
+)
+@options.files()
+@options.source_option
+@options.to_option
+@options.quiet_option
+def command(files: tuple[str, ...], source: str | None, output: str | None, quiet: bool) -> int:
+    """Take an answer apart: the stream it could have come as."""
+    inputs = expand(files)
+    batch, teller = Batch(inputs), Teller(quiet)
+    plan = Plan(inputs, output, suffix=".sse")
+    if len(inputs) > 1 and plan.together:
+        raise usage("several streams do not make one", "-o DIR/ for a file each")
+
+    def each(reading: Reading, sink: Sink) -> int:
+        for document in batch.documents(reading):
+            with batch.attempt(document):
+                found = identify(document, source, "response")
+                stream = decompose(document.data, found.dialect)
+                if said := teller.tell(document, found):
+                    batch.say(said)
+                sink.write(stream)
+        return int(batch.fault is None)
+
+    return batch.write(plan, "json", each)

@@ -1,0 +1,101 @@
+"""``dragoman detect``: what a document is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..detect import candidates, detect_stream, is_tied
+from ..dialect import Guess
+from ..reading import encode, parse
+from . import options, terminal
+from .app import command as make_command
+from .batch import Batch
+from .faults import FOUND
+from .inputs import CHUNK, Form, Reading, expand
+from .sources import sure
+
+
+@make_command(
+    "detect",
+    "dragoman detect request.json answer.sse",
+    "dragoman detect --json < request.json",
+)
+@options.files()
+@options.facet_option
+@options.jsonl_option
+@click.option("--all", "every", is_flag=True, help="Every guess, not only the best.")
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each document.")
+def command(
+    files: tuple[str, ...], facet: str | None, lines: bool | None, every: bool, as_json: bool
+) -> int:
+    """Tell which dialect and facet a document is, and why.
+
+    Where two dialects are equally likely there is no answer (exit 1): nothing is decided by the
+    toss of a coin.
+    """
+    form: Form | None = None if lines is None else "jsonl" if lines else "json"
+    batch = Batch(expand(files))
+    unknown = 0
+    for reading in batch.readings("stream" if facet == "stream" else form):
+        if reading.form == "stream":
+            guess = _stream(reading)
+            unknown += not guess
+            _print(reading.input.name, None, guess, every, as_json)
+            continue
+        for document in batch.documents(reading):
+            with batch.attempt(document):
+                guesses = candidates(parse(document.data), facet)
+                unknown += not guesses or is_tied(guesses)
+                _print(document.input.name, document.line, guesses, every, as_json)
+    return batch.exit_code or (FOUND if unknown else 0)
+
+
+def _stream(reading: Reading) -> list[Guess]:
+    """A stream by how it begins; the rest of it is not read."""
+    seen = b""
+    for chunk in reading.chunks():
+        seen += chunk
+        if (guess := detect_stream(seen)) is not None:
+            return [guess]
+        if len(seen) > CHUNK:
+            break
+    return []
+
+
+def _print(name: str, line: int | None, guesses: list[Guess], every: bool, as_json: bool) -> None:
+    tied = is_tied(guesses)
+    if as_json:
+        entry: dict[str, Any] = {"input": name, "line": line, "tied": tied}
+        entry["guesses"] = [
+            {
+                "dialect": guess.dialect,
+                "facet": guess.facet,
+                "confidence": guess.confidence,
+                "evidence": list(guess.evidence),
+            }
+            for guess in (guesses if every or tied else guesses[:1])
+        ]
+        click.echo(encode(entry))
+        return
+    where = f"{name}:{line}" if line else name
+    for said in _lines(where, guesses, tied, every):
+        terminal.put(said)
+
+
+def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[str]:
+    name = terminal.bold(where)
+    if not guesses:
+        return [f"{name}: unknown: no dialect has a sign for it"]
+    if tied and not every:
+        best = guesses[0].confidence
+        same = ", ".join(f"{g.dialect} {g.facet}" for g in guesses if best - g.confidence < 0.01)
+        return [f"{name}: unknown: it may as well be {same}"]
+    return [f"{name}: {_said(guess)}" for guess in (guesses if every else guesses[:1])]
+
+
+def _said(guess: Guess) -> str:
+    evidence = ", ".join(terminal.clean(sign) for sign in guess.evidence)
+    what = terminal.cyan(f"{guess.dialect} {guess.facet}")
+    return f"{what} {terminal.dim(f'({sure(guess.confidence)} sure: {evidence})')}"

@@ -1,0 +1,125 @@
+"""``dragoman formats``: the dialects there are, and what a pair of them cannot carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
+
+import click
+
+from ..formats import Format, formats
+from ..probing import Probe, Survey, survey
+from ..reading import encode, parse
+from . import options, terminal
+from .app import command as make_command
+from .faults import usage
+from .ledger import LOOKS
+
+WAYS = {("read", "write"): "", ("read",): " (read)", ("write",): " (write)"}
+
+
+@make_command("formats", "dragoman formats", "dragoman formats -f chat -t anthropic")
+@click.option("-f", "--from", "source", type=options.DIALECT, help="With -t: from this dialect.")
+@click.option("-t", "--to", "target", type=options.DIALECT, help="With -f: to this one.")
+@options.facet_option
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each of them.")
+@options.quiet_options
+def command(
+    source: str | None,
+    target: str | None,
+    facet: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """List the dialects; with -f and -t, what that pair cannot carry.
+
+    What a pair cannot carry is found out by trying: the package has some hundred small
+    conversations, each about one thing, which are converted. Streams and capsules aside.
+    """
+    if (source is None) != (target is None):
+        raise usage("a pair needs both -f and -t", "dragoman formats -f chat -t anthropic")
+    if source is not None and target is not None:
+        found = survey(probes(), source, target, facet)
+        _print_json(_findings(found)) if as_json else _print(_pair(source, target, found, verbose))
+        if not quiet:
+            _say_what_was_tried(source, target, found)
+        return
+    listed = [form for form in formats() if facet is None or facet in form.facets]
+    _print_json(map(_entry, listed)) if as_json else _print(_table(listed))
+
+
+def probes() -> Iterable[Probe]:
+    """The conversations that come with the package."""
+    data = resources.files(__package__ or "").joinpath("probes.jsonl").read_bytes()
+    return (Probe(*parse(line)) for line in data.splitlines())
+
+
+def _table(listed: Iterable[Format]) -> list[str]:
+    rows = []
+    for form in listed:
+        facets = ", ".join(f"{facet}{WAYS[ways]}" for facet, ways in form.facets.items())
+        rows.append((terminal.bold(form.name), terminal.cyan(", ".join(form.aliases)), facets))
+    return terminal.table(rows)
+
+
+def _entry(form: Format) -> dict[str, Any]:
+    return {
+        "name": form.name,
+        "aliases": list(form.aliases),
+        "facets": {facet: list(ways) for facet, ways in form.facets.items()},
+        "spec": form.spec,
+    }
+
+
+def _pair(source: str, target: str, found: Survey, verbose: bool) -> list[str]:
+    order = list(LOOKS)
+    findings = sorted(found.findings, key=lambda f: (order.index(f.loss.kind), f.loss.what))
+    rows = []
+    for loss, cases in findings:
+        shown = ", ".join(cases) if verbose else _few(cases)
+        rows.append(
+            (
+                terminal.style(loss.kind, **LOOKS[loss.kind]),
+                terminal.bold(loss.what),
+                terminal.dim(shown),
+                terminal.clean(loss.why),
+            )
+        )
+    rows += [
+        (terminal.red("refused"), "", terminal.dim(case), "there is no form for it at all")
+        for case in found.refused
+    ]
+    return terminal.table(rows)
+
+
+def _few(cases: tuple[str, ...]) -> str:
+    more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+    return f"e.g. {cases[0]}{more}"
+
+
+def _findings(found: Survey) -> Iterable[dict[str, Any]]:
+    for loss, cases in found.findings:
+        yield {"kind": loss.kind, "what": loss.what, "why": loss.why, "cases": list(cases)}
+    for case in found.refused:
+        yield {"kind": "refused", "what": None, "why": None, "cases": [case]}
+
+
+def _say_what_was_tried(source: str, target: str, found: Survey) -> None:
+    tried = terminal.plural(found.tried, "conversation")
+    terminal.say(
+        f"{tried} that {source} can say whole: {found.whole} arrive whole in {target}, "
+        f"{found.tried - found.whole - len(found.refused)} with losses, "
+        f"{len(found.refused)} not at all"
+    )
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        terminal.put(line)
+
+
+def _print_json(entries: Iterable[dict[str, Any]]) -> None:
+    for entry in entries:
+        click.echo(encode(entry))

@@ -1,0 +1,163 @@
+"""``dragoman repair``: named mends, each in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from ..check import check
+from ..dialect import Problem
+from ..ledger import Loss
+from ..reading import parse
+from ..repair import repair, repair_passes
+from . import ledger, options, printing, terminal
+from .app import command as make_command
+from .batch import Batch
+from .faults import FOUND, usage
+from .inputs import Document, Form, Input, Reading, expand
+from .ledger import Tally
+from .outputs import Plan, Sink
+from .sources import Source, Teller, identify
+
+
+def _passes() -> Iterable[tuple[str, str]]:
+    return (*repair_passes(), ("list", "print the passes there are"))
+
+
+@make_command(
+    "repair",
+    "dragoman repair broken.json",
+    "dragoman repair --dry-run broken.json",
+    "dragoman repair --passes list",
+)
+@options.files()
+@options.source_option
+@options.facet_option
+@options.jsonl_option
+@click.option(
+    "--passes",
+    type=options.Words("pass", _passes),
+    metavar="LIST",
+    help="These passes, in this order; else those that `check` calls for. `list` prints them.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@options.output_options
+@options.ledger_options
+def command(files: tuple[str, ...], passes: tuple[str, ...] | None, **settings: Any) -> int:
+    """Mend what an API would reject, by named passes.
+
+    Every change is in the ledger. What no pass mends is said, and is there as before (exit 1).
+    """
+    if passes is not None and "list" in passes:
+        _print_passes()
+        return 0
+    return Repair(expand(files), passes=passes, **settings).run()
+
+
+class Repair:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        inputs: list[Input],
+        *,
+        source: str | None,
+        facet: str | None,
+        lines: bool | None,
+        passes: tuple[str, ...] | None,
+        dry_run: bool,
+        output: str | None,
+        in_place: bool,
+        compact: bool,
+        report: str | None,
+        fail_on: tuple[str, ...],
+        quiet: bool,
+        verbose: bool,
+    ) -> None:
+        if dry_run and (output is not None or in_place):
+            raise usage("--dry-run writes nothing; leave out --output and --in-place")
+        self.source, self.facet, self.passes = source, facet, passes
+        self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
+        self.dry_run, self.compact, self.fail_on = dry_run, compact, fail_on
+        self.quiet, self.verbose = quiet, verbose
+        self.batch = Batch(inputs)
+        self.plan = Plan(inputs, output, in_place=in_place)
+        self.on_a_line = len(inputs) > 1 and self.plan.together
+        self.several = len(inputs) > 1
+        self.tally = Tally(report)
+        self.teller = Teller(quiet)
+        self.left = 0  # problems that no pass has mended
+
+    def run(self) -> int:
+        with self.tally.reporting():
+            code = self.batch.write(self.plan, self.form, self.each)
+        if self.tally.documents > 1 and not self.quiet:
+            self.tally.show("looked at" if self.dry_run else "repaired")
+        return code or (FOUND if self.left else 0)
+
+    def each(self, reading: Reading, sink: Sink) -> int:
+        written = 0
+        for document in self.batch.documents(reading):
+            source: Source | None = None
+            losses: tuple[Loss, ...] = ()
+            left: list[Problem] = []
+            with self.batch.attempt(document):
+                source = identify(document, self.source, self.facet)
+                if said := self.teller.tell(document, source):
+                    self.batch.say(said)
+                result = repair(
+                    document.data,
+                    source.dialect,
+                    passes=self.passes,
+                    facet=source.facet,
+                    fail_on=self.fail_on,
+                )
+                data, losses = result.to_json(), result.losses
+                left = check(parse(data), source.dialect, facet=source.facet)
+                if not self.dry_run:
+                    on_a_line = self.on_a_line or reading.form == "jsonl" or self.compact
+                    sink.write(printing.json_text(data, on_a_line))
+                written += 1
+            self.note(document, source, losses, left)
+        return written
+
+    def note(
+        self,
+        document: Document,
+        source: Source | None,
+        losses: tuple[Loss, ...],
+        left: list[Problem],
+    ) -> None:
+        self.left += len(left)
+        dialect = source and source.dialect
+        self.tally.add(
+            losses,
+            self.batch.fault,
+            input=document.input.name,
+            line=document.line,
+            source=dialect,
+            facet=source and source.facet,
+            target=dialect,
+            left=[{"rule": p.rule, "path": p.path, "message": p.message} for p in left],
+        )
+        if self.quiet or self.batch.fault is not None:
+            return
+        alone = not self.several and document.line is None
+        if alone or self.verbose:
+            if not alone and losses:
+                self.batch.say(f"{terminal.bold(document.name)}: {ledger.total(losses)}")
+            ledger.show(losses, verbose=self.verbose)
+        if alone and not losses:
+            self.batch.say(f"{terminal.bold(document.name)}: nothing to mend")
+        for problem in left:
+            self.batch.say(
+                f"{terminal.bold(document.name)}: {terminal.yellow('not mended')}: "
+                f"{terminal.clean(str(problem))}"
+            )
+
+
+def _print_passes() -> None:
+    for line in terminal.table((terminal.bold(name), does) for name, does in repair_passes()):
+        terminal.put(line)

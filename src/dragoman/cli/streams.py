@@ -1,0 +1,24 @@
+"""What a stream ended in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import terminal
+from .faults import MALFORMED, Fault
+
+if TYPE_CHECKING:
+    from ..transcoder import Transcoder
+
+
+def ending(transcoder: Transcoder, name: str) -> str:
+    """Nothing, or that the answer is an error; a stream that broke off, or is none, is a Fault."""
+    failure = transcoder.reader.failure
+    if failure is None:
+        return ""
+    if transcoder.problem is not None:
+        raise Fault(failure.message, MALFORMED, where=name)
+    if transcoder.reader.truncated:
+        hint = "what came of it was said, and ends in an error"
+        raise Fault(failure.message, MALFORMED, where=name, hint=hint)
+    return f"{terminal.bold(name)}: the answer is an error: {terminal.clean(failure.message)}"
