@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from . import terminal
-from .faults import BUG, INTERRUPTED, USAGE, explain, io_fault
+from .faults import BUG, HUNG_UP, INTERRUPTED, IO, USAGE, explain, io_fault
 
 # Name -> what it does, in the order of the help. `convert` is in `convert.py`: its `command`.
 COMMANDS: dict[str, str] = {
@@ -51,6 +51,10 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command
     return click.command(name, cls=Command, examples=examples)
 
 
+class HungUp(Exception):
+    """Nobody reads the output any more."""
+
+
 class App(click.Group):
     """A group that loads its commands when they are needed."""
 
@@ -71,6 +75,12 @@ class App(click.Group):
             hint = did_you_mean(name, COMMANDS) or f"; there are: {', '.join(COMMANDS)}"
             raise click.UsageError(f"unknown command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise HungUp from None  # click would exit with 1
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -120,7 +130,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result = app.main(
             None if arguments is None else list(arguments), "dragoman", standalone_mode=False
         )
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.UsageError as problem:
         return _misused(problem)
@@ -129,11 +140,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return problem.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        return _hung_up()
+    except (HungUp, BrokenPipeError):
+        _let_go_of_stdout()
+        return HUNG_UP
     except OSError as problem:
-        io_fault(problem, str(problem.filename or "")).show()
-        return 5
+        _let_go_of_stdout()
+        io_fault(problem, str(problem.filename or "standard output")).show()
+        return IO
     except Exception as problem:
         return _surprised(problem)
 
@@ -147,11 +160,10 @@ def _misused(problem: click.UsageError) -> int:
     return USAGE
 
 
-def _hung_up() -> int:
-    """Whoever read our output has had enough. Python must not say so again when it ends."""
+def _let_go_of_stdout() -> None:
+    """Nobody takes our output. Python must not try again, and complain, when it ends."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _surprised(problem: Exception) -> int:

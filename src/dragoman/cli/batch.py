@@ -9,6 +9,7 @@ from ..errors import DragomanError
 from . import terminal
 from .faults import Fault, explain
 from .inputs import Document, Form, Input, Reading
+from .ledger import Tally
 from .outputs import Discard, Plan, Sink, write_to
 from .progress import Progress
 
@@ -21,8 +22,11 @@ class Batch:
     all.
     """
 
-    def __init__(self, inputs: list[Input], *, stop: bool = False) -> None:
+    def __init__(
+        self, inputs: list[Input], *, stop: bool = False, tally: Tally | None = None
+    ) -> None:
         self.inputs = inputs
+        self.tally = tally
         self.stop = stop
         self.exit_code = 0
         self.fault: Fault | None = None
@@ -38,7 +42,9 @@ class Batch:
             reading = None
             with self.attempt(input.name):
                 reading = Reading(input, form)
-            if reading is not None:
+            if reading is None:
+                self.missed(input)
+            else:
                 with reading:
                     yield reading
                 if reading.form == "stream":
@@ -52,9 +58,16 @@ class Batch:
             with self.attempt(reading.input.name):
                 document = next(found, None)
             if document is None:
+                if self.fault is not None:
+                    self.missed(reading.input)
                 return
             yield document
             self.progress.step()
+
+    def missed(self, input: Input) -> None:
+        """What could not be read, or not to its end: it counts as one document that failed."""
+        if self.tally is not None:
+            self.tally.add((), self.fault, input=input.name, line=None)
 
     def every(self, form: Form | None = None) -> Iterator[Document]:
         """The documents of all inputs."""

@@ -90,9 +90,10 @@ class Conversion:
         self.quiet, self.verbose = quiet, verbose
         self.now = printing.time_of(now)
         self.ids = printing.random_id if random_ids else None
-        self.batch = Batch(inputs, stop=stop)
-        self.plan = Plan(inputs, output, in_place=in_place)
         self.tally = Tally(report)
+        self.batch = Batch(inputs, stop=stop, tally=self.tally)
+        self.plan = Plan(inputs, output, in_place=in_place)
+        self.plan.beside(report, capsule)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
         self.capsules = Capsules(capsule, carry, inputs)

@@ -1,7 +1,7 @@
 """What went wrong: a message that says where and what next, and the exit code.
 
 0 done · 1 a problem was found · 2 usage · 3 a loss was refused · 4 malformed input · 5 input or
-output failed · 70 a bug of ours · 130 interrupted
+output failed · 70 a bug of ours · 130 interrupted · 141 nobody reads the output
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import click
 from ..errors import Lossy, Malformed, MissingExtra, Unsayable, Unsupported
 from . import terminal
 
-DONE, FOUND, USAGE, LOSS, MALFORMED, IO, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
+DONE, FOUND, USAGE, LOSS, MALFORMED, IO = range(6)
+BUG, INTERRUPTED, HUNG_UP = 70, 130, 141
 
 
 class Fault(click.ClickException):
@@ -44,7 +45,7 @@ class Fault(click.ClickException):
         """The whole message: place and reason, the excerpt, what next."""
         where = f"{terminal.bold(self.where)}: " if self.where else ""
         said = [f"{where}{terminal.red('error')}: {terminal.clean(self.message)}"]
-        said += [f"  {line}" for line in self.excerpt]
+        said += [f"  {line}" for line in self.excerpt if line]
         if self.hint:
             said.append(f"  {terminal.dim('next:')} {self.hint}")
         return said

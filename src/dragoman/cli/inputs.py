@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, cast
 
 from ..errors import MissingExtra
 from ..framing import LIMIT
@@ -61,6 +61,8 @@ class Input:
     def open(self) -> io.BufferedReader:
         """The bytes, unpacked and as UTF-8 without its mark; for one reading."""
         if self.path is None:
+            if sys.stdin is None:
+                raise Fault("standard input is closed", IO_FAILED)
             return _plain(_buffered(sys.stdin.buffer), self.name)
         try:
             if self.path.is_dir():
@@ -84,11 +86,10 @@ class Input:
         """What a reading gives; what fails on the way is this file's fault."""
         try:
             return read()
+        except _damaged() as problem:
+            raise _is_damaged(problem, self.name) from None
         except OSError as problem:
             raise io_fault(problem, self.name) from None
-        except _damaged() as problem:
-            said = f"damaged: {problem}"
-            raise Fault(said, MALFORMED, where=self.name, hint="was it written whole?") from None
 
 
 class Document:
@@ -253,8 +254,7 @@ def open_zstd(file: BinaryIO, mode: Literal["rb", "wb"]) -> BinaryIO:
     except ImportError:
         raise MissingExtra("zstd", "zstd") from None
     if mode == "rb":
-        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return cast(BinaryIO, reader)
+        return cast(BinaryIO, _Unpacked(file, zstandard.ZstdDecompressor().decompressobj))
     return cast(BinaryIO, zstandard.ZstdCompressor().stream_writer(file, closefd=False))
 
 
@@ -263,11 +263,18 @@ def _damaged() -> tuple[type[Exception], ...]:
     found: list[type[Exception]] = [EOFError]
     if zlib := sys.modules.get("zlib"):
         found.append(zlib.error)
+    if gzip := sys.modules.get("gzip"):
+        found.append(gzip.BadGzipFile)
     if zstandard := sys.modules.get("zstandard"):
         found.append(zstandard.ZstdError)
     if zstd := sys.modules.get("compression.zstd"):
         found.append(zstd.ZstdError)
     return tuple(found)
+
+
+def _is_damaged(problem: Exception, name: str) -> Fault:
+    hint = "is it whole, and what its name says?"
+    return Fault(f"damaged: {problem}", MALFORMED, where=name, hint=hint)
 
 
 class _Counted(io.RawIOBase):
@@ -283,6 +290,40 @@ class _Counted(io.RawIOBase):
         count = self._file.readinto(buffer)
         self._input.taken += count or 0
         return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Unpacked(io.RawIOBase):
+    """Frames of zstd, unpacked; the package itself takes a file that breaks off for a whole one."""
+
+    def __init__(self, file: BinaryIO, make: Callable[[], Any]) -> None:
+        self._file, self._make = file, make
+        self._frame = make()
+        self._begun = False  # the frame has bytes, so it must have an end
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready:
+            data = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame, self._begun = self._make(), False
+            data = data or self._file.read(CHUNK)
+            if not data:
+                if self._begun:
+                    raise EOFError("the compressed data ends before its end")
+                return 0
+            self._begun = True
+            self._ready = self._frame.decompress(data)
+        taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(taken)] = taken
+        return len(taken)
 
     def close(self) -> None:
         self._file.close()
@@ -322,11 +363,10 @@ def _plain(file: io.BufferedReader, name: str) -> io.BufferedReader:
     """Without a byte order mark; UTF-16, as some shells write it, becomes UTF-8."""
     try:
         start = file.peek(4)[:4]
+    except _damaged() as problem:
+        raise _is_damaged(problem, name) from None
     except OSError as problem:
         raise io_fault(problem, name) from None
-    except _damaged() as problem:
-        said = f"damaged: {problem}"
-        raise Fault(said, MALFORMED, where=name, hint="is it what its name says?") from None
     if start.startswith(codecs.BOM_UTF8):
         file.read(len(codecs.BOM_UTF8))
     elif start.startswith(WIDE):

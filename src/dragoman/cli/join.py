@@ -17,6 +17,9 @@ from .ledger import Tally
 from .outputs import Plan, write_to
 from .sources import Source, Teller, identify, identify_stream
 
+ANSWERS = ("response", "usage", "stop")
+"""The codes of what only an answer says begin with these."""
+
 
 @make_command(
     "join",
@@ -48,7 +51,9 @@ def command(
     if inputs[0].path is None and inputs[1].path is None:
         raise usage("only one of the two can be standard input")
     plan = Plan(inputs[:1], output)
-    plan.refuse(inputs)
+    plan.inputs = inputs
+    plan.check()
+    plan.beside(report)
     batch, teller, tally = Batch(inputs, stop=True), Teller(quiet), Tally(report)
     with tally.reporting(), write_to(plan.place(inputs[0])) as sink:
         request = only(batch, inputs[0])
@@ -107,7 +112,9 @@ def answer_of(
         result = convert(
             document.data, source=source.dialect, target=asked.dialect, facet="response"
         )
-    return Document(input, result.to_json()), result.losses
+    # What only an answer says is no part of a history, whether it was lost before or not.
+    losses = tuple(x for x in result.losses if x.what.partition(".")[0] not in ANSWERS)
+    return Document(input, result.to_json()), losses
 
 
 def response_source(document: Document, asked: Source) -> Source:

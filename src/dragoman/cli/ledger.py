@@ -4,8 +4,8 @@ The file of ``--report`` is a promise: one object
 
     {"documents": [entry, ...], "summary": {"documents": 2, "failed": 0, "losses": {...}}}
 
-where an entry is ``{"input", "line", "source", "facet", "target", "losses", "error"}``; a loss is
-``{"kind", "what", "path", "why"}``; an error is ``{"exit", "message", "where"}`` or null; and the
+where an entry is ``{"input", "line", "source", "facet", "target", "losses", "error"}`` (what could
+not be read at all has no source, facet and target); a loss is ``{"kind", "what", "path", "why"}``; an error is ``{"exit", "message", "where"}`` or null; and the
 losses of the summary count by kind, then by code. With a name that ends in ``.jsonl`` it is one
 entry per line, without a summary.
 """
@@ -138,7 +138,7 @@ class Tally:
             (
                 terminal.style(kind, **LOOKS[kind]),
                 terminal.bold(what),
-                f"{count:,} times",
+                terminal.plural(count, "time"),
                 f"in {terminal.plural(self.touched[kind, what], 'document')}",
             )
             for (kind, what), count in sorted(
@@ -150,7 +150,7 @@ class Tally:
         done = terminal.plural(self.documents - self.failed, "document")
         said = f"{done} {did}"
         if self.failed:
-            said += f", {terminal.red(f'{self.failed:,} failed')}"
+            said += f", {terminal.red(f'{self.failed:,} failed')} and left out"
         by_kind: Counter[str] = Counter()
         for (kind, _), count in self.kinds.items():
             by_kind[kind] += count

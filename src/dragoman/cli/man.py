@@ -18,7 +18,8 @@ EXITS = {
     4: "An input is malformed. Other documents were worked on, unless --stop was said.",
     5: "A file cannot be read or written.",
     70: "A bug. Please report it; DRAGOMAN_DEBUG=1 shows where.",
-    130: "Interrupted. No partial file is left.",
+    130: "Interrupted (143: terminated). No partial file is left.",
+    141: "Whoever read the output has gone. Nothing is said.",
 }
 VARIABLES = {
     "NO_COLOR": "No colour, whatever standard error is.",

@@ -34,7 +34,8 @@ class Sink(Protocol):
 class Plan:
     """Where the results of inputs go: one file, one file each in a folder, or standard output.
 
-    ``suffix`` is what the names in a folder end in, where it is not what the inputs end in.
+    ``in_place`` is None for commands that never write over an input. ``suffix`` is what the names
+    in a folder end in, where it is not what the inputs end in.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Plan:
         inputs: list[Input],
         output: str | None,
         *,
-        in_place: bool = False,
+        in_place: bool | None = None,
         suffix: str | None = None,
     ) -> None:
         if in_place and output is not None:
@@ -50,7 +51,8 @@ class Plan:
         if in_place and any(input.path is None for input in inputs):
             raise usage("--in-place needs files; standard input has no place")
         self.inputs = inputs
-        self.in_place = in_place
+        self.in_place = bool(in_place)
+        self.hint = "choose another name" + (", or say --in-place" if in_place is False else "")
         self.suffix = suffix
         self.folder = Path(output) if _is_folder(output, inputs) and output else None
         self.file = Path(output) if output not in (None, "-") and self.folder is None else None
@@ -79,14 +81,26 @@ class Plan:
                 written[place] = input
         self.refuse(self.inputs, *written)
 
-    def refuse(self, inputs: Iterable[Input], *places: Path) -> None:
+    def beside(self, *others: str | None) -> None:
+        """Refuse other files that are to be written if they are inputs, or one another."""
+        places = [Path(other) for other in others if other is not None]
+        self.refuse(self.inputs, *places, hint="choose another name")
+        known = [self.file] if self.file else [self.place(i) for i in self.inputs if self.folder]
+        for index, place in enumerate(places):
+            for other in [*known, *places[:index]]:
+                if other is not None and is_same(place, other):
+                    raise usage(f"{place} would be written twice", "choose another name")
+
+    def refuse(self, inputs: Iterable[Input], *places: Path, hint: str = "") -> None:
         """Refuse to write over any of these inputs."""
         for place in [*places, *([self.file] if self.file else [])]:
+            if place.exists() and not place.is_file():
+                continue  # a device is no file that could be lost
             for input in inputs:
                 if input.path is not None and is_same(input.path, place):
                     raise usage(
                         f"{place} is an input; it is not written over",
-                        "choose another name, or say --in-place",
+                        hint or self.hint,
                     )
 
     def place(self, input: Input) -> Path | None:
@@ -148,6 +162,8 @@ def is_same(one: Path, other: Path) -> bool:
 def write_to(path: Path | None) -> Iterator[Sink]:
     """A file that is there when all went well, and not at all otherwise; None: standard output."""
     if path is None:
+        if sys.stdout is None:
+            raise Fault("standard output is closed", IO, hint="-o FILE")
         stdout = sys.stdout.buffer
         with contextlib.suppress(Discard):
             yield stdout

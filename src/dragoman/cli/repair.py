@@ -82,11 +82,12 @@ class Repair:
         self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
         self.dry_run, self.compact, self.fail_on = dry_run, compact, fail_on
         self.quiet, self.verbose = quiet, verbose
-        self.batch = Batch(inputs)
+        self.tally = Tally(report)
+        self.batch = Batch(inputs, tally=self.tally)
         self.plan = Plan(inputs, output, in_place=in_place)
+        self.plan.beside(report)
         self.on_a_line = len(inputs) > 1 and self.plan.together
         self.several = len(inputs) > 1
-        self.tally = Tally(report)
         self.teller = Teller(quiet)
         self.left = 0  # problems that no pass has mended
 

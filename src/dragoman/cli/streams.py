@@ -16,9 +16,6 @@ def ending(transcoder: Transcoder, name: str) -> str:
     failure = transcoder.reader.failure
     if failure is None:
         return ""
-    if transcoder.problem is not None:
+    if transcoder.problem is not None or transcoder.reader.truncated:
         raise Fault(failure.message, MALFORMED, where=name)
-    if transcoder.reader.truncated:
-        hint = "what came of it was said, and ends in an error"
-        raise Fault(failure.message, MALFORMED, where=name, hint=hint)
     return f"{terminal.bold(name)}: the answer is an error: {terminal.clean(failure.message)}"
