@@ -37,9 +37,10 @@ WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BO
 class Input:
     """One file, or standard input. ``name`` is what messages call it."""
 
-    __slots__ = ("name", "path", "taken")
+    __slots__ = ("file", "name", "path", "taken")
 
     def __init__(self, path: str) -> None:
+        self.file: io.RawIOBase | None = None
         self.path = None if path == "-" else Path(path)
         self.name = "stdin" if path == "-" else path
         self.taken = 0
@@ -72,15 +73,15 @@ class Input:
                     where=self.name,
                     hint=f"name the files in it: {self.name.rstrip('/')}/*.json",
                 )
-            file = cast(BinaryIO, _Counted(io.FileIO(self.path), self))
-            return _plain(_buffered(unpack(file, self.path)), self.name)
+            self.file = _Counted(io.FileIO(self.path), self)
+            return _plain(_buffered(unpack(cast(BinaryIO, self.file), self.path)), self.name)
         except OSError as problem:
             raise io_fault(problem, self.name) from None
 
-    def read(self) -> bytes:
-        """All of it."""
-        with self.open() as file:
-            return self.guarded(file.read)
+    def close(self) -> None:
+        """The file is not needed any more, whatever was made of it."""
+        if self.file is not None:
+            self.file.close()
 
     def guarded(self, read: Callable[[], bytes]) -> bytes:
         """What a reading gives; what fails on the way is this file's fault."""
@@ -139,16 +140,19 @@ class Reading:
 
     def __init__(self, input: Input, form: Form | None = None) -> None:
         self.input = input
-        self.file = input.open()
         self.ahead: list[bytes] = []  # lines that were read to see what they are
-        self.form: Form = form or FORMS.get(input.suffix) or self.look()
+        try:
+            self.file = input.open()
+            self.form: Form = form or FORMS.get(input.suffix) or self.look()
+        except BaseException:
+            input.close()
+            raise
 
     def __enter__(self) -> Reading:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.input.path is not None:
-            self.file.close()
+        self.input.close()
 
     def documents(self) -> Iterator[Document]:
         """The documents, one after the other. A stream is not made of documents: a ``Fault``."""

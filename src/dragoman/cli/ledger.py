@@ -5,9 +5,9 @@ The file of ``--report`` is a promise: one object
     {"documents": [entry, ...], "summary": {"documents": 2, "failed": 0, "losses": {...}}}
 
 where an entry is ``{"input", "line", "source", "facet", "target", "losses", "error"}`` (what could
-not be read at all has no source, facet and target); a loss is ``{"kind", "what", "path", "why"}``; an error is ``{"exit", "message", "where"}`` or null; and the
-losses of the summary count by kind, then by code. With a name that ends in ``.jsonl`` it is one
-entry per line, without a summary.
+not be read at all has no source, facet and target); a loss is ``{"kind", "what", "path", "why"}``;
+an error is ``{"exit", "message", "where"}`` or null; and the losses of the summary count by kind,
+then by code. With a name that ends in ``.jsonl`` it is one entry per line, without a summary.
 """
 
 from __future__ import annotations
