@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test node conformance fuzz check format lint types docs docs-check accept bench bench-peers clean
+.PHONY: help demo test node conformance fuzz check format lint types docs docs-check accept accept-commands bench bench-peers clean
 
 help:  ## list the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=..."; exit 1; }
@@ -63,9 +63,13 @@ docs-check: $(READY)  ## are the generated pages up to date?
 accept: $(READY)  ## write the corpus files that a conversion now gives: make accept CASE=<name> [FROM=<dialect> TO=<dialects>]
 	@$(BIN)/python tests/accept.py $(CASE) $(FROM) $(TO)
 
+accept-commands: $(READY)  ## write what the commands now print into their transcripts: make accept-commands [PAGE=<name>]
+	@$(BIN)/python tests/test_commands.py --accept $(PAGE)
+
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run
 	@$(BIN)/python -m benchmarks.streams
+	@$(BIN)/python -m benchmarks.cli
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own
 	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
