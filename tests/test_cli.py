@@ -296,6 +296,18 @@ def test_the_form_of_a_file_shows(name: str, data: bytes | None, form: str) -> N
         assert reading.form == form
 
 
+def test_one_line_alone_has_its_losses_told() -> None:
+    Path("one.jsonl").write_text(json.dumps(LINE | {"top_k": 3}))
+    _, err, _ = dragoman(["convert", "-t", "chat", "one.jsonl"])
+    assert err.splitlines()[1:] == [
+        "dropped  top_k  1 time  in 1 document",
+        "1 document converted; 1 dropped",
+    ]
+    Path("none.jsonl").write_text("")
+    out, err, code = dragoman(["convert", "-t", "chat", "none.jsonl"])
+    assert (out, err, code) == (b"", "0 documents converted; nothing lost\n", 0)
+
+
 # -- people ----------------------------------------------------------------------------------------
 
 

@@ -103,8 +103,15 @@ def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
+def _help(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
 app = App(
     "dragoman",
+    invoke_without_command=True,
+    callback=click.pass_context(_help),
     context_settings=SETTINGS,
     help="""Any LLM conversation, in any format, and exactly what was lost on the way.
 
@@ -154,7 +161,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _misused(problem: click.UsageError) -> int:
     """The command line makes no sense: what is wrong with it, and where help is."""
     where = problem.ctx.command_path if problem.ctx else "dragoman"
-    terminal.say(f"{terminal.red('error')}: {terminal.clean(problem.format_message())}")
+    said = problem.format_message()
+    if isinstance(problem, click.NoSuchOption):  # which click says otherwise in every version
+        known = problem.possibilities or ()
+        said = f"unknown option {problem.option_name!r}{did_you_mean(problem.option_name, known)}"
+    terminal.say(f"{terminal.red('error')}: {terminal.clean(said)}")
     hint = getattr(problem, "hint", "") or f"{where} --help"
     terminal.say(f"  {terminal.dim('next:')} {hint}")
     return USAGE

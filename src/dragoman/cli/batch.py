@@ -65,7 +65,7 @@ class Batch:
             self.progress.step()
 
     def missed(self, input: Input) -> None:
-        """What could not be read, or not to its end: it counts as one document that failed."""
+        """What could not be read, or not to its end, counts as one document that failed."""
         if self.tally is not None:
             self.tally.add((), self.fault, input=input.name, line=None)
 

@@ -96,12 +96,13 @@ class Conversion:
         self.plan.beside(report, capsule)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
+        self.alone = False  # there is one document, and it is told of on its own
         self.capsules = Capsules(capsule, carry, inputs)
 
     def run(self) -> int:
         with self.tally.reporting(), self.capsules.opened():
             code = self.batch.write(self.plan, self.form, self.each)
-        if not self.quiet and self.tally.documents > 1:
+        if not (self.quiet or self.alone or self.tally.is_said):
             self.tally.show()
         return code
 
@@ -196,7 +197,7 @@ class Conversion:
             facet=source.facet if source else self.facet,
             target=self.target,
         )
-        alone = not self.several and document.line is None
+        alone = self.alone = not self.several and document.line is None
         if losses and not self.quiet and (alone or self.verbose):
             self.batch.progress.clear()
             if not alone:

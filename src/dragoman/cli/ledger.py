@@ -126,6 +126,11 @@ class Tally:
         before = b"" if self.lines else b"\n" if self.documents == 1 else b",\n"
         self.sink.write(before + said + (b"\n" if self.lines else b""))
 
+    @property
+    def is_said(self) -> bool:
+        """Whether the one thing there is to say has been said: that the one document failed."""
+        return self.documents == self.failed == 1
+
     def summary(self) -> dict[str, Any]:
         losses: dict[str, dict[str, int]] = {}
         for (kind, what), count in sorted(self.kinds.items()):

@@ -88,13 +88,14 @@ class Repair:
         self.plan.beside(report)
         self.on_a_line = len(inputs) > 1 and self.plan.together
         self.several = len(inputs) > 1
+        self.alone = False  # there is one document, and it is told of on its own
         self.teller = Teller(quiet)
         self.left = 0  # problems that no pass has mended
 
     def run(self) -> int:
         with self.tally.reporting():
             code = self.batch.write(self.plan, self.form, self.each)
-        if self.tally.documents > 1 and not self.quiet:
+        if not (self.quiet or self.alone or self.tally.is_said):
             self.tally.show("looked at" if self.dry_run else "repaired")
         return code or (FOUND if self.left else 0)
 
@@ -143,9 +144,9 @@ class Repair:
             target=dialect,
             left=[{"rule": p.rule, "path": p.path, "message": p.message} for p in left],
         )
+        alone = self.alone = not self.several and document.line is None
         if self.quiet or self.batch.fault is not None:
             return
-        alone = not self.several and document.line is None
         if alone or self.verbose:
             if not alone and losses:
                 self.batch.say(f"{terminal.bold(document.name)}: {ledger.total(losses)}")
