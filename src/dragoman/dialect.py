@@ -96,7 +96,6 @@ class Dialect:
     """How the stream is framed: ``sse``, ``ndjson``, ``array`` or ``eventstream``."""
     framings: ClassVar[str | None] = None
     """How a stream that is read may be framed, where it may be otherwise than it is written."""
-    """How the stream is framed: ``sse``, ``ndjson`` or ``array``."""
     stream_signs: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Keys and values of a frame that show a stream to be of this dialect."""
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
