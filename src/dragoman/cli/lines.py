@@ -1,0 +1,225 @@
+"""Styled lines of text: wrapped to a width, harmless, and rendered plain or with colours.
+
+What a conversation says is a stranger's text. Every character that could move the cursor, change
+the terminal or reorder what people read is shown as a visible sign; that happens once more at the
+very end, in ``render``, so that no way leads around it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+
+class Span(NamedTuple):
+    """A piece of a line in one style."""
+
+    text: str
+    style: str = ""
+
+
+class Picture(NamedTuple):
+    """An escape sequence of our own making, which shows an image; it has no width."""
+
+    sequence: str
+
+
+Line: TypeAlias = tuple[Span | Picture, ...]
+
+# The sixteen colours and the attributes that every terminal has; they follow the user's theme.
+SGR: dict[str, str] = {
+    "title": "1",
+    "label": "2",
+    "dim": "2",
+    "system": "35",
+    "system title": "1;35",
+    "developer": "35",
+    "developer title": "1;35",
+    "user": "36",
+    "user title": "1;36",
+    "assistant": "32",
+    "assistant title": "1;32",
+    "tool": "33",
+    "tool title": "1;33",
+    "error": "31",
+    "error title": "1;31",
+    "thought": "2;3",
+    "call": "1;33",
+    "key": "33",
+    "good": "32",
+    "mark": "36",
+    "fence": "2",
+    "code": "34",
+    "heading": "1",
+    "a": "31",
+    "a title": "1;31",
+    "b": "32",
+    "b title": "1;32",
+}
+
+
+# -- harmless ------------------------------------------------------------------------------------
+
+# Controls (C0, DEL, C1), characters that reorder or hide text, and what no encoding can carry.
+_HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)  # the control pictures: ␀ ... ␛ ... ␟
+    if code == 0x7F:
+        return "\u2421"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def visible(text: str) -> str:
+    r"""A text in which nothing acts and nothing hides; line breaks and tabs are signs as well.
+
+    >>> visible("a\x1b[31mb\u202ec")
+    'a␛[31mb\\u202ec'
+    """
+    return _HOSTILE.sub(_sign, text) if _HOSTILE.search(text) else text
+
+
+def paragraphs(text: str) -> list[str]:
+    r"""The lines of a text, harmless each; tabs are spaces.
+
+    >>> paragraphs("one\r\n\ttwo")
+    ['one', '    two']
+    """
+    text = text.replace("\r\n", "\n").expandtabs(4)
+    return [visible(line) for line in text.split("\n")]
+
+
+# -- widths --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _cell(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def width(text: str) -> int:
+    """How many columns a text takes: two for wide characters, none for combining ones.
+
+    >>> width("Pera"), width("東京"), width("e\u0301")
+    (4, 4, 1)
+    """
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def measure(line: Line) -> int:
+    return sum(width(span.text) for span in line if isinstance(span, Span))
+
+
+def clip(text: str, columns: int) -> str:
+    """As much of a text as fits, with a sign where it was cut."""
+    text = visible(text)
+    if width(text) <= columns:
+        return text
+    return _fitting(text, max(columns - 1, 0)) + "…"
+
+
+def _fitting(text: str, columns: int) -> str:
+    """The longest beginning that fits."""
+    if text.isascii():
+        return text[:columns]
+    room = columns
+    for index, char in enumerate(text):
+        room -= _cell(char)
+        if room < 0:
+            return text[:index]
+    return text
+
+
+# -- wrapping ------------------------------------------------------------------------------------
+
+# A run of spaces, a character of a script without spaces, or a word.
+_IDEOGRAPHS = r"\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uff60"
+_WORDS = re.compile(rf" +|[{_IDEOGRAPHS}]|[^ {_IDEOGRAPHS}]+")
+
+
+def wrap(spans: Iterable[Span], columns: int) -> Iterator[Line]:
+    """Spans as lines of at most so many columns. A line that is continued keeps its indentation."""
+    columns = max(columns, 8)
+    pieces = [Span(visible(text), style) for text, style in spans]
+    whole = "".join(text for text, _ in pieces)
+    if width(whole) <= columns:
+        yield tuple(pieces)
+        return
+    hang = _indentation(whole)
+    indent = [Span(hang)] if len(hang) <= columns // 2 else []
+    line, room, begun, first = list[Span](), columns, False, True
+    for text, style in pieces:
+        for word in _WORDS.findall(text):
+            size = width(word)
+            if word[0] == " ":
+                if size <= room and (begun or first):
+                    line.append(Span(word, style))
+                    room -= size
+                elif begun:
+                    room = 0  # the line ends here
+                continue
+            while size > room:
+                part = "" if begun else _fitting(word, room) or word[0]
+                if begun or part:
+                    yield _joined([*line, Span(part, style)])
+                word, size = word[len(part) :], width(word[len(part) :])
+                line, room = [*indent], columns - measure(tuple(indent))
+                begun = first = False
+            if word:
+                line.append(Span(word, style))
+                room, begun = room - size, True
+    if begun:
+        yield _joined(line)
+
+
+_BULLET = re.compile(r" *(?:[-*+•] |\d{1,3}[.)] )?")
+
+
+def _indentation(text: str) -> str:
+    """The indentation of a line, or of what stands behind its bullet."""
+    found = _BULLET.match(text)
+    return " " * width(found[0]) if found else ""
+
+
+def _joined(spans: list[Span]) -> Line:
+    """Neighbours of one style as one span, without spaces at the end."""
+    out: list[Span] = []
+    for span in spans:
+        if out and out[-1].style == span.style:
+            out[-1] = Span(out[-1].text + span.text, span.style)
+        else:
+            out.append(span)
+    while out and not (rest := out[-1].text.rstrip(" ")):
+        out.pop()
+    if out:
+        out[-1] = Span(rest, out[-1].style)
+    return tuple(out)
+
+
+# -- rendering -----------------------------------------------------------------------------------
+
+
+def render(line: Line, colour: bool) -> str:
+    """A line as a terminal or a pipe takes it, without its line break."""
+    out = []
+    for span in line:
+        if isinstance(span, Picture):
+            out.append(span.sequence)
+        elif colour and span.style and span.text:
+            out.append(f"\x1b[{SGR[span.style]}m{visible(span.text)}\x1b[0m")
+        else:
+            out.append(visible(span.text))
+    return "".join(out).rstrip(" ")

@@ -1,0 +1,302 @@
+"""A portrait as lines for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from typing import NamedTuple, assert_never
+
+from ..model import Json, Tool
+from .images import image_lines
+from .lines import Line, Span, clip, measure, paragraphs, width, wrap
+from .portrait import (
+    Answer,
+    Call,
+    Fact,
+    Item,
+    Note,
+    Odd,
+    Portrait,
+    Refused,
+    Thing,
+    Thought,
+    Turn,
+    Words,
+    brief,
+    is_long,
+    many,
+    signature,
+)
+
+WIDEST = 100
+"""Longer lines tire the eye."""
+BRIEF = 12
+"""How many lines of a result, a thought, a system prompt or an argument are shown, if not all."""
+
+
+class Brush(NamedTuple):
+    """How to paint: how wide, whether all of it, with images by which protocol, with pointers."""
+
+    columns: int = 80
+    full: bool = False
+    images: str = ""
+    pointers: bool = False
+
+    def inside(self, margin: int) -> Brush:
+        return self._replace(columns=max(self.columns - margin, 8))
+
+
+BAR, SPOT = "┃", "●"
+
+
+def paint(portrait: Portrait, brush: Brush) -> Iterator[Line]:
+    """A whole conversation, with a blank line between its turns and none at the end."""
+    brush = brush._replace(columns=min(brush.columns, WIDEST))
+    yield from heading(portrait, brush)
+    for turn in portrait.turns:
+        yield ()
+        yield from painted(turn, brush)
+    if portrait.failure:
+        yield ()
+        yield from prefixed("✗ ", "error title", said(portrait.failure, "error", brush.inside(2)))
+    if portrait.end:
+        yield ()
+        yield from facts(portrait.end, brush)
+
+
+def heading(portrait: Portrait, brush: Brush) -> Iterator[Line]:
+    model = dict(portrait.facts).get("model", "")
+    title = [Span(portrait.title, "title")]
+    if model:
+        title += [Span(" · ", "dim"), Span(model, "title")]
+    yield from wrap(title, brush.columns)
+    rest = [fact for fact in portrait.facts if fact[0] != "model"]
+    yield from facts((*rest, *portrait.rest), brush)
+    if portrait.tools:
+        yield from tools(portrait.tools, not portrait.turns, brush)
+
+
+def facts(known: Iterable[Fact], brush: Brush) -> Iterator[Line]:
+    """Facts side by side, as many on a line as there is room for."""
+    line: list[Span] = []
+    for label, value in known:
+        text = value if brush.full else clip(value, brush.columns - width(label) - 1)
+        fact = [Span(f"{label} ", "dim"), Span(text)] if label else [Span(text)]
+        if line and measure((*line, *fact)) + 3 > brush.columns:
+            yield tuple(line)
+            line = []
+        if measure(tuple(fact)) > brush.columns:
+            yield from wrap(fact, brush.columns)
+            continue
+        line += [Span(" · ", "dim"), *fact] if line else fact
+    if line:
+        yield tuple(line)
+
+
+def tools(declared: Iterable[Tool], alone: bool, brush: Brush) -> Iterator[Line]:
+    listed = list(declared)
+    if not brush.full and not alone:
+        names = ", ".join(tool.name for tool in listed)
+        label = many(len(listed), "tool")
+        yield from facts([(label, clip(names, brush.columns - width(label) - 1))], brush)
+        return
+    for tool in listed:
+        spans = [Span(tool.name, "call"), Span(f"({signature(tool)})", "dim")]
+        yield ()
+        yield from wrap(spans, brush.columns)
+        if tool.description:
+            yield from prefixed("  ", "", said(tool.description, "", brush.inside(2)))
+
+
+# -- turns ---------------------------------------------------------------------------------------
+
+
+def painted(turn: Turn, brush: Brush) -> Iterator[Line]:
+    """A turn behind a bar in the colour of its role."""
+    title: Line = (Span(turn.role, f"{turn.role} title"),)
+    if turn.title:
+        title += (Span(f" {clip(turn.title, brush.columns // 2)}", "dim"),)
+    if brush.pointers:
+        gap = brush.columns - measure(title) - width(turn.at) - 2
+        title += (Span(" " * max(gap, 2)), Span(turn.at or "/", "dim"))
+    inner = brush.inside(2)
+    lines: list[Line] = []
+    for index, item in enumerate(turn.items):
+        if index and not (isinstance(item, Note) or is_near(turn.items[index - 1], item)):
+            lines.append(())
+        lines += item_lines(item, turn.role, inner)
+    if turn.sources:
+        lines.append(())
+        for number, source in enumerate(turn.sources, 1):
+            lines += wrap([Span(f"[{number}] ", "mark"), Span(source, "dim")], inner.columns)
+    if turn.end:
+        lines += [(), *facts(turn.end, inner)]
+    bar = Span(f"{BAR} ", turn.role)
+    for line in (title, *lines):
+        yield (bar, *line)
+
+
+def is_near(before: Item, item: Item) -> bool:
+    """Calls stand together, and so do things."""
+    return isinstance(before, Thing) and isinstance(item, Thing)
+
+
+def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
+    match item:
+        case Words():
+            lines = words(item, brush)
+            yield from shortened(lines, brush) if role in ("system", "developer") else lines
+        case Refused():
+            yield from prefixed("refused ", "error title", said(item.text, "", brush.inside(8)))
+        case Thought():
+            yield from thoughts(item, brush)
+        case Thing():
+            yield from things(item, brush)
+        case Call():
+            yield from calls(item, brush)
+        case Answer():
+            yield from answers(item, brush)
+        case Odd():
+            yield (Span("◇ ", "mark"), Span(clip(item.title, brush.columns - 2), "mark"))
+            lines = said(brief(item.payload), "dim", brush.inside(2))
+            yield from prefixed("  ", "", shortened(lines, brush))
+        case Note():
+            yield from wrap([Span(clip(item.text, brush.columns), "dim")], brush.columns)
+        case _:
+            assert_never(item)
+
+
+def words(item: Words, brush: Brush) -> Iterator[Line]:
+    """Text with the marks of its sources; code between fences and headings stand out a little."""
+    line: list[Span] = []
+    fenced = False
+    for text, mark in item.pieces:
+        for index, part in enumerate(paragraphs(text)):
+            if index:
+                fenced = yield from one_line(line, fenced, brush)
+                line = []
+            line.append(Span(part))
+        if mark:
+            line.append(Span(mark, "mark"))
+    yield from one_line(line, fenced, brush)
+
+
+def one_line(line: list[Span], fenced: bool, brush: Brush) -> Generator[Line, None, bool]:
+    """One line; gives whether what follows stands between fences."""
+    start = line[0].text.lstrip() if line else ""
+    style = ""
+    if start.startswith(("```", "~~~")):
+        style, fenced = "fence", not fenced
+    elif fenced:
+        style = "code"
+    elif start.startswith("#") and start.lstrip("#")[:1] == " ":
+        style = "heading"
+    yield from wrap((Span(text, own or style) for text, own in line), brush.columns)
+    return fenced
+
+
+def said(text: str, style: str, brush: Brush) -> Iterator[Line]:
+    for line in paragraphs(text):
+        yield from wrap([Span(line, style)], brush.columns)
+
+
+def shortened(lines: Iterable[Line], brush: Brush, limit: int = BRIEF) -> Iterator[Line]:
+    """The first lines, and how many more there are."""
+    if brush.full:
+        yield from lines
+        return
+    listed = list(lines)
+    cut = len(listed) - limit
+    if cut <= 2:  # to say that there are two more takes a line as well
+        yield from listed
+        return
+    yield from listed[:limit]
+    yield (Span(f"… {many(cut, 'more line')}", "dim"),)
+
+
+def prefixed(sign: str, style: str, lines: Iterable[Line]) -> Iterator[Line]:
+    """Lines behind a sign, the others indented as far."""
+    blank = Span(" " * width(sign))
+    for index, line in enumerate(lines):
+        yield (blank, *line) if index else (Span(sign, style), *line)
+
+
+def thoughts(item: Thought, brush: Brush) -> Iterator[Line]:
+    inner = brush.inside(2)
+    label = "thought" + (" in summary" if item.summary else "")
+    if item.seal:
+        label += f" · {item.seal}"
+    yield (Span("✻ ", "dim"), Span(clip(label, inner.columns), "dim"))
+    if item.text:
+        lines = shortened(said(item.text, "thought", inner), brush)
+        yield from prefixed("  ", "", lines)
+
+
+def things(item: Thing, brush: Brush) -> Iterator[Line]:
+    facts = " · ".join(item.facts)
+    room = brush.columns - width(item.kind) - 3
+    facts = facts if brush.full else clip(facts, room)
+    yield from wrap([Span("▣ ", "mark"), Span(item.kind, "mark"), Span(f" {facts}", "dim")],
+                    brush.columns)  # fmt: skip
+    if item.image is not None and brush.images:
+        yield from image_lines(item.image, brush.images)
+    if item.text:
+        lines = shortened(said(item.text, "", brush.inside(2)), brush)
+        yield from prefixed("  ", "", lines)
+
+
+# -- calls ---------------------------------------------------------------------------------------
+
+
+def calls(item: Call, brush: Brush) -> Iterator[Line]:
+    yield from asked(item, brush)
+    for answer in item.answers:
+        yield from answers(answer, brush)
+
+
+def asked(item: Call, brush: Brush) -> Iterator[Line]:
+    name, inner = Span(item.name, "call"), brush.inside(2)
+    number = (Span(f"  {item.id}", "dim"),) if brush.full and item.id else ()
+    line = (name, Span("("), *in_line(item.arguments), Span(")"), *number)
+    is_short = measure(line) <= inner.columns and not any(is_long(v) for _, v in item.arguments)
+    if is_short and not item.text:
+        yield (Span("→ ", "call"), *line)
+        return
+    fault = (Span(f"  {item.fault}", "error"),) if item.fault else ()
+    yield from prefixed("→ ", "call", wrap((name, *fault, *number), inner.columns))
+    if item.text:
+        lines = shortened(said(item.text, "", brush.inside(4)), brush)
+        yield from prefixed("    ", "", lines)
+    for key, value in item.arguments:
+        yield from argument(key, value, brush.inside(4))
+
+
+def in_line(arguments: tuple[tuple[str, Json], ...]) -> Iterator[Span]:
+    for index, (key, value) in enumerate(arguments):
+        yield Span(f"{', ' if index else ''}{key}: ", "dim")
+        yield Span(brief(value))
+
+
+def argument(key: str, value: Json, brush: Brush) -> Iterator[Line]:
+    label = Span(f"    {clip(key, brush.columns // 2)}: ", "dim")
+    if is_long(value):
+        yield (label,)
+        lines = shortened(said(value, "", brush.inside(2)), brush)
+        yield from prefixed("      ", "", lines)
+        return
+    room = max(brush.columns - width(label.text) + 4, 16)
+    lines = wrap([Span(brief(value))], room)
+    yield from prefixed(label.text, "dim", shortened(lines, brush))
+
+
+def answers(item: Answer, brush: Brush) -> Iterator[Line]:
+    sign, style = ("✗ ", "error title") if item.failed else ("← ", "good")
+    inner = brush.inside(2)
+    lines: list[Line] = []
+    if item.of:
+        lines.append((Span(clip(item.of, inner.columns), "dim"),))
+    for part in item.items:
+        shown = item_lines(part, "tool", inner)
+        lines += shortened(shown, brush) if isinstance(part, Words) else shown
+    if not lines:
+        lines = [(Span("nothing", "dim"),)]
+    yield from prefixed(sign, style, lines)
