@@ -18,8 +18,10 @@ from .faults import BUG, HUNG_UP, INTERRUPTED, IO, USAGE, explain, io_fault
 COMMANDS: dict[str, str] = {
     "convert": "Say a document or a stream in another dialect.",
     "detect": "Tell which dialect and facet a document is, and why.",
+    "show": "Show a conversation as people read it.",
     "check": "Tell what the real API would reject, rule by rule.",
     "repair": "Mend what an API would reject, by named passes.",
+    "diff": "Compare two conversations by meaning.",
     "join": "Append an answer to the history of its request.",
     "collect": "Put a stream together: the answer it amounts to.",
     "decompose": "Take an answer apart: the stream it could have come as.",

@@ -36,6 +36,7 @@ from ..model import (
 )
 from ..reading import escape, parse
 from ..walk import meaning, rebuild, unplaced
+from .portrait import brief
 
 Kind: TypeAlias = Literal["differs", "only in A", "only in B"]
 Trail: TypeAlias = tuple[str, ...]
@@ -217,7 +218,8 @@ def nodes(a: Spot, b: Spot, trail: Trail) -> Iterator[Difference]:
             yield from arguments(Side(a.at, one), Side(b.at, two), (*trail, field))
         else:
             ours, theirs = Side(a.where(field), said(one)), Side(b.where(field), said(two))
-            yield from values(ours, theirs, (*trail, *label(field)))
+            same = label(field) == trail[-1:]  # the text of a text
+            yield from values(ours, theirs, trail if same else (*trail, *label(field)))
 
 
 def label(field: str) -> Trail:
@@ -311,7 +313,7 @@ def kinship(node: Any) -> tuple[Any, ...]:
     """What two things must share that they can be one thing changed."""
     match node:
         case Message():
-            return (Message, node.role)
+            return (Message, "system" if node.role == "developer" else node.role)
         case Tool():
             return (Tool, node.name)
         case ToolCall():
@@ -359,17 +361,17 @@ def excerpts(difference: Difference, columns: int) -> tuple[str, str]:
 
 def phrase(value: Json) -> str:
     """A value on one line, shorter where its words are all that matters."""
-    import json
-
-    if isinstance(value, dict) and value.get("block") == "text" and not value.keys() - TEXT:
-        value = value["text"]
-    if isinstance(value, dict) and isinstance(value.get("content"), list) and "role" in value:
-        return " ".join(map(phrase, value["content"]))
-    if isinstance(value, dict) and value.get("block") == "tool-call":
-        return f"{value['name']}({value.get('arguments', '')})"
-    if isinstance(value, dict) and value.get("block") == "tool-result":
-        return " ".join(map(phrase, value.get("content", ())))
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        block, content = value.get("block"), value.get("content", [])
+        if block == "text" and not value.keys() - TEXT:
+            return brief(value["text"])
+        if block == "tool-call":
+            return f"{value['name']}({value.get('arguments', '')})"
+        if block == "reasoning":
+            return " ".join(map(brief, [*content, *value.get("summary", ())])) or "sealed"
+        if block == "tool-result" or "role" in value:
+            return " ".join(map(phrase, content)) or "nothing"
+    return brief(value)
 
 
 TEXT = {"block", "text"}

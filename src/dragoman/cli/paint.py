@@ -27,8 +27,6 @@ from .portrait import (
     signature,
 )
 
-WIDEST = 100
-"""Longer lines tire the eye."""
 BRIEF = 12
 """How many lines of a result, a thought, a system prompt or an argument are shown, if not all."""
 
@@ -50,7 +48,6 @@ BAR, SPOT = "┃", "●"
 
 def paint(portrait: Portrait, brush: Brush) -> Iterator[Line]:
     """A whole conversation, with a blank line between its turns and none at the end."""
-    brush = brush._replace(columns=min(brush.columns, WIDEST))
     yield from heading(portrait, brush)
     for turn in portrait.turns:
         yield ()

@@ -1,0 +1,97 @@
+"""What the inputs say, as canonical trees: documents are read, streams are collected first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from .. import dialects
+from ..detect import MARGIN, candidates
+from ..errors import Malformed
+from ..model import Json, Tree
+from ..reading import parse
+from ..walk import meaning
+from .batch import Batch
+from .faults import USAGE, Fault
+from .inputs import Document, Form, Reading
+from .sources import Source, identify
+
+
+class Shown(NamedTuple):
+    """One conversation: where it came from, what it is, and what it says."""
+
+    name: str
+    source: Source
+    value: Json
+    tree: Tree
+
+    @property
+    def what(self) -> str:
+        """The dialect, if it is only one that may have said it, and the facet."""
+        return str(self.source).strip()
+
+
+def form_of(lines: bool | None, facet: str | None) -> Form | None:
+    if facet == "stream":
+        return "stream"
+    return None if lines is None else "jsonl" if lines else "json"
+
+
+def each(batch: Batch, reading: Reading, dialect: str | None, facet: str | None) -> Iterator[Shown]:
+    """The conversations of one input; those that fail are said and left out."""
+    found: Shown | None = None
+    if reading.form == "stream":
+        with batch.attempt(reading.input.name):
+            found = collected(reading, dialect)
+        if found is not None:
+            yield found
+        return
+    for document in batch.documents(reading):
+        found = None
+        with batch.attempt(document):
+            found = understood(document, dialect, facet)
+        if found is not None:
+            yield found
+
+
+def understood(document: Document, dialect: str | None, facet: str | None) -> Shown:
+    value = parse(document.data)
+    try:
+        source = identify(document, dialect, facet)
+    except Fault:
+        undecided = tied(value, facet) if dialect is None else None
+        if undecided is None:
+            raise
+        return Shown(document.name, undecided[0], value, undecided[1])
+    tree = dialects.get(source.dialect).read(value, source.facet)
+    return Shown(document.name, source, value, tree)
+
+
+def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
+    """What a document says if several dialects claim it and all of them read the same in it."""
+    guesses = candidates(value, facet)
+    best = [g for g in guesses if guesses[0].confidence - g.confidence < MARGIN]
+    try:
+        trees = [dialects.get(claim.dialect).read(value, claim.facet) for claim in best]
+    except Malformed:
+        return None
+    if not trees or any(meaning(tree) != meaning(trees[0]) for tree in trees):
+        return None
+    return Source("", best[0].facet), replace(trees[0], dialect=None)
+
+
+def collected(reading: Reading, dialect: str | None) -> Shown:
+    """The answer that a stream amounts to."""
+    from ..transcoder import Transcoder
+
+    if dialect is None:
+        what, hint = "a stream is not detected", "name its dialect: -f DIALECT"
+        raise Fault(what, USAGE, where=reading.input.name, hint=hint)
+    transcoder = Transcoder(dialect, dialect)
+    for chunk in reading.chunks():
+        transcoder.feed(chunk)
+    transcoder.close()
+    source = Source(dialect, "stream")
+    return Shown(reading.input.name, source, transcoder.document, transcoder.response)
