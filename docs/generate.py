@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import schemas
+
 import dragoman
 from dragoman import dialects
 from dragoman.cli.man import man_page
@@ -144,7 +146,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> int:
-    stale = []
+    stale = [f"schemas/{name}" for name in schemas.main(check="--check" in sys.argv)]
     for name, make in PAGES.items():
         path, text = ROOT / name, make()
         if path.exists() and path.read_text("utf-8") == text:

@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "decompose": "Take an answer apart: the stream it could have come as.",
     "formats": "List the dialects; with -f and -t, what that pair cannot carry.",
     "explain": "Explain a code of the ledger, a rule of check, a pass of repair.",
+    "schema": "Print the JSON Schema of a dialect's documents, as we read them.",
     "completion": "Print the script that completes commands, options, dialects and codes.",
 }
 HIDDEN = ("man",)

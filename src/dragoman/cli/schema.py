@@ -1,0 +1,77 @@
+"""``dragoman schema``: the JSON Schema of a dialect's documents as we read them."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import click
+
+from .. import dialects
+from ..dialect import FACETS
+from ..model import Json
+from ..reading import encode, parse
+from . import options, printing
+from .app import command as make_command
+from .faults import usage
+from .outputs import write_to
+
+
+@make_command(
+    "schema",
+    "dragoman schema anthropic",
+    "dragoman schema native --facet response",
+)
+@click.argument("dialect", type=options.DIALECT)
+@click.option(
+    "--facet", type=options.FACET, help="Of which documents; else requests, if there are any."
+)
+@click.option("--compact/--indent", default=False, help="On one line, or indented (as usual).")
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write it to a file.")
+def command(dialect: str, facet: str | None, compact: bool, output: str | None) -> int:
+    """Print the JSON Schema of a dialect's documents, as we read them.
+
+    What it refuses, the reader refuses as well. It is looser than the reader where two things must
+    be looked at together, and looser than the real API: `dragoman check` knows those rules. Keys
+    that it does not name are allowed, for they are kept.
+    """
+    from pathlib import Path
+
+    schema = schema_of(dialect, facet)
+    with write_to(None if output in (None, "-") else Path(str(output))) as sink:
+        sink.write(printing.json_text(encode(schema), compact))
+    return 0
+
+
+def schema_of(name: str, facet: str | None = None) -> Json:
+    """The schema of one kind of document of a dialect."""
+    speaker = dialects.get(name)
+    readable = [f for f, ways in speaker.facets().items() if "read" in ways and f in FACETS]
+    if facet is None and readable:
+        facet = readable[0]
+    if facet == "stream":
+        raise usage("a stream is no document", "its answer is one: --facet response")
+    if facet not in readable:
+        have = ", ".join(readable) or "nothing"
+        raise usage(f"{name} has no {facet} to read; it has: {have}", "--facet FACET")
+    if name == "native":
+        return native(facet)
+    file = resources.files("dragoman") / "schemas" / f"{name}.{facet}.json"
+    if not file.is_file():
+        raise usage(f"there is no schema for a {name} {facet}")
+    return parse(file.read_bytes())
+
+
+def native(facet: str) -> Json:
+    """The tree itself is the schema."""
+    import msgspec
+
+    (tree,), parts = msgspec.json.schema_components([FACETS[facet]], ref_template="#/$defs/{name}")
+    envelope: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"native {facet}",
+        "type": "object",
+        "properties": {"dragoman": {"const": 1}, "facet": {"const": facet}, "tree": tree},
+        "required": ["dragoman", "facet", "tree"],
+    }
+    return envelope | {"$defs": parts}
