@@ -36,7 +36,7 @@ class Look(NamedTuple):
     "show",
     "dragoman show request.json",
     "dragoman show --full --pointers request.json",
-    "dragoman show -f chat answer.sse",
+    "dragoman show answer.sse",
     "dragoman show --html request.json -o page.html",
 )
 @options.files()

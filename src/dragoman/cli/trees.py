@@ -13,10 +13,11 @@ from ..errors import Malformed
 from ..model import Json, Tree
 from ..reading import parse
 from ..walk import meaning
+from . import streams
 from .batch import Batch
-from .faults import USAGE, Fault
+from .faults import Fault
 from .inputs import Document, Form, Reading
-from .sources import Source, identify
+from .sources import Source, identify, identify_stream
 
 
 class Shown(NamedTuple):
@@ -41,15 +42,11 @@ def form_of(lines: bool | None, facet: str | None) -> Form | None:
 
 def each(batch: Batch, reading: Reading, dialect: str | None, facet: str | None) -> Iterator[Shown]:
     """The conversations of one input; those that fail are said and left out."""
-    found: Shown | None = None
     if reading.form == "stream":
-        with batch.attempt(reading.input.name):
-            found = collected(reading, dialect)
-        if found is not None:
-            yield found
+        yield from collected(batch, reading, dialect)
         return
     for document in batch.documents(reading):
-        found = None
+        found: Shown | None = None
         with batch.attempt(document):
             found = understood(document, dialect, facet)
         if found is not None:
@@ -82,16 +79,19 @@ def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
     return Source("", best[0].facet), replace(trees[0], dialect=None)
 
 
-def collected(reading: Reading, dialect: str | None) -> Shown:
-    """The answer that a stream amounts to."""
+def collected(batch: Batch, reading: Reading, dialect: str | None) -> Iterator[Shown]:
+    """The answer that a stream amounts to. If it broke off, so much of it, and then the fault."""
     from ..transcoder import Transcoder
 
-    if dialect is None:
-        what, hint = "a stream is not detected", "name its dialect: -f DIALECT"
-        raise Fault(what, USAGE, where=reading.input.name, hint=hint)
-    transcoder = Transcoder(dialect, dialect)
-    for chunk in reading.chunks():
-        transcoder.feed(chunk)
-    transcoder.close()
-    source = Source(dialect, "stream")
-    return Shown(reading.input.name, source, transcoder.document, transcoder.response)
+    found: Shown | None = None
+    with batch.attempt(reading.input.name):
+        source, chunks = identify_stream(reading, dialect)
+        transcoder = Transcoder(source.dialect, source.dialect)
+        for chunk in chunks:
+            transcoder.feed(chunk)
+        transcoder.close()
+        found = Shown(reading.input.name, source, transcoder.document, transcoder.response)
+    if found is not None:
+        yield found
+        with batch.attempt(reading.input.name):
+            streams.ending(transcoder, reading.input.name)
