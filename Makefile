@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test node conformance fuzz check format lint types docs docs-check accept accept-commands bench bench-peers clean
+.PHONY: help demo test node conformance fuzz check format lint types docs docs-check pictures accept accept-commands bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,8 +57,12 @@ types: $(READY)  ## is it typed?
 docs: $(READY)  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py
 
-docs-check: $(READY)  ## are the generated pages up to date?
+docs-check: $(READY)  ## are the generated pages and pictures up to date?
 	@$(BIN)/python docs/generate.py --check
+	@$(BIN)/python docs/pictures.py --check
+
+pictures: $(READY)  ## draw what the commands print, for the README
+	@$(BIN)/python docs/pictures.py
 
 accept: $(READY)  ## write the corpus files that a conversion now gives: make accept CASE=<name> [FROM=<dialect> TO=<dialects>]
 	@$(BIN)/python tests/accept.py $(CASE) $(FROM) $(TO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple, assert_never
 
@@ -163,12 +164,13 @@ def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
 
 
 def words(item: Words, brush: Brush) -> Iterator[Line]:
-    """Text with the marks of its sources; code between fences and headings stand out a little."""
+    """Text with the marks of its sources; code, headings and emphasis stand out a little."""
     line: list[Span] = []
     fenced = False
-    for text, mark in item.pieces:
-        for index, part in enumerate(paragraphs(text)):
-            if index:
+    for index, (text, mark) in enumerate(item.pieces):
+        text = text.rstrip("\r\n") if index == len(item.pieces) - 1 and not mark else text
+        for number, part in enumerate(paragraphs(text)):
+            if number:
                 fenced = yield from one_line(line, fenced, brush)
                 line = []
             line.append(Span(part))
@@ -187,8 +189,24 @@ def one_line(line: list[Span], fenced: bool, brush: Brush) -> Generator[Line, No
         style = "code"
     elif start.startswith("#") and start.lstrip("#")[:1] == " ":
         style = "heading"
-    yield from wrap((Span(text, own or style) for text, own in line), brush.columns)
+    spans = (Span(text, own or style) for text, own in line)
+    if not style:
+        spans = (part for span in spans for part in emphasized(span))
+    yield from wrap(spans, brush.columns)
     return fenced
+
+
+_EMPHASIS = re.compile(r"(\*\*[^*]+\*\*|`[^`]+`)")
+
+
+def emphasized(span: Span) -> Iterator[Span]:
+    """What Markdown would make bold or code, with its signs: nothing is taken away."""
+    if span.style or ("`" not in span.text and "**" not in span.text):
+        yield span
+        return
+    for index, part in enumerate(_EMPHASIS.split(span.text)):
+        if part:
+            yield Span(part, ("heading" if part[0] == "*" else "code") if index % 2 else "")
 
 
 def said(text: str, style: str, brush: Brush) -> Iterator[Line]:
