@@ -69,8 +69,8 @@ class Checker(HTMLParser):
     TAGS = frozenset(
         re.findall(
             r"\w+",
-            """html head meta title style body main article header footer section h1 h2 small dl div
-            dt dd p pre code b span sup ol li details summary figure figcaption img""",
+            """html head meta title style body main article header footer section h1 h2 small ul div
+            p pre code b span sup ol li details summary figure figcaption img""",
         )
     )
     ATTRIBUTES = frozenset(

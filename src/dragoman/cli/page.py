@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import assert_never
 
@@ -47,10 +47,9 @@ body { margin: 0; background: var(--paper); color: var(--ink);
 main { max-width: 50rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.3rem; line-height: 1.3; margin: 0 0 .5rem; }
 article + article { margin-top: 4rem; padding-top: 2rem; border-top: 1px solid var(--line); }
-dl { display: flex; flex-wrap: wrap; gap: .1rem 1.25rem; margin: .25rem 0; color: var(--soft);
-  font-size: .875rem; }
-dl div { display: flex; gap: .4rem; min-width: 0; }
-dd { margin: 0; color: var(--ink); overflow-wrap: anywhere; }
+ul { list-style: none; margin: .25rem 0; padding: 0; font-size: .875rem; }
+ul li { display: inline-block; margin-right: 1.25rem; overflow-wrap: anywhere; }
+ul span { color: var(--soft); }
 section { margin: 1.75rem 0; padding-left: 1rem; border-left: 3px solid var(--role); }
 .system, .developer { --role: var(--system); } .user { --role: var(--user); }
 .assistant { --role: var(--assistant); } .tool { --role: var(--tool); }
@@ -65,6 +64,7 @@ details { margin: .5rem 0; } summary { cursor: pointer; color: var(--soft); font
 .call { margin: .75rem 0; } .call > code { overflow-wrap: anywhere; }
 .call b { color: var(--tool); }
 .answer { margin: .25rem 0 .25rem 1rem; padding-left: .8rem; border-left: 2px solid var(--line); }
+.answer .text { font: .85rem/1.5 ui-monospace, monospace; }
 .failed { border-left-color: var(--error); }
 .bad, .failed > summary { color: var(--error); }
 .note, figcaption { color: var(--soft); font-size: .875rem; overflow-wrap: anywhere; }
@@ -121,11 +121,10 @@ def article(portrait: Portrait) -> Iterator[str]:
     yield "</article>\n"
 
 
-def facts(known: Iterable[Fact]) -> str:
-    rows = "".join(
-        f"<div><dt>{safe(label)}</dt><dd>{safe(value)}</dd></div>\n" for label, value in known
-    )
-    return f"<dl>\n{rows}</dl>\n" if rows else ""
+def facts(known: Sequence[Fact]) -> str:
+    labels = {label: f"<span>{safe(label)}</span> " if label else "" for label, _ in known}
+    rows = "".join(f"<li>{labels[label]}{safe(value)}</li>\n" for label, value in known)
+    return f"<ul>\n{rows}</ul>\n" if rows else ""
 
 
 def tools(declared: tuple[Tool, ...], alone: bool) -> str:
