@@ -273,7 +273,7 @@ def image(data: str = PIXEL, media_type: str = "image/png") -> Portrait:
 
 
 def test_an_image_is_a_placeholder_with_type_and_size() -> None:
-    assert "▣ image image/png · 70 B" in text_of(image())
+    assert "▣ image image/png · 1x1 · 70 B" in text_of(image())
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ nothing in them can end the sequence that holds them.
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Iterator, Mapping
 
 from ..model import Source
 from .lines import Line, Picture
 
-ROWS = 12
+ROWS, ROW = 12, 20
+"""How many rows an image takes at most, and how many pixels a row has, about."""
 CHUNK = 4096
 """What kitty takes at once."""
 # https://sw.kovidgoyal.net/kitty/graphics-protocol/, https://iterm2.com/documentation-images.html
@@ -33,17 +35,29 @@ def protocol(environment: Mapping[str, str]) -> str:
     return PROGRAMS.get(environment.get("TERM_PROGRAM", ""), "")
 
 
+def dimensions(image: Source) -> tuple[int, int] | None:
+    """Width and height of a PNG or a GIF in base64, by its head; of others nothing is known."""
+    head = binascii.a2b_base64(image.value[:32])
+    if image.media_type == "image/png" and len(head) >= 24:
+        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    if image.media_type == "image/gif" and len(head) >= 10:
+        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+    return None
+
+
 def image_lines(image: Source, how: str) -> Iterator[Line]:
+    known = dimensions(image)
+    rows = ROWS if known is None else min(-(-known[1] // ROW) or 1, ROWS)
     if how == ITERM:
-        head = f"\x1b]1337;File=inline=1;height={ROWS};preserveAspectRatio=1:"
+        head = f"\x1b]1337;File=inline=1;height={rows};preserveAspectRatio=1:"
         yield (Picture(f"{head}{image.value}\x07"),)
     elif how == KITTY and image.media_type == "image/png":
-        yield (Picture("".join(_kitty(image.value))),)
+        yield (Picture("".join(_kitty(image.value, rows))),)
 
 
-def _kitty(data: str) -> Iterator[str]:
+def _kitty(data: str, rows: int) -> Iterator[str]:
     """The data in chunks; all but the last say that there is more."""
     for start in range(0, len(data), CHUNK):
         more = int(start + CHUNK < len(data))
-        control = f"a=T,f=100,r={ROWS},q=2,m={more}" if start == 0 else f"m={more}"
+        control = f"a=T,f=100,r={rows},q=2,m={more}" if start == 0 else f"m={more}"
         yield f"\x1b_G{control};{data[start : start + CHUNK]}\x1b\\"

@@ -45,6 +45,7 @@ from ..model import (
 )
 from ..reading import parse
 from ..writing import repeats_a_key, split_data_uri
+from .images import dimensions
 
 Fact: TypeAlias = tuple[str, str]
 """A label and what there is to say about it."""
@@ -383,8 +384,10 @@ def thing(media: Media) -> Thing:
         source = Source("base64", uri[1], uri[0] or source.media_type)
     facts.append(source.media_type or "")
     if source.kind == "base64":
-        facts.append(size(len(source.value) * 3 // 4 - source.value[-2:].count("=")))
         image = picture(source)
+        if image is not None and (known := dimensions(image)):
+            facts.append(f"{known[0]}x{known[1]}")
+        facts.append(size(len(source.value) * 3 // 4 - source.value[-2:].count("=")))
     elif source.kind == "text":
         facts.append(size(len(source.value.encode("utf-8", "replace"))))
         text = source.value
