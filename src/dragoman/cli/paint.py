@@ -44,7 +44,7 @@ class Brush(NamedTuple):
         return self._replace(columns=max(self.columns - margin, 8))
 
 
-BAR, SPOT = "┃", "●"
+BAR = "┃"
 
 
 def paint(portrait: Portrait, brush: Brush) -> Iterator[Line]:
@@ -118,10 +118,12 @@ def painted(turn: Turn, brush: Brush) -> Iterator[Line]:
         title += (Span(" " * max(gap, 2)), Span(turn.at or "/", "dim"))
     inner = brush.inside(2)
     lines: list[Line] = []
-    for index, item in enumerate(turn.items):
-        if index and not (isinstance(item, Note) or is_near(turn.items[index - 1], item)):
+    before: Item | None = None
+    for item in seen(turn.items, brush):
+        if before and not (isinstance(item, Note) or is_near(before, item)):
             lines.append(())
         lines += item_lines(item, turn.role, inner)
+        before = item
     if turn.sources:
         lines.append(())
         for number, source in enumerate(turn.sources, 1):
@@ -131,6 +133,11 @@ def painted(turn: Turn, brush: Brush) -> Iterator[Line]:
     bar = Span(f"{BAR} ", turn.role)
     for line in (title, *lines):
         yield (bar, *line)
+
+
+def seen(items: Iterable[Item], brush: Brush) -> Iterator[Item]:
+    """Without minor notes, unless all is wanted."""
+    return (i for i in items if brush.full or not (isinstance(i, Note) and i.minor))
 
 
 def is_near(before: Item, item: Item) -> bool:
@@ -309,7 +316,7 @@ def answers(item: Answer, brush: Brush) -> Iterator[Line]:
     lines: list[Line] = []
     if item.of:
         lines.append((Span(clip(item.of, inner.columns), "dim"),))
-    for part in item.items:
+    for part in seen(item.items, brush):
         shown = item_lines(part, "tool", inner)
         lines += shortened(shown, brush) if isinstance(part, Words) else shown
     if not lines:

@@ -105,9 +105,10 @@ class Odd(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A remark beside the conversation."""
+    """A remark beside the conversation; a minor one is a field that only the dialect knows."""
 
     text: str
+    minor: bool = False
 
 
 Item: TypeAlias = Words | Refused | Thought | Thing | Call | Answer | Odd | Note
@@ -286,7 +287,7 @@ def orphan(result: ToolResult, call: str | None) -> str:
 
 
 def noted(node: Node) -> tuple[Note, ...]:
-    return tuple(Note(f"{key}: {value}") for key, value in fields(node))
+    return tuple(Note(f"{key}: {value}", minor=True) for key, value in fields(node))
 
 
 def reply(result: ToolResult, of: str, sources: list[str], notes: tuple[Note, ...] = ()) -> Answer:
