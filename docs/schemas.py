@@ -1,4 +1,4 @@
-"""Writes ``src/dragoman/schemas``: JSON Schemas of the dialects' documents as we read them.
+"""Writes ``src/dragoman/cli/schemas``: JSON Schemas of the dialects' documents as we read them.
 
 Nobody wrote these schemas down: they are found out by asking the readers. Every document of the
 corpus is read again and again, each time with one of its values replaced by a value of another
@@ -30,7 +30,7 @@ from dragoman.testing import load_corpus
 
 Json = Any
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "src" / "dragoman" / "schemas"
+FOLDER = ROOT / "src" / "dragoman" / "cli" / "schemas"
 
 # One or more values of each type; unlikely words, so that none is by chance the right one.
 WORD = "zz-unheard-of"

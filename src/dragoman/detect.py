@@ -11,6 +11,8 @@ FLOOR = 0.1
 """What is less likely than this is not worth saying."""
 MARGIN = 0.01
 """Two guesses nearer than this are tied."""
+BEGINNINGS = {b"{": "ndjson", b"[": "array", b"\0": "eventstream"}
+"""The first byte of a stream -> its framing; the length of a binary frame begins with a zero."""
 FRAMES = 8
 """How many frames of a stream are looked at."""
 
@@ -60,8 +62,10 @@ def detect_stream(data: bytes) -> Guess | None:
     """
     from .framing import framer  # only those who have a stream need it
 
-    kind = "ndjson" if data.lstrip()[:1] == b"{" else "sse"
+    kind = BEGINNINGS.get(data.lstrip()[:1], "sse")
     speakers = _streamers(kind)
+    if kind == "eventstream" and speakers:
+        return Guess(speakers[0].name, "stream", 0.95, ("binary frames, as Amazon sends them",))
     frames = framer(kind)
     for _, frame in [*frames.feed(data), *frames.close()][:FRAMES]:
         try:
@@ -72,8 +76,10 @@ def detect_stream(data: bytes) -> Guess | None:
             continue
         for speaker in speakers:
             for key, sign in speaker.stream_signs:
-                if doc.get(key) == sign:
+                if key in doc and doc[key] == sign:
                     return Guess(speaker.name, "stream", 0.95, (f"a frame with {key} {sign!r}",))
+                if key in doc and sign is None:
+                    return Guess(speaker.name, "stream", 0.9, (f"a frame with the key {key!r}",))
     return None
 
 
@@ -82,7 +88,8 @@ def _streamers(kind: str) -> list[Dialect]:
     first: dict[object, Dialect] = {}
     for name in dialects.names():
         speaker = dialects.get(name)
-        if speaker.stream_signs and speaker.framing == kind:
+        framings = ("sse", "array") if speaker.framings == "either" else (speaker.framing,)
+        if (speaker.stream_signs or kind == "eventstream") and kind in framings:
             known = first.get(speaker.stream_signs)
             if known is None or issubclass(type(known), type(speaker)):
                 first[speaker.stream_signs] = speaker

@@ -96,8 +96,8 @@ class Dialect:
     """How the stream is framed: ``sse``, ``ndjson``, ``array`` or ``eventstream``."""
     framings: ClassVar[str | None] = None
     """How a stream that is read may be framed, where it may be otherwise than it is written."""
-    stream_signs: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Keys and values of a frame that show a stream to be of this dialect."""
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = ()
+    """Keys and values of a frame that show a stream to be of this dialect; None is any value."""
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
     """What a server says of the stream before it begins."""
 

@@ -397,6 +397,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The target does not say when the answer was made, or demands it.",
         "Pass `now` (`--now now`), where it is demanded.",
     ),
+    "response.latency": (
+        "The target demands how long the answer took, and nobody measured it; it is 0.",
+        "Nothing, unless something reads that figure.",
+    ),
     "response.echo": (
         "One of the two dialects repeats settings of the request in the answer.",
         "Nothing: look into the request.",

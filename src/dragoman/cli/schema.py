@@ -56,7 +56,7 @@ def schema_of(name: str, facet: str | None = None) -> Json:
         raise usage(f"{name} has no {facet} to read; it has: {have}", "--facet FACET")
     if name == "native":
         return native(facet)
-    file = resources.files("dragoman") / "schemas" / f"{name}.{facet}.json"
+    file = resources.files("dragoman.cli") / "schemas" / f"{name}.{facet}.json"
     if not file.is_file():
         raise usage(f"there is no schema for a {name} {facet}")
     return parse(file.read_bytes())

@@ -25,6 +25,7 @@ class Gemini(Sniff, Responses):
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
     framings = "either"  # events with alt=sse, and an array without
+    stream_signs = (("candidates", None), ("promptFeedback", None), ("usageMetadata", None))
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import GeminiReader
