@@ -363,6 +363,8 @@ def test_long_lines_are_cut_on_a_terminal_only() -> None:
     assert table
     assert all(len(line) <= 40 for line in table)
     assert all(line.endswith("…") for line in table)
+    with environment({"COLUMNS": "40"}):
+        assert "…" not in dragoman(["convert", "-v", "-t", "chat", "request.json"])[1]
 
 
 def test_standard_input_that_is_a_terminal_is_not_waited_for(monkeypatch: Any) -> None:

@@ -122,8 +122,8 @@ def excerpt(text: str, column: int) -> tuple[str, str]:
     return f"{head}{shown}{tail}", pad + red("^")
 
 
-def table(rows: Iterable[Sequence[str]], *, indent: str = "") -> list[str]:
-    """Rows in columns. On a terminal, the last column is cut to fit; elsewhere nothing is."""
+def table(rows: Iterable[Sequence[str]], *, indent: str = "", whole: bool = False) -> list[str]:
+    """Rows in columns. On a terminal, lines are cut to fit, unless ``whole``; elsewhere never."""
     rows = [tuple(row) for row in rows]
     if not rows:
         return []
@@ -131,7 +131,8 @@ def table(rows: Iterable[Sequence[str]], *, indent: str = "") -> list[str]:
     lines = []
     for row in rows:
         parts = [cell + " " * (w - cells(cell)) for cell, w in zip(row, widths, strict=True)]
-        lines.append(cut((indent + "  ".join(parts)).rstrip()))
+        line = (indent + "  ".join(parts)).rstrip()
+        lines.append(line if whole else cut(line))
     return lines
 
 
