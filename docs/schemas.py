@@ -244,6 +244,7 @@ class Inquiry:
             return []
         refusal = self.answer(spots[0], WORD)
         assert refusal is not None
+        found |= {""} if any(self.takes(spot, "") for spot in spots) else set()
         for word in known:
             said = self.answer(spots[0], word)
             # A word that leads to another complaint is known; the rest of the object is not so.
