@@ -189,6 +189,8 @@ class WriteMessages(Parts):
             else:
                 said.others.append(block)
                 rank = 2 if isinstance(block, Refusal) else highest
+                if highest and not w.home and isinstance(block, Reasoning) and self.thinking_key:
+                    w.log.approximated("content.order", block.at, "thoughts come first here")
             if rank < highest:
                 why = "text comes before refusals, and both before calls here"
                 w.log.approximated("content.order", block.at, why)
@@ -301,12 +303,23 @@ class WriteMessages(Parts):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
         thoughts = block.content or block.summary
-        if not thoughts and (block.seal is not None or block.id is not None):
+        if key is None or not any(thoughts):
+            if thoughts or (block.seal is None and block.id is None):
+                w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
             return
-        if key is None or not thoughts:
-            w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-            return
+        if not w.home:
+            self.note_thought(block, key in doc, w)
         doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
+
+    def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
+        """All that was thought is one text here."""
+        if block.summary:
+            if block.content:
+                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
+            else:
+                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        if another or len(block.content or block.summary) > 1:
+            w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
 
     def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
         out: list[Json] = []
