@@ -50,6 +50,7 @@ ERROR_KEYS = ("message", "type", "param", "code")
 class Responses(Requests):
     """Reading and writing answers."""
 
+    error_is_a_stop = True
     stops: ClassVar[dict[str, StopReason]] = {
         **STOP,
         "model_length": "context",

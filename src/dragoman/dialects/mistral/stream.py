@@ -47,7 +47,6 @@ class Chunk:
 class MistralReader(ChatReader):
     dialect: Mistral
     padding: ClassVar[str] = "p"
-    error_is_a_stop: ClassVar[bool] = True
 
     def __init__(self, dialect: Mistral, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -201,7 +200,7 @@ class MistralWriter(ChatWriter):
             inside = compact(compact(event.text)[1:-1]).encode()
             return self.heads[index] + inside + self.tails[index]
         if index in self.thoughts:
-            if event.place == "summary" and self.parts.get(index, ("summary", 0))[0] == "text":
+            if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
                 return b""  # a thought is said once here
             number = self.thoughts[index]
             self.voices[number].said.add(TEXT)

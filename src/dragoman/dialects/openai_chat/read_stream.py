@@ -39,6 +39,7 @@ from ...reading import (
 from ...streaming import Said, StreamReader, is_complete
 from ...writing import is_blank
 from .read_messages import THINKING_KEYS
+from .response import error_beside
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -119,8 +120,6 @@ class ChatReader(StreamReader):
     dialect: OpenAIChat
     padding: ClassVar[str] = "obfuscation"
     """Random characters that hide how long a delta is."""
-    error_is_a_stop: ClassVar[bool] = False
-    """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
 
     def __init__(self, dialect: OpenAIChat, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -180,7 +179,10 @@ class ChatReader(StreamReader):
             events.append(self.begin(self.silent()))
         for place, choice in enumerate(choices):
             self.read_choice(as_dict(choice, f"/choices/{place}"), f"/choices/{place}", events)
-        if (error := error_beside(doc, choices, self.error_is_a_stop)) is not None:
+        if (found := error_beside(doc, choices, self.dialect.error_is_a_stop)) is not None:
+            where, error = found
+            if where == "answer":
+                self.head |= error  # it stands there at rest as well
             events += self.fail(self.dialect.read_error(error))
         return events
 
@@ -486,22 +488,6 @@ class ChatReader(StreamReader):
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
         return choice
-
-
-def error_beside(
-    doc: dict[str, Json], choices: list[dict[str, Json]], is_stop: bool
-) -> Json | None:
-    """The error that some servers put beside the last choice, or into it, or only name there
-    (unless that is a usual way to stop).
-
-    https://openrouter.ai/docs/api-reference/errors#streaming-error-handling
-    """
-    for place in (doc, *choices):
-        if place.get("error"):
-            return {"error": place["error"]}
-    if not is_stop and any(choice.get("finish_reason") == "error" for choice in choices):
-        return {"error": {"message": "the answer ended in an error", "type": "server_error"}}
-    return None
 
 
 def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:

@@ -56,6 +56,7 @@ STOP_WORDS: dict[StopReason, str] = {
 }
 
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
+ENDED_IN_ERROR = "the answer ended in an error"
 USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -64,17 +65,29 @@ class Responses(Requests):
 
     stops: ClassVar[dict[str, StopReason]] = STOP
     stop_words: ClassVar[dict[StopReason, str]] = STOP_WORDS
+    error_is_a_stop: ClassVar[bool] = False
+    """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
         if self.is_failure(doc):
             return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
-        candidates = tuple(
-            self.read_choice_of_answer(as_dict(choice, f"/choices/{index}"), index)
+        choices = [
+            as_dict(choice, f"/choices/{index}")
             for index, choice in enumerate(need_list(doc, "choices", ""))
-        )
-        usage = maybe_dict(doc, "usage", "")
+        ]
         spelling: dict[str, Json] = {}
+        failure, taken = None, RESPONSE_KEYS
+        if (found := error_beside(doc, choices, self.error_is_a_stop)) is not None:
+            place, error = found
+            failure, spelling["beside"] = self.read_error(error), place
+            if place.__class__ is int:
+                choices[place] = {k: v for k, v in choices[place].items() if k != "error"}
+                failure = replace(failure, at=f"/choices/{place}")
+            elif place == "answer":
+                taken = RESPONSE_KEYS | {"error"}
+        candidates = tuple(self.read_choice_of_answer(c, i) for i, c in enumerate(choices))
+        usage = maybe_dict(doc, "usage", "")
         if doc.get("object") != "chat.completion":
             spelling["object"] = doc.get("object")
         return Response(
@@ -83,9 +96,10 @@ class Responses(Requests):
             candidates,
             None if usage is None else self.read_usage(usage, "/usage"),
             maybe_number(doc, "created", ""),
+            failure=failure,
             service_tier=maybe_str(doc, "service_tier", ""),
             dialect=self.name,
-            extras=self.keep(doc, RESPONSE_KEYS, spelling),
+            extras=self.keep(doc, taken, spelling),
         )
 
     def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
@@ -148,11 +162,11 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
-        if tree.failure is not None:
+        spelling = self.spelling(tree)
+        if tree.failure is not None and "beside" not in spelling:
             w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
             lose_answer(tree, log)
             return self.write_error(tree.failure, log)
-        spelling = self.spelling(tree)
         out: dict[str, Json] = {}
         self.write_head(out, tree, w)
         if "object" in spelling:
@@ -172,7 +186,18 @@ class Responses(Requests):
                 log.dropped("service_tier", tree.at, "another API's tier")
         if tree.echo is not None and tree.echo.fields:
             log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
+        if tree.failure is not None:
+            self.write_beside_answer(out, tree.failure, spelling["beside"], log)
         return self.emit(out, tree, log)
+
+    def write_beside_answer(
+        self, out: dict[str, Json], failure: Failure, place: Json, log: Ledger
+    ) -> None:
+        """The error of an answer that failed half way, where it stood."""
+        if place == "answer":
+            out["error"] = self.write_error(failure, log)["error"]
+        elif place.__class__ is int:
+            out["choices"][place]["error"] = self.write_error(failure, log)["error"]
 
     def write_head(self, out: dict[str, Json], tree: Response, w: Writing) -> None:
         if tree.id is not None:
@@ -336,6 +361,25 @@ class Responses(Requests):
             if tree.request_id is not None:
                 log.dropped("error.request_id", tree.at, "said in a header here")
         return self.emit({"error": inner}, tree, log)
+
+
+def error_beside(
+    doc: dict[str, Json], choices: list[dict[str, Json]], is_stop: bool
+) -> tuple[int | str, Json] | None:
+    """The error that some servers put beside the choices, or into one, or only name there
+    (unless that is a usual way to stop).
+
+    Where it stands (the number of a choice, beside them all, or nowhere), and the error.
+    https://openrouter.ai/docs/api-reference/errors#streaming-error-handling
+    """
+    if doc.get("error"):
+        return "answer", {"error": doc["error"]}
+    for number, choice in enumerate(choices):
+        if choice.get("error"):
+            return number, {"error": choice["error"]}
+    if not is_stop and any(choice.get("finish_reason") == "error" for choice in choices):
+        return "word", {"error": {"message": ENDED_IN_ERROR, "type": "server_error"}}
+    return None
 
 
 def totals(usage: Usage) -> dict[str, int]:

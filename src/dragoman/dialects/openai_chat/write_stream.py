@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from . import OpenAIChat
 
 
+APART = ("choices", "usage", "object", "error")
 encode_text = msgspec.json.Encoder().encode
 
 
@@ -64,7 +65,7 @@ class ChatWriter(StreamWriter):
         self.voices: dict[int, Voice] = {}
         self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
         self.tails: dict[int, bytes] = {}
-        self.parts: dict[int, tuple[str, int]] = {}
+        self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of a thought
         self.texts: dict[int, Spoken] = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -101,8 +102,8 @@ class ChatWriter(StreamWriter):
             return begun + self.open_call(block, voice, index, number)
         if key is None:
             return begun
-        if isinstance(block, Reasoning) and key in voice.said:
-            self.parts[index] = ("", -1)  # another thought: apart from the one before
+        if isinstance(block, Reasoning):  # another thought is apart from the one before
+            self.parts[index] = ("", -1) if key in voice.said else None
         voice.said.add(key)
         if isinstance(block, Text):
             self.texts[index] = Spoken(voice)
@@ -148,6 +149,8 @@ class ChatWriter(StreamWriter):
         text = event.text
         if event.place != "text" or event.part or index in self.parts:
             text = self.apart(event)
+            if not text:
+                return b""
         elif index in self.texts:
             self.texts[index].length += len(text)
         return head + encode_text(text) + self.tails[index]
@@ -156,6 +159,8 @@ class ChatWriter(StreamWriter):
         """The parts of a thought become one text, apart from each other by a blank line."""
         before = self.parts.get(event.index)
         part = (event.place, event.part)
+        if event.place == "summary" and before is not None and before[0] == "text":
+            return ""  # a thought is said once here
         self.parts[event.index] = part
         return event.text if before is None or before == part else "\n\n" + event.text
 
@@ -180,13 +185,20 @@ class ChatWriter(StreamWriter):
         return b""
 
     def end(self, doc: Json) -> bytes:
-        out: list[bytes] = []
-        # What of the answer is known only now.
-        self.head |= {k: v for k, v in doc.items() if k not in ("choices", "usage", "object")}
+        begun, choices = self.last_choices(doc)
+        out = [begun, *(self.frame({**self.head, "choices": [choice]}) for choice in choices)]
+        if self.usage and doc.get("usage") is not None:
+            out.append(self.frame({**self.head, "choices": [], "usage": doc["usage"]}))
+        return b"".join(out) + b"data: [DONE]\n\n"
+
+    def last_choices(self, doc: Json) -> tuple[bytes, list[Json]]:
+        """What of the answer is known only now; and what comes before, if none of it came yet."""
+        self.head |= {k: v for k, v in doc.items() if k not in APART}
+        said, choices = b"", []
         for place, choice in enumerate(doc.get("choices", ())):
             number = choice.get("index", place)
             voice, begun = self.voice(place)
-            out.append(begun)
+            said += begun
             message = choice.get("message") or {}
             rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
             if message.get("content") == "":
@@ -196,10 +208,12 @@ class ChatWriter(StreamWriter):
             if not self.home:
                 rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}
-            out.append(self.chunk(number, rest, **fields))
-        if self.usage and doc.get("usage") is not None:
-            out.append(self.frame({**self.head, "choices": [], "usage": doc["usage"]}))
-        return b"".join(out) + b"data: [DONE]\n\n"
+            choices.append({"index": number, "delta": rest, "finish_reason": None, **fields})
+        return said, choices
 
     def fail(self, doc: Json) -> bytes:
-        return self.frame(doc)  # and no [DONE]: it is not done
+        if not doc.get("choices"):
+            return self.frame(doc)  # and no [DONE]: it is not done
+        begun, choices = self.last_choices(doc)
+        more = {key: doc[key] for key in ("usage", "error") if key in doc}
+        return begun + self.frame({**self.head, "choices": choices, **more})
