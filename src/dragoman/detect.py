@@ -45,13 +45,15 @@ def candidates(value: Json, facet: str | None = None) -> list[Guess]:
         for found, confidence, evidence in speaker.sniff(value)
         if confidence >= FLOOR and facet in (None, found)
     ]
-    guesses.sort(key=lambda guess: (-guess.confidence, guess.dialect, guess.facet))
+    guesses.sort(key=lambda g: (-g.confidence, -_depth(g), g.dialect, g.facet))
     return guesses
 
 
 def is_tied(guesses: list[Guess]) -> bool:
-    """Whether the best two are too near to each other to choose."""
-    return len(guesses) > 1 and guesses[0].confidence - guesses[1].confidence < MARGIN
+    """Whether the best two are too near to each other to choose; a variant beats its base."""
+    rivals = (guess for guess in guesses[1:] if not _is_base(guess, guesses[0]))
+    rival = next(rivals, None)
+    return rival is not None and guesses[0].confidence - rival.confidence < MARGIN
 
 
 def detect_stream(data: bytes) -> Guess | None:
@@ -94,6 +96,17 @@ def _streamers(kind: str) -> list[Dialect]:
             if known is None or issubclass(type(known), type(speaker)):
                 first[speaker.stream_signs] = speaker
     return list(first.values())
+
+
+def _depth(guess: Guess) -> int:
+    return len(type(dialects.get(guess.dialect)).__mro__)
+
+
+def _is_base(guess: Guess, best: Guess) -> bool:
+    """Whether a guess is what the best one is a variant of: its signs tell them apart."""
+    base, variant = dialects.get(guess.dialect), dialects.get(best.dialect)
+    inherits = base.name != variant.name and isinstance(variant, type(base))
+    return inherits and guess.facet == best.facet
 
 
 def _speakers() -> list[Dialect]:

@@ -7,7 +7,11 @@ what the tool really is.
 
 from __future__ import annotations
 
-from .model import Grammar, Json, Tool
+from msgspec.structs import replace
+
+from .ledger import Ledger
+from .model import Grammar, Json, Tool, ToolCall, ToolChoice, ToolResult
+from .reading import compact
 
 MARK = "[freeform tool]"
 GRAMMAR = " The input must match this {syntax} grammar:\n{definition}"
@@ -18,6 +22,39 @@ SCHEMA: Json = {
     "required": ["input"],
     "additionalProperties": False,
 }
+
+
+WRAPPED = "a freeform {} is wrapped as {{'input': text}}"
+
+
+def tool_as_function(tool: Tool, log: Ledger) -> Tool:
+    """The function that stands for a freeform tool."""
+    if tool.kind != "custom":
+        return tool
+    log.approximated("tool.kind", tool.at, WRAPPED.format("tool"))
+    return replace(tool, kind="function", description=wrap(tool), schema=SCHEMA, grammar=None)
+
+
+def call_as_function(call: ToolCall, log: Ledger) -> ToolCall:
+    """The call of the function that stands for a freeform tool."""
+    if call.kind != "custom":
+        return call
+    log.approximated("tool_call.kind", call.at, WRAPPED.format("call"))
+    return replace(call, kind="function", arguments=compact({"input": call.arguments}))
+
+
+def note_result(result: ToolResult, log: Ledger) -> None:
+    """The result of a freeform call is the result of a function."""
+    if result.kind == "custom":
+        log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+
+
+def choice_as_function(choice: ToolChoice, log: Ledger) -> ToolChoice:
+    """The choice of the function that stands for a freeform tool."""
+    if choice.kind != "custom":
+        return choice
+    log.approximated("tool.kind", choice.at, WRAPPED.format("tool"))
+    return replace(choice, kind="function")
 
 
 def wrap(tool: Tool) -> str:

@@ -7,7 +7,7 @@ tools are looked at, so that the work is bounded whatever the document is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -127,6 +127,18 @@ def weigh_tools(e: Evidence, tools: Json, name_form: Callable[[dict[str, Json]],
         e.speaks_for(form, 0.9)
     if "" in forms:  # a stray tool among many proves less than nothing but strays
         e.speaks_against("a tool of another form", 0.8 if forms == {""} else 0.3)
+
+
+def told_by(signs: Mapping[str, float], verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    """The verdicts of a base, for a variant with signs of its own; without any, there are none."""
+    unsure = 1.0
+    for weight in sorted(signs.values()):
+        unsure *= 1.0 - weight
+    found = list(verdicts) if signs else []
+    best = max((confidence for _, confidence, _ in found), default=0.0) or 1.0
+    better = 1.0 - (1.0 - best) * unsure
+    for facet, confidence, evidence in found:  # which facet it is, the signs do not tell
+        yield facet, round(better * confidence / best, 4), (*evidence, *signs)
 
 
 def objects(value: Json, limit: int = FIRST) -> Iterator[dict[str, Json]]:

@@ -29,8 +29,8 @@ from .events import (
 )
 from .framing import Frame
 from .ledger import Ledger
-from .model import Failure, Json, Response
-from .reading import DEPTH, UNREADABLE, decode, parse, plain
+from .model import Failure, Json, Response, ToolCall
+from .reading import DEPTH, UNREADABLE, compact, decode, parse, plain
 
 TRUNCATED = "the stream ended before the answer did"
 
@@ -218,3 +218,34 @@ class StreamWriter:
         doc = self.dialect.write(response, self.aside)
         assert doc.__class__ is dict
         return doc
+
+
+class FunctionsOnly(StreamWriter):
+    """Where there are only functions, the text of a freeform call is its one argument."""
+
+    wraps = False
+    """Whether the dialect has only functions."""
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        super().__init__(dialect, home, log)
+        self.wrapped: set[int] = set()
+        self.ways |= {Open: self.open_wrapped, Delta: self.say_wrapped, Close: self.close_wrapped}
+
+    def open_wrapped(self, event: Open) -> bytes:
+        block = event.block
+        if not (self.wraps and isinstance(block, ToolCall) and block.kind == "custom"):
+            return self.open(event)
+        self.wrapped.add(event.index)
+        said = self.open(replace(event, block=replace(block, kind="function")))
+        return said + self.delta(Delta(event.index, '{"input":"'))
+
+    def say_wrapped(self, event: Delta) -> bytes:
+        if event.index in self.wrapped:
+            event = Delta(event.index, compact(event.text)[1:-1])
+        return self.delta(event)
+
+    def close_wrapped(self, event: Close) -> bytes:
+        if event.index not in self.wrapped:
+            return self.close(event)
+        self.wrapped.discard(event.index)
+        return self.delta(Delta(event.index, '"}')) + self.close(event)

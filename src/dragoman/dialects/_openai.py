@@ -46,6 +46,24 @@ ERROR_TYPES: dict[ErrorKind, str] = {
     "overloaded": "overloaded_error",
     "timeout": "timeout",
 }
+# The status of an answer over HTTP, which many servers repeat in the error itself.
+STATUS: dict[int, ErrorKind] = {
+    400: "invalid-request",
+    401: "authentication",
+    402: "billing",
+    403: "permission",
+    404: "not-found",
+    408: "timeout",
+    409: "conflict",
+    413: "too-large",
+    422: "invalid-request",
+    429: "rate-limit",
+    500: "server",
+    502: "server",
+    503: "overloaded",
+    504: "timeout",
+}
+STATUS_OF = {kind: status for status, kind in reversed(STATUS.items())}
 
 
 def read_user(

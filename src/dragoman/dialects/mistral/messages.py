@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -24,20 +23,19 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...reading import compact
 from ...writing import Writing, home_only, is_plain_text
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
 from .ids import ID_RULE, MistralWriting
 from .parts import Parts
 
-WRAPPED = "a freeform {} is wrapped as {{'input': text}}"
-
 
 class Messages(Parts):
     """The turns of a conversation, and what the model may call."""
 
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
+    has_freeform = False
+    has_subsets = False
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return MistralWriting(log, NAMES, self.is_home(dialect), answer)
@@ -171,17 +169,6 @@ class Messages(Parts):
             w.log.dropped("text.citations", cite.at, "only results of tools are cited here")
         return replace(block, citations=())
 
-    def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if call.kind == "custom" and not w.home:
-            w.log.approximated("tool_call.kind", call.at, WRAPPED.format("call"))
-            call = replace(call, kind="function", arguments=compact({"input": call.arguments}))
-        return super().write_call(call, w)
-
-    def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
-        if isinstance(block, ToolResult) and block.kind == "custom" and not w.home:
-            w.log.approximated("tool_call.kind", block.at, "a freeform result is a function's")
-        return super().write_result(block, message, hoisted, w)
-
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         doc["name"] = block.name
 
@@ -212,12 +199,6 @@ class Messages(Parts):
     # -- tools ------------------------------------------------------------------------------
 
     def write_tool(self, tool: Tool, w: Writing) -> Json | None:
-        if tool.kind == "custom" and not w.home:
-            w.log.approximated("tool.kind", tool.at, WRAPPED.format("tool"))
-            text = freeform.wrap(tool)
-            tool = replace(
-                tool, kind="function", description=text, schema=freeform.SCHEMA, grammar=None
-            )
         if tool.kind == "function" and tool.schema is None and not w.home:
             w.log.invented("tool.schema", tool.at, "a tool has parameters here, if only none")
             tool = replace(tool, schema={"type": "object", "properties": {}})
@@ -232,13 +213,5 @@ class Messages(Parts):
         return choice
 
     def write_choice(self, choice: ToolChoice, w: Writing) -> Json | None:
-        if not w.home:
-            if choice.allowed is not None:
-                why = "all tools may be chosen here"
-                w.log.dropped("tool_choice.allowed", choice.at, why)
-                choice = replace(choice, allowed=None)
-            if choice.kind == "custom":
-                w.log.approximated("tool.kind", choice.at, WRAPPED.format("tool"))
-                choice = replace(choice, kind="function")
         said = super().write_choice(choice, w)
         return self.spelling(choice).get("word", "any") if said == "required" else said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...model import Json
-from ...sniffing import FIRST, PARTS, Verdict, objects
+from ...sniffing import FIRST, PARTS, Verdict, objects, told_by
 from ..openai_chat.sniff import is_mistral
 from .ids import is_legal
 
@@ -26,14 +26,7 @@ def sniff(base: Iterable[Verdict], doc: Json) -> Iterator[Verdict]:
     signs = dict(signs_of(doc))
     if not signs.keys() - {NINE}:
         return
-    unsure = 1.0
-    for weight in sorted(signs.values()):
-        unsure *= 1.0 - weight
-    verdicts = list(base)
-    best = max((confidence for _, confidence, _ in verdicts), default=0.0) or 1.0
-    better = 1.0 - (1.0 - best) * unsure
-    for facet, confidence, evidence in verdicts:  # which facet it is, the signs do not tell
-        yield facet, round(better * confidence / best, 4), (*evidence, *signs)
+    yield from told_by(signs, base)
 
 
 def signs_of(doc: Json) -> Iterator[tuple[str, float]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...events import Cite, Close, Delta, Event, Open, Sealed
 from ...ledger import Ledger
-from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text, ToolCall
+from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text
 from ...reading import as_dict, as_list, compact, expected, need_str
 from ...streaming import Said
 from ...writing import home_only
@@ -143,7 +143,6 @@ class MistralWriter(ChatWriter):
         super().__init__(dialect, log, home)
         self.thoughts: dict[int, int] = {}  # open thoughts -> their candidates
         self.thought: set[int] = set()  # candidates whose last chunk is a thought
-        self.wrapped: set[int] = set()  # freeform calls
 
     def voice(self, number: int) -> tuple[Voice, bytes]:
         voice = self.voices.setdefault(number, Voice())
@@ -187,18 +186,8 @@ class MistralWriter(ChatWriter):
                 said += self.chunk(number, {"content": [doc]})
         return said
 
-    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
-        out = super().open_call(call, voice, index, number)
-        if call.kind == "custom" and not self.home:
-            self.wrapped.add(index)
-            out += self.heads[index] + compact('{"input":"').encode() + self.tails[index]
-        return out
-
     def delta(self, event: Delta) -> bytes:
         index = event.index
-        if index in self.wrapped:
-            inside = compact(compact(event.text)[1:-1]).encode()
-            return self.heads[index] + inside + self.tails[index]
         if index in self.thoughts:
             if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
                 return b""  # a thought is said once here
@@ -222,12 +211,8 @@ class MistralWriter(ChatWriter):
         return super().cite(event) if self.home else b""
 
     def close(self, event: Close) -> bytes:
-        out = b""
-        if event.index in self.wrapped:
-            self.wrapped.discard(event.index)
-            out = self.heads[event.index] + compact('"}').encode() + self.tails[event.index]
         self.thoughts.pop(event.index, None)
-        return out + super().close(event)
+        return super().close(event)
 
     def end(self, doc: Json) -> bytes:
         """Counts come in the last chunk, which says why the answer ended."""

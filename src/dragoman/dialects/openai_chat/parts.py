@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from ...dialect import Dialect
 from ...model import (
@@ -31,6 +32,7 @@ AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", 
 # Not in the official API, but understood by many servers that speak it.
 UNOFFICIAL = {"video_url": "video", "file_url": "document", "audio_url": "audio"}
 TTLS = ("30m", "12h")
+HOME_MARK: dict[str, Json] = {"mode": "explicit"}
 
 
 class Parts(Dialect):
@@ -38,6 +40,10 @@ class Parts(Dialect):
 
     name = "openai-chat"
     issuer = "openai"
+    cache_key: ClassVar[str | None] = "prompt_cache_breakpoint"
+    """What marks a part for the cache; readers know the other name as well."""
+    cache_mark: ClassVar[dict[str, Json]] = {"mode": "explicit"}
+    cache_ttls: ClassVar[tuple[str, ...]] = TTLS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -337,17 +343,20 @@ class Parts(Dialect):
         self, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing
     ) -> dict[str, Json]:
         """Cache mark and extras, which every part can bear."""
-        if cache is not None:
+        if cache is not None and self.cache_key is None and not w.home:
+            self.lose_cache(cache, w)
+        elif cache is not None:
             key = self.spelling(node).get("cache")
-            mark: dict[str, Json] = {} if key else {"mode": "explicit"}
+            usual = self.cache_key if self.cache_key and not w.home else "prompt_cache_breakpoint"
+            mark: dict[str, Json] = {} if key else dict(HOME_MARK if w.home else self.cache_mark)
             if cache.ttl is not None:
-                if cache.ttl in TTLS or w.home:
+                if cache.ttl in self.cache_ttls or w.home:
                     mark["ttl"] = cache.ttl
                 else:
                     why = f"a cached prefix cannot live {cache.ttl} here"
                     w.log.approximated("cache.ttl", cache.at, why)
             mark |= self.spelling(cache)
-            out[key or "prompt_cache_breakpoint"] = self.emit(mark, cache, w.log)
+            out[key or usual] = self.emit(mark, cache, w.log)
             if "cache_control" in (spelling := self.spelling(node)):
                 out["cache_control"] = spelling["cache_control"]
         return self.emit(out, node, w.log)

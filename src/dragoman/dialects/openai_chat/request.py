@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ from ...reading import (
     maybe_str,
     need_list,
 )
-from ...writing import Writing, write_usual
+from ...writing import Writing, leave_out, write_usual
 from .._openai import read_user
 from .tools import Tools
 
@@ -112,6 +113,13 @@ class Requests(Tools):
     most_stops: ClassVar[int] = MOST_STOPS
     asks_for_usage: ClassVar[bool] = True
     """Whether a stream counts tokens only for those who ask."""
+    user_key: ClassVar[str] = "safety_identifier"
+    """What the end user is called; readers know the other name as well."""
+    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {}
+    """Parameters that only a variant knows: key -> canonical name, reader."""
+    refused: ClassVar[dict[str, str]] = {}
+    """Parameters that a variant does not take, and why."""
+    efforts: ClassVar[tuple[str, ...]] = EFFORTS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -125,6 +133,8 @@ class Requests(Tools):
             tools = self.read_request_tools(doc, taken)
             choice = self.read_request_choice(doc, taken)
         params = self.read_params(doc, taken, spelling)
+        if self.more and not self.more.keys().isdisjoint(doc):
+            params = self.read_more(doc, params, taken)
         if params.stream and doc.get("stream_options") == {"include_usage": True}:
             taken.add("stream_options")
             spelling["usage"] = True
@@ -207,6 +217,17 @@ class Requests(Tools):
             said["user_id"] = read_user(doc, taken, ats, spelling)
             said["store"] = read_store(doc, spelling)
         return Params(**said)
+
+    def read_more(self, doc: dict[str, Json], params: Params, taken: set[str]) -> Params:
+        """The parameters that only this variant knows."""
+        said: dict[str, Any] = {}
+        for key, (name, read) in self.more.items():
+            if (value := read(doc, key, "")) is not None:
+                said[name] = value
+                taken.add(key)
+                if name != key:
+                    params.ats[name] = f"/{key}"
+        return replace(params, **said)
 
     def read_limit(
         self,
@@ -328,12 +349,17 @@ class Requests(Tools):
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log = tree.params, w.log
+        if self.refused and not w.home:
+            params = leave_out(params, self.refused, log)
         spelling = self.spelling(tree)
         if not spelling and write_usual(out, params, self.limit_key):
             return
         if params.max_tokens is not None:
             out[spelling.get("max_tokens", self.limit_key)] = params.max_tokens
         for name, key in SCALARS.items():
+            if (value := getattr(params, name)) is not None:
+                out[key] = value
+        for key, (name, _) in self.more.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
         if params.top_logprobs is not None and params.logprobs is None and not w.home:
@@ -363,7 +389,7 @@ class Requests(Tools):
         if output is not None and (w.home or output.kind != "text" or output.extras is not None):
             out["response_format"] = self.write_output(output, w)
         for key, why in UNSAID.items():
-            if getattr(params, key) is not None:
+            if key not in self.more and getattr(params, key) is not None:
                 log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
 
@@ -386,7 +412,8 @@ class Requests(Tools):
         user = params.user_id or ""
         if not w.home:
             user = w.user(user, params.where("user_id"))
-        out[spelling.get("user_id", "safety_identifier")] = user
+        usual = "safety_identifier" if w.home else self.user_key
+        out[spelling.get("user_id", usual)] = user
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort
@@ -406,7 +433,7 @@ class Requests(Tools):
         if config.display is not None:
             log.dropped("thinking.display", config.at, "thoughts are not shown here")
         if effort is not None:
-            if effort not in EFFORTS and effort != "none" and not w.home:
+            if effort not in self.efforts and effort != "none" and not w.home:
                 log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
                 effort = "high"
             out["reasoning_effort"] = effort

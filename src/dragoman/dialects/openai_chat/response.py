@@ -10,6 +10,7 @@ from ...ledger import Ledger
 from ...model import (
     Block,
     Candidate,
+    ErrorKind,
     Extras,
     Failure,
     Json,
@@ -27,7 +28,7 @@ from ...model import (
 from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
 from ...writing import Writing
-from .._openai import ERROR_TYPES, ERRORS
+from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 
 # https://platform.openai.com/docs/api-reference/chat/object
@@ -67,6 +68,9 @@ class Responses(Requests):
     stop_words: ClassVar[dict[StopReason, str]] = STOP_WORDS
     error_is_a_stop: ClassVar[bool] = False
     """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
+    errors: ClassVar[dict[str, ErrorKind]] = ERRORS
+    says_status: ClassVar[bool] = False
+    """Whether the code of an error is a number."""
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
@@ -331,16 +335,25 @@ class Responses(Requests):
             return Failure("other", words_of(doc), dialect=self.name, extras=extras)
         known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
         said = {k: inner[k] for k in known}
-        kind = ERRORS.get(said.get("code", "")) or ERRORS.get(said.get("type", ""), "other")
+        spelling: dict[str, Json] = {"has": list(known)}
+        status = inner.get("code")
+        if status.__class__ is int and status in STATUS:
+            spelling["status"] = status
+            known.append("code")
         return Failure(
-            kind,
+            self.error_kind(said, STATUS[spelling["status"]] if "status" in spelling else None),
             said.get("message", ""),
             said.get("type"),
             said.get("code"),
             said.get("param"),
             dialect=self.name,
-            extras=self.keep(doc, (), {"has": known}, partly={"error": known}),
+            extras=self.keep(doc, (), spelling, partly={"error": known}),
         )
+
+    def error_kind(self, said: dict[str, str], status: ErrorKind | None) -> ErrorKind:
+        """What an error is: by its words, then by its number."""
+        found = self.errors.get(said.get("code", "")) or self.errors.get(said.get("type", ""))
+        return found or status or "other"
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
         spelling = self.spelling(tree)
@@ -353,14 +366,24 @@ class Responses(Requests):
         inner |= {"param": tree.param, "code": tree.code}
         if home:
             inner = {k: v for k, v in inner.items() if k in spelling.get("has", inner)}
+            if "status" in spelling:
+                inner["code"] = spelling["status"]
         else:
-            if ERRORS.get(tree.type or "") != tree.kind:
-                inner["type"] = ERROR_TYPES.get(tree.kind, "server_error")
-            if tree.kind not in ERROR_TYPES:
-                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+            self.write_error_words(inner, tree, log)
             if tree.request_id is not None:
                 log.dropped("error.request_id", tree.at, "said in a header here")
         return self.emit({"error": inner}, tree, log)
+
+    def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
+        """The words of an error from elsewhere."""
+        if ERRORS.get(tree.type or "") != tree.kind:
+            inner["type"] = ERROR_TYPES.get(tree.kind, "server_error")
+        if tree.kind not in ERROR_TYPES:
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        if self.says_status:
+            if tree.code is not None:
+                log.dropped("error.code", tree.at, "the code of an error is a number here")
+            inner["code"] = STATUS_OF.get(tree.kind, 500)
 
 
 def error_beside(

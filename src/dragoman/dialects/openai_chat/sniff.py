@@ -6,7 +6,9 @@ Many servers speak this dialect with keys of their own, so an unknown key says n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
 
 from ...dialect import Dialect
 from ...model import Json
@@ -64,6 +66,55 @@ LOOK = Look(
     },
 )  # fmt: skip
 CHOICES = ("auto", "none", "required")
+
+
+class Marks(Struct, frozen=True):
+    """By what a variant of this dialect is known, and by nothing else: key -> weight."""
+
+    request: Mapping[str, float] = {}
+    response: Mapping[str, float] = {}
+    choice: Mapping[str, float] = {}
+    usage: Mapping[str, float] = {}
+    message: Mapping[str, float] = {}
+    error: Mapping[str, float] = {}
+    model: str | None = None
+    """A pattern of the names of models that nobody else gives to them."""
+    even_null: bool = False
+    """Whether the keys of an answer tell though they say nothing."""
+
+    def signs(self, doc: Json) -> dict[str, float]:
+        """What of these a document has."""
+        e = Evidence("")
+        if doc.__class__ is list:
+            self.weigh_messages(e, doc)
+        elif doc.__class__ is dict:
+            model = doc.get("model")
+            if self.model and model.__class__ is str and re.fullmatch(self.model, model):
+                e.speaks_for(f"the model {model!r}"[:60], 0.6)
+            if doc.get("choices").__class__ is list:
+                self.weigh_answer(e, doc)
+            elif doc.get("error").__class__ is dict:
+                weigh_keys(e, doc["error"], self.error)
+            else:
+                weigh_keys(e, doc, self.request)
+                self.weigh_messages(e, doc.get("messages"))
+        return e.signs
+
+    def weigh_messages(self, e: Evidence, messages: Json) -> None:
+        for message in objects(messages):
+            weigh_keys(e, message, self.message)
+
+    def weigh_answer(self, e: Evidence, doc: dict[str, Json]) -> None:
+        self.weigh_said(e, doc, self.response)
+        if doc.get("usage").__class__ is dict:
+            weigh_keys(e, doc["usage"], self.usage)
+        for choice in objects(doc["choices"], 3):
+            self.weigh_said(e, choice, self.choice)
+            if choice.get("message").__class__ is dict:
+                weigh_keys(e, choice["message"], self.message)
+
+    def weigh_said(self, e: Evidence, doc: dict[str, Json], keys: Mapping[str, float]) -> None:
+        weigh_keys(e, dict.fromkeys(doc, True) if self.even_null else doc, keys)
 
 
 class Sniff(Dialect):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ... import freeform
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
@@ -17,6 +22,9 @@ MODES = ("auto", "none", "required")
 
 class Tools(Messages):
     """Reading and writing what the model may call."""
+
+    has_subsets: ClassVar[bool] = True
+    """Whether a choice may name some of the tools."""
 
     def read_tools(self, doc: Json) -> Toolbox:
         return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
@@ -125,6 +133,8 @@ class Tools(Messages):
                 return tool.payload
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
+        if not (self.has_freeform or w.home):
+            tool = freeform.tool_as_function(tool, w.log)
         if tool.cache is not None:
             self.lose_cache(tool.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
@@ -233,6 +243,8 @@ class Tools(Messages):
             return None
         if choice.mode is None:
             return None
+        if not w.home:
+            choice = self.sayable_choice(choice, w)
         spelling = self.spelling(choice)
         if choice.allowed is not None:
             function = [{"type": "function", "function": {"name": n}} for n in choice.allowed]
@@ -250,6 +262,12 @@ class Tools(Messages):
         if "type" in spelling:
             del out["type"]
         return self.emit(out, choice, w.log)
+
+    def sayable_choice(self, choice: ToolChoice, w: Writing) -> ToolChoice:
+        if choice.allowed is not None and not self.has_subsets:
+            w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
+            choice = replace(choice, allowed=None)
+        return choice if self.has_freeform else freeform.choice_as_function(choice, w.log)
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         """A conversion into this dialect: ids up to 40 characters, names `[a-zA-Z0-9_-]{1,64}`."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ... import freeform
 from ...errors import Malformed
 from ...marks import MARK, is_marked, mark_error, mark_plain
 from ...model import (
@@ -34,8 +36,10 @@ from .parts import Parts
 class WriteMessages(Parts):
     """The turns of a conversation, out of the tree."""
 
-    thinking_key: str | None = None
+    thinking_key: ClassVar[str | None] = None
     """Where a variant of this dialect wants the model's thoughts sent back."""
+    has_freeform: ClassVar[bool] = True
+    """Whether there are freeform tools, or only functions."""
 
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         out: list[Json] = []
@@ -336,6 +340,8 @@ class WriteMessages(Parts):
             doc["tool_calls"] = out
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
+        if not (self.has_freeform or w.home):
+            call = freeform.call_as_function(call, w.log)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
@@ -370,6 +376,8 @@ class WriteMessages(Parts):
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
+        if not (self.has_freeform or w.home):
+            freeform.note_result(block, w.log)
         content, extras, call_id = block.content, block.extras, block.call_id
         if (
             (extras is None or (not w.home and self.is_mute(extras)))

@@ -25,7 +25,7 @@ from ...model import (
 from ...reading import (
     encode,
 )
-from ...streaming import StreamWriter
+from ...streaming import FunctionsOnly
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -55,11 +55,12 @@ class Spoken:
         self.citations: list[Citation] = []
 
 
-class ChatWriter(StreamWriter):
+class ChatWriter(FunctionsOnly):
     dialect: OpenAIChat
 
     def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
+        self.wraps = not (home or dialect.has_freeform)
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.head: dict[str, Json] = {}
         self.voices: dict[int, Voice] = {}
