@@ -307,6 +307,10 @@ class Responses(Requests):
             code = "server_error"
             why = f"no code here for {failure.type or failure.kind!r}"
             w.log.approximated("error.code", failure.at, why)
+        elif failure.code is None:
+            w.log.invented("error.code", failure.at, f"a failed answer has one: {code!r}")
+        elif code != failure.code:
+            w.log.approximated("error.code", failure.at, f"it is {code!r} here")
         self.lose(failure.extras, failure.at, w.log)
         return {"code": code, "message": failure.message}
 
