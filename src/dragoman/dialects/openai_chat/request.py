@@ -91,7 +91,6 @@ SAID = frozenset(READERS)
 SPECIAL = frozenset(
     {
         "max_tokens",
-        "max_completion_tokens",
         "stop",
         "response_format",
         "reasoning_effort",
@@ -101,7 +100,7 @@ SPECIAL = frozenset(
     }
 )
 CALLING = frozenset({"tools", "functions", "tool_choice", "function_call", "parallel_tool_calls"})
-RARE = (SAID | SPECIAL) - {"max_completion_tokens", "temperature", "stream"}
+RARE = SAID - {"temperature", "stream"}
 
 
 class Requests(Tools):
@@ -120,6 +119,10 @@ class Requests(Tools):
     refused: ClassVar[dict[str, str]] = {}
     """Parameters that a variant does not take, and why."""
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
+    special: ClassVar[frozenset[str]] = SPECIAL
+    """Keys that must be looked at more closely."""
+    model_in_path: ClassVar[bool] = False
+    """Whether a request may do without a model, as its address names it."""
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -192,14 +195,12 @@ class Requests(Tools):
         self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
     ) -> Params:
         ats: dict[str, str] = {}
-        if RARE.isdisjoint(doc):  # the usual request
+        if RARE.isdisjoint(doc) and self.special.isdisjoint(doc):  # the usual request
             temperature = maybe_number(doc, "temperature", "")
             stream = maybe_bool(doc, "stream", "")
-            limit = maybe_int(doc, "max_completion_tokens", "")
-            if limit is not None:
-                ats["max_tokens"] = "/max_completion_tokens"
-                if self.limit_key != "max_completion_tokens":
-                    spelling["max_tokens"] = "max_completion_tokens"
+            limit = None
+            if "max_completion_tokens" in doc:
+                limit = self.read_limit(doc, taken, ats, spelling)
             return Params(max_tokens=limit, temperature=temperature, stream=stream, ats=ats)
         said: dict[str, Any] = {"ats": ats}
         # Few of many are ever said; so look at what is there, not for what might be.
@@ -209,11 +210,11 @@ class Requests(Tools):
                 said[name] = value
                 if name != key:
                     ats[name] = f"/{key}"
-        if not SPECIAL.isdisjoint(doc):
-            said["max_tokens"] = self.read_limit(doc, taken, ats, spelling)
+        said["max_tokens"] = self.read_limit(doc, taken, ats, spelling)
+        if not self.special.isdisjoint(doc):
             said["stop"] = self.read_stops(doc, spelling)
             said["output"] = self.read_output(doc, taken)
-            said["thinking"] = self.read_effort(doc)
+            said["thinking"] = self.read_effort(doc, taken)
             said["user_id"] = read_user(doc, taken, ats, spelling)
             said["store"] = read_store(doc, spelling)
         return Params(**said)
@@ -257,7 +258,7 @@ class Requests(Tools):
             expected("a string or a list", stop, "/stop")
         return tuple(as_str(word, f"/stop/{index}") for index, word in enumerate(stop))
 
-    def read_effort(self, doc: dict[str, Json]) -> Thinking | None:
+    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
         effort = maybe_str(doc, "reasoning_effort", "")
         if effort is None:
             return None
@@ -298,7 +299,7 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
+        elif not w.home and not self.model_in_path:
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
         self.write_params(out, tree, w)
@@ -434,8 +435,9 @@ class Requests(Tools):
             log.dropped("thinking.display", config.at, "thoughts are not shown here")
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
-                log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
-                effort = "high"
+                near = "low" if effort == "minimal" else "high"
+                log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
+                effort = near
             out["reasoning_effort"] = effort
         self.lose(config.extras, config.at, log)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
-    aliases = ("responses",)
+    aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
     stream_signs = (("type", "response.created"), ("type", "response.in_progress"))
     shared: ClassVar[dict[str, frozenset[str]]] = {

@@ -25,7 +25,7 @@ from ...model import (
     ToolCall,
 )
 from ...reading import encode
-from ...streaming import StreamWriter
+from ...streaming import FunctionsOnly
 from ...writing import home_only, is_blank
 from .parts import OUTPUT
 from .response import stem
@@ -60,7 +60,7 @@ class Part:
         return "".join(self.texts.get((place, number), ()))
 
 
-class ResponsesWriter(StreamWriter):
+class ResponsesWriter(FunctionsOnly):
     needs_whole: ClassVar[bool] = True
     dialect: OpenAIResponses
 
