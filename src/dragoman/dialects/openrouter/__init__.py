@@ -1,0 +1,166 @@
+"""OpenRouter's chat completions, a variant of OpenAI Chat.
+
+What it does differently: the model's thoughts come twice, as ``reasoning`` and part by part as
+``reasoning_details``, where each seal bears the format of who issued it and goes back as it came;
+how the model should think is ``reasoning``; a part may bear Anthropic's cache mark; an error has
+its status, and may stand beside an answer that was begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...ledger import Ledger
+from ...model import Failure, Json, Thinking
+from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
+from ...sniffing import Verdict, objects, told_by
+from ...writing import Writing
+from ..openai_chat.request import SPECIAL, TIERS
+from ..openai_chat.sniff import Marks
+from .details import Details
+
+if TYPE_CHECKING:
+    from ...streaming import StreamReader, StreamWriter
+
+MARKS = Marks(
+    request={"transforms": 0.7, "plugins": 0.7, "preset": 0.5, "include_reasoning": 0.3},
+    response={"provider": 0.6},
+    choice={"native_finish_reason": 0.7},
+    usage={"is_byok": 0.8, "cost_details": 0.6},
+    message={"reasoning_details": 0.7},
+    error={"metadata": 0.5},
+)
+REASONING = ("effort", "max_tokens", "exclude", "enabled")
+OMITTED = "omitted"
+
+
+class OpenRouter(Details):
+    spec = "https://openrouter.ai/docs/api-reference/chat-completion"
+    kin = frozenset({"openai-chat"})
+    blank = Details.blank | {"reasoning_details"}
+    cache_key = "cache_control"
+    cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}
+    cache_ttls: ClassVar[tuple[str, ...]] = ("5m", "1h")
+    tiers: ClassVar[tuple[str, ...]] = TIERS
+    limit_key = "max_tokens"
+    says_status = True
+    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
+        "top_k": ("top_k", maybe_int)
+    }
+    special = SPECIAL | {"reasoning"}
+    refused: ClassVar[dict[str, str]] = {"store": "answers are not kept here"}
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        return told_by(signs(doc), super().sniff(doc))
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import OpenRouterReader
+
+        return OpenRouterReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import OpenRouterWriter
+
+        return OpenRouterWriter(self, log, home)
+
+    # -- how to think -----------------------------------------------------------------------
+
+    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
+        said = super().read_effort(doc, taken)
+        config = maybe_dict(doc, "reasoning", "")
+        if config is None:
+            return said
+        taken.add("reasoning")
+        at = "/reasoning"
+        effort, enabled = maybe_str(config, "effort", at), maybe_bool(config, "enabled", at)
+        hidden = maybe_bool(config, "exclude", at)
+        spelling = {"effort": doc.get("reasoning_effort")} if said is not None else {}
+        spelling |= {"said": {k: config[k] for k in ("exclude", "enabled") if k in config}}
+        if effort == "none":
+            spelling["none"] = True
+        budget = maybe_int(config, "max_tokens", at)
+        off = enabled is False or effort == "none"
+        return Thinking(
+            "off" if off else "on" if enabled or budget else None,  # "inferred from max_tokens"
+            None if effort == "none" else effort,
+            budget,
+            OMITTED if hidden else None,
+            at=at,
+            extras=self.keep(config, REASONING, spelling),
+        )
+
+    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+        spelling = self.spelling(config)
+        if w.home and "said" not in spelling:
+            return super().write_effort(out, config, w)
+        said: dict[str, Json] = dict(spelling.get("said", {}))
+        effort, budget = config.effort, config.budget
+        if not w.home:
+            effort, budget = self.only_one(said, config, w)
+        if effort is not None or "none" in spelling:
+            said["effort"] = effort or "none"
+        if budget is not None:
+            said["max_tokens"] = budget
+        if "effort" in spelling:
+            out["reasoning_effort"] = spelling["effort"]
+        out["reasoning"] = self.emit(said, config, w.log)
+        return None
+
+    def only_one(
+        self, said: dict[str, Json], config: Thinking, w: Writing
+    ) -> tuple[str | None, int | None]:
+        """ "One of the following (not both)": an effort or a budget."""
+        log, effort, budget = w.log, config.effort, config.budget
+        if config.mode == "off":
+            said["enabled"] = False
+            if effort is not None or budget is not None:
+                code = "thinking.effort" if effort is not None else "thinking.budget"
+                log.dropped(code, config.at, "that the model should not think says it")
+            effort = budget = None
+        elif config.mode is not None:
+            if effort is not None or not budget:
+                said["enabled"] = True
+            if config.mode != "on":
+                log.approximated("thinking", config.at, "the model thinks or does not here")
+        if effort is not None and budget is not None:
+            log.dropped("thinking.budget", config.at, "the effort says it here")
+            budget = None
+        if config.display == OMITTED:
+            said["exclude"] = True
+        elif config.display is not None:
+            log.dropped("thinking.display", config.at, "thoughts are shown or not here")
+        if effort is not None and effort not in self.efforts:
+            log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
+            effort = "high"
+        return effort, budget
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
+        super().write_error_words(inner, tree, log)
+        del inner["type"], inner["param"]
+        if tree.param is not None:
+            log.dropped("error.param", tree.at, "an error names no parameter here")
+
+
+def signs(doc: Json) -> dict[str, float]:
+    found = MARKS.signs(doc)
+    if doc.__class__ is not dict:
+        return found
+    if doc.get("choices") is None:
+        if doc.get("provider").__class__ is dict:
+            found["the key 'provider'"] = 0.6
+        if doc.get("usage") == {"include": True}:
+            found["that counts shall be included"] = 0.8
+        if doc.get("error").__class__ is dict and "user_id" in doc:
+            found["an error with a 'user_id'"] = 0.8
+    elif str(doc.get("id")).startswith("gen-"):
+        found["an id that begins with 'gen-'"] = 0.7
+    kinds = (tool.get("type") for tool in objects(doc.get("tools")))
+    if any(str(kind).startswith("openrouter:") for kind in kinds):
+        found["a tool of OpenRouter's"] = 0.9
+    return found
+
+
+DIALECT = OpenRouter()

@@ -1,0 +1,248 @@
+"""The model's thoughts as OpenRouter says them, both ways.
+
+``reasoning_details`` lists them part by part: a text, perhaps signed; a summary; or what is
+encrypted. Its ``format`` tells whose the seal is. Summaries and the encrypted part behind them are
+one thought of those APIs that seal thoughts so; any other part is a thought by itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ...model import Block, Extras, Json, Message, Raw, Reasoning, Seal
+from ...reading import as_dict
+from ...writing import Writing
+from ..openai_chat.variant import Compatible
+
+TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
+WORD = {TEXT: "text", SUMMARY: "summary"}
+SEALED = {TEXT: "signature", ENCRYPTED: "data"}
+COMMON = frozenset({"type", "format", "index", "id"})
+# https://openrouter.ai/docs/use-cases/reasoning-tokens#reasoning_details-api-reference
+ISSUERS = {
+    "anthropic-claude-v1": "anthropic",
+    "openai-responses-v1": "openai",
+    "azure-openai-responses-v1": "azure-openai",
+    "xai-responses-v1": "xai",
+    "google-gemini-v1": "google",
+}
+FORMATS = {issuer: name for name, issuer in ISSUERS.items()}
+ITEMS = frozenset({"openai-responses-v1", "azure-openai-responses-v1", "xai-responses-v1"})
+"""Formats in which a thought is an item, with an id, summaries and an encrypted part."""
+UNKNOWN = "unknown"
+
+
+class Part(NamedTuple):
+    """One entry of the list: what was taken of it, and the rest."""
+
+    taken: tuple[str, ...]
+    rest: dict[str, Json]
+
+
+class Details(Compatible):
+    """Reading and writing thoughts."""
+
+    name = "openrouter"
+    issuer = "openrouter"
+    thinking_key = "reasoning"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_assistant(self, doc: dict[str, Json], at: str) -> Message:
+        details = doc.get("reasoning_details")
+        if details.__class__ is not list or not details:
+            return super().read_assistant(doc, at)
+        blocks = self.read_details(details, f"{at}/reasoning_details")
+        rest = {k: v for k, v in doc.items() if k != "reasoning_details"}
+        said, words = doc.get("reasoning"), words_of(details)
+        spelling: dict[str, Json] = {}
+        odd: dict[str, Json] = {}
+        if words and said is not None:
+            del rest["reasoning"]
+            if said == words:
+                spelling["reasoning"] = True
+            else:
+                odd["reasoning"] = said
+        message = super().read_assistant(rest, at)
+        extras = self.respell(message.extras, **spelling)
+        extras = replace(extras, fields=extras.fields | odd)
+        return replace(message, content=(*blocks, *message.content), extras=extras)
+
+    def read_details(self, docs: list[Json], at: str) -> list[Block]:
+        out: list[Block] = []
+        summaries: list[dict[str, Json]] = []  # that may belong to what comes next
+        for index, value in enumerate(docs):
+            where = f"{at}/{index}"
+            doc = as_dict(value, where)
+            if is_summary(doc):
+                summaries.append(doc)
+                continue
+            start = f"{at}/{index - len(summaries)}"
+            if summaries and is_item_seal(doc):
+                out.append(self.read_thought([*summaries, doc], start))
+            else:
+                if summaries:
+                    out.append(self.read_thought(summaries, start))
+                out.append(self.read_detail(doc, where))
+            summaries = []
+        if summaries:
+            out.append(self.read_thought(summaries, f"{at}/{len(docs) - len(summaries)}"))
+        return out
+
+    def read_detail(self, doc: dict[str, Json], at: str) -> Block:
+        if str(doc.get("type")) in (TEXT, SUMMARY, ENCRYPTED):
+            return self.read_thought([doc], at)
+        return Raw(self.name, doc, at=at, extras=self.respell(None, place="details"))
+
+    def read_thought(self, docs: list[dict[str, Json]], at: str) -> Reasoning:
+        words: dict[str, list[str]] = {TEXT: [], SUMMARY: []}
+        seal, item = None, None
+        parts: list[Json] = []
+        odd: dict[str, Json] = {}
+        for doc in docs:
+            kind = doc["type"]
+            taken = [key for key in (WORD.get(kind), SEALED.get(kind)) if is_said(doc, key)]
+            if WORD.get(kind) in taken:
+                words[kind].append(doc[WORD[kind]])
+            if SEALED.get(kind) in taken:
+                seal = self.read_seal(doc)
+            if str(doc.get("format")) in ITEMS and doc.get("id").__class__ is str:
+                item = doc["id"]
+            known = COMMON | {WORD.get(kind), SEALED.get(kind)}
+            odd |= {k: v for k, v in doc.items() if k not in known and v is not None}
+            parts.append([taken, {k: v for k, v in doc.items() if k not in taken}])
+        extras = Extras(self.name, odd, spelling={"details": parts})
+        texts, summaries = tuple(words[TEXT]), tuple(words[SUMMARY])
+        return Reasoning(texts, summaries, seal, item, at=at, extras=extras)
+
+    def read_seal(self, doc: dict[str, Json]) -> Seal:
+        issuer = ISSUERS.get(str(doc.get("format")), self.issuer)
+        if doc["type"] == TEXT:
+            return Seal(doc["signature"], issuer)
+        if issuer == "google":
+            # It seals a call or a text of the answer, of which nothing here tells the place.
+            issuer = self.issuer
+        return Seal(doc["data"], issuer, "encrypted")
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        doc = super().write_assistant(message, w)
+        details = None if doc is None else doc.get("reasoning_details")
+        if not details:
+            return doc
+        assert doc is not None
+        if self.spelling(message).get("reasoning") or (w.answer and not w.home):
+            if words := words_of(details):
+                doc["reasoning"] = words
+        if not w.home:
+            self.note_boundaries(message, details, w)
+        return doc
+
+    def note_boundaries(self, message: Message, details: list[Json], w: Writing) -> None:
+        again = self.read_details(details, "")
+        meant = [b for b in message.content if isinstance(b, Reasoning) and is_sayable(b)]
+        if [says(b) for b in again if isinstance(b, Reasoning)] != [says(b) for b in meant]:
+            why = "a text is a thought by itself here, and summaries behind each other are one"
+            w.log.approximated("text.boundary", meant[0].at if meant else message.at, why)
+
+    def write_beside(self, doc: dict[str, Json], block: Block, w: Writing) -> None:
+        if isinstance(block, Raw) and self.spelling(block).get("place") == "details":
+            doc.setdefault("reasoning_details", []).append(block.payload)
+        else:
+            super().write_beside(doc, block, w)
+
+    def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
+        if "key" in self.spelling(block):
+            return super().write_reasoning(doc, block, w)
+        said = doc.get("reasoning_details", [])
+        parts = self.parts_of(block)
+        if parts is not None:
+            said += filled(parts, block)
+        else:
+            said += self.write_details(block, len(said), w)
+            self.lose(block.extras, block.at, w.log)
+        if said:
+            doc["reasoning_details"] = said
+        return None
+
+    def parts_of(self, block: Reasoning) -> list[Part] | None:
+        """How a thought was spelled here."""
+        spelled = self.spelling(block).get("details")
+        return None if spelled is None else [Part(tuple(t), rest) for t, rest in spelled]
+
+    def write_details(self, block: Reasoning, count: int, w: Writing) -> list[Json]:
+        """A thought from elsewhere."""
+        seal = block.seal
+        if seal is not None and seal.issuer not in FORMATS:
+            w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
+            seal = None
+        form = UNKNOWN if seal is None else FORMATS[seal.issuer]
+        out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in block.content]
+        out += [{"type": SUMMARY, "summary": text} for text in block.summary]
+        if seal is not None and seal.kind == "encrypted":
+            out.append({"type": ENCRYPTED, "data": seal.data})
+        elif seal is not None:
+            if not block.content:
+                out.append({"type": TEXT})
+            next(doc for doc in reversed(out) if doc["type"] == TEXT)["signature"] = seal.data
+        for index, doc in enumerate(out, count):
+            doc |= {"format": form, "index": index}
+        if block.id is not None and form in ITEMS and out:
+            out[-1]["id"] = block.id
+        elif block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "only a sealed thought has an id here")
+        if not out and block.seal is None and block.id is None:
+            w.log.dropped("reasoning", block.at, "a thought without words")
+        return out
+
+
+def filled(parts: list[Part], block: Reasoning) -> list[Json]:
+    """The entries of a thought that was read here, with what it says now."""
+    texts, summaries = list(block.content), list(block.summary)
+    out: list[Json] = []
+    for taken, rest in parts:
+        doc = dict(rest)
+        if "text" in taken and texts:
+            doc["text"] = texts.pop(0)
+        if "summary" in taken and summaries:
+            doc["summary"] = summaries.pop(0)
+        for key in ("signature", "data"):
+            if key in taken and block.seal is not None:
+                doc[key] = block.seal.data
+        out.append(doc)
+    return out
+
+
+def is_said(doc: dict[str, Json], key: str | None) -> bool:
+    """Whether an entry says something under a key; an empty seal says nothing."""
+    value = doc.get(key) if key is not None else None
+    return value.__class__ is str and (bool(value) or key not in SEALED.values())
+
+
+def is_summary(doc: dict[str, Json]) -> bool:
+    return doc.get("type") == SUMMARY and doc.keys() <= COMMON | {"summary"}
+
+
+def is_item_seal(doc: dict[str, Json]) -> bool:
+    """Whether an entry is the encrypted part of an item, to which summaries may belong."""
+    known = doc.get("type") == ENCRYPTED and str(doc.get("format")) in ITEMS
+    return known and is_said(doc, "data") and doc.keys() <= COMMON | {"data"}
+
+
+def says(block: Reasoning) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The words of a thought; None where it has none."""
+    return (block.content, block.summary) if block.content or block.summary else None
+
+
+def is_sayable(block: Reasoning) -> bool:
+    """Whether a thought from elsewhere has words, or a seal that is known here."""
+    return says(block) is not None or (block.seal is not None and block.seal.issuer in FORMATS)
+
+
+def words_of(details: list[Json]) -> str:
+    """What ``reasoning`` says beside the list: all that is readable of it."""
+    said = (d.get(WORD.get(str(d.get("type")), "")) for d in details if d.__class__ is dict)
+    return "".join(text for text in said if text.__class__ is str)

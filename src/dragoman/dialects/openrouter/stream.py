@@ -1,0 +1,241 @@
+"""The stream of OpenRouter: that of OpenAI Chat, with thoughts part by part.
+
+Entries of one type and index that follow each other are one; what seals a thought comes last.
+Comments (``: OPENROUTER PROCESSING``) keep the line open and say nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...events import Close, Delta, Event, Open, Sealed, hollow
+from ...ledger import Ledger
+from ...model import Block, Json, Raw, Reasoning
+from ...reading import as_dict, as_list, expected
+from ...streaming import Said
+from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.write_stream import ChatWriter
+from .details import (
+    ENCRYPTED,
+    FORMATS,
+    ITEMS,
+    SEALED,
+    SUMMARY,
+    TEXT,
+    UNKNOWN,
+    WORD,
+    Part,
+    is_item_seal,
+    is_said,
+    is_summary,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from . import OpenRouter
+
+THOUGHT = "reasoning_details"
+
+
+class Entry:
+    """An entry of the list while it arrives."""
+
+    def __init__(self, doc: dict[str, Json], whole: bool) -> None:
+        self.kind = doc.get("type")
+        self.word = WORD.get(str(self.kind), "")
+        self.said = Said(whole)
+        self.worded = False
+        self.doc: dict[str, Json] = {}
+
+    def add(self, doc: dict[str, Json], at: str) -> str:
+        text = doc.get(self.word) if self.word else None
+        if text is not None and text.__class__ is not str:
+            expected("a string", text, f"{at}/{self.word}")
+        for key, value in doc.items():
+            if key != self.word and (value is not None or key not in self.doc):
+                self.doc[key] = value
+        if text is None:
+            return ""
+        self.worded = True
+        self.said.add(text)
+        return str(text)
+
+    def goes_on(self, doc: dict[str, Json]) -> bool:
+        if doc.get("type") != self.kind or not self.word or is_said(self.doc, "signature"):
+            return False
+        both = self.doc.get("id"), doc.get("id")
+        return self.doc.get("index") == doc.get("index") and (None in both or both[0] == both[1])
+
+    def whole(self) -> dict[str, Json]:
+        return {**self.doc, self.word: str(self.said)} if self.worded else self.doc
+
+
+class OpenRouterReader(ChatReader):
+    dialect: OpenRouter
+
+    def __init__(self, dialect: OpenRouter, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.entries: dict[int, list[Entry]] = {}
+        self.run: dict[int, int] = {}  # summaries in the thought that is open
+
+    def read_delta(
+        self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        details = delta.get(THOUGHT)
+        for place, value in enumerate(as_list(details, f"{at}/{THOUGHT}") if details else ()):
+            where = f"{at}/{THOUGHT}/{place}"
+            self.read_entry(speaker, as_dict(value, where), where, events)
+        if speaker.number in self.entries:
+            said = delta.get("reasoning")
+            if said is not None and said.__class__ is not str:
+                expected("a string", said, f"{at}/reasoning")
+            if said or "reasoning" in delta:  # the same once more
+                speaker.message["reasoning"] = said or speaker.message.get("reasoning")
+            delta = {k: v for k, v in delta.items() if k not in (THOUGHT, "reasoning")}
+        super().read_delta(speaker, delta, at, events)
+
+    def read_entry(
+        self, speaker: Speaker, doc: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        entries = self.entries.setdefault(speaker.number, [])
+        going_on = bool(entries) and entries[-1].goes_on(doc)
+        if not going_on:
+            entries.append(Entry(doc, self.whole))
+        entry = entries[-1]
+        text = entry.add(doc, at)
+        if going_on and THOUGHT in speaker.open:
+            index = speaker.open[THOUGHT]
+        else:
+            index = self.begin_thought(speaker, entry, events)
+        if entry.word and (text or not going_on) and entry.worded:
+            part = self.run[speaker.number] if entry.kind == SUMMARY else 0
+            place = "summary" if entry.kind == SUMMARY else "text"
+            events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
+        key = SEALED.get(str(entry.kind))
+        if key is not None and is_said(doc, key):
+            events.append(Sealed(index, self.dialect.read_seal({**entry.doc, "type": entry.kind})))
+        if not entry.word:
+            events.append(Close(speaker.open.pop(THOUGHT)))
+
+    def begin_thought(self, speaker: Speaker, entry: Entry, events: list[Event]) -> int:
+        """Another thought, or more of the summaries of one."""
+        opened, run = speaker.open.get(THOUGHT), self.run.get(speaker.number, -1)
+        plain = is_summary(entry.doc)
+        if opened is not None and run >= 0 and (plain or is_item_seal(entry.doc)):
+            self.run[speaker.number] = run + 1 if plain else -1
+            if not plain and entry.doc.get("id") is not None:
+                why = "the id of a thought comes at its end here"
+                at = f"/choices/{speaker.number}/message/{THOUGHT}"
+                self.notes.append(("stream.order", at, why))
+            return opened
+        if "content" in speaker.said or "refusal" in speaker.said or speaker.calls:
+            self.out_of_order(speaker)
+        self.close_before(speaker, events)
+        at = f"/choices/{speaker.number}/message/{THOUGHT}/{len(self.entries[speaker.number]) - 1}"
+        block: Block = hollow(self.dialect.read_detail({**entry.doc, "type": entry.kind}, at))
+        self.run[speaker.number] = 0 if plain else -1
+        return self.begin_block(speaker, THOUGHT, block, events)
+
+    def choice(self, speaker: Speaker) -> Json:
+        choice = super().choice(speaker)
+        entries = [entry.whole() for entry in self.entries.get(speaker.number, ())]
+        if entries:
+            message = choice["message"]
+            message[THOUGHT] = entries
+            if message.get("reasoning") is not None:
+                message["reasoning"] = words_of(entries)
+        return choice
+
+
+class Thought:
+    """A thought while it is written."""
+
+    def __init__(self, number: int, block: Reasoning, parts: list[Part] | None) -> None:
+        self.number = number
+        self.block = block
+        self.parts = parts  # how it was spelled at home, as far as it is not said yet
+        self.part: tuple[str, int] | None = None
+        self.doc: dict[str, Json] = {}  # the entry that is being said, but for its words
+
+
+class OpenRouterWriter(ChatWriter):
+    dialect: OpenRouter
+
+    def __init__(self, dialect: OpenRouter, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, log, home)
+        self.thoughts: dict[int, Thought] = {}
+        self.counts: dict[int, int] = {}  # of entries, by candidate
+
+    def open(self, event: Open) -> bytes:
+        block, number = event.block, event.candidate
+        spelling = self.dialect.spelling(block)
+        if isinstance(block, Reasoning) and "key" not in spelling:
+            _, begun = self.voice(number)
+            parts = self.dialect.parts_of(block)
+            self.thoughts[event.index] = Thought(number, block, parts)
+            return begun
+        if isinstance(block, Raw) and spelling.get("place") == "details":
+            _, begun = self.voice(number)
+            return begun + self.say(number, block.payload)
+        return super().open(event)
+
+    def say(self, number: int, entry: Json, words: str = "") -> bytes:
+        voice = self.voices[number]
+        voice.said.add(THOUGHT)
+        delta: dict[str, Json] = {THOUGHT: [entry]}
+        if words and not self.home:
+            voice.said.add("reasoning")
+            delta = {"reasoning": words, **delta}
+        return self.chunk(number, delta)
+
+    def delta(self, event: Delta) -> bytes:
+        thought = self.thoughts.get(event.index)
+        if thought is None:
+            return super().delta(event)
+        kind = SUMMARY if event.place == "summary" else TEXT
+        before = b""
+        if thought.part != (event.place, event.part):
+            thought.part = (event.place, event.part)
+            before = self.begin_entry(thought, kind, WORD[kind])
+        entry = {**thought.doc, WORD[kind]: event.text}
+        return before + self.say(thought.number, entry, event.text)
+
+    def begin_entry(self, thought: Thought, kind: str, key: str) -> bytes:
+        """The next entry; at home as it was spelled, and what takes nothing before it."""
+        said = b""
+        while thought.parts:
+            taken, rest = thought.parts[0]
+            if key in taken and rest.get("type") == kind:
+                thought.doc = rest
+                if len(taken) == 1:
+                    del thought.parts[0]
+                else:  # its seal is still to come
+                    thought.parts[0] = Part(tuple(k for k in taken if k != key), rest)
+                return said
+            del thought.parts[0]
+            said += self.say(thought.number, rest)
+        count = self.counts.get(thought.number, 0)
+        self.counts[thought.number] = count + 1
+        thought.doc = {"type": kind, "format": UNKNOWN, "index": count}
+        return said
+
+    def seal(self, event: Sealed) -> bytes:
+        thought, seal = self.thoughts.get(event.index), event.seal
+        if thought is None or not (thought.parts is not None or seal.issuer in FORMATS):
+            return b""
+        kind = ENCRYPTED if seal.kind == "encrypted" else TEXT
+        before = b""
+        if thought.parts is not None or kind == ENCRYPTED or thought.doc.get("type") != TEXT:
+            before = self.begin_entry(thought, kind, SEALED[kind])
+        entry = {**thought.doc, SEALED[kind]: seal.data}
+        if thought.parts is None:
+            entry["format"] = FORMATS[seal.issuer]
+            if thought.block.id is not None and entry["format"] in ITEMS:
+                entry["id"] = thought.block.id
+        return before + self.say(thought.number, entry)
+
+    def close(self, event: Close) -> bytes:
+        thought = self.thoughts.pop(event.index, None)
+        left = thought.parts if thought is not None and thought.parts else ()
+        said = b"".join(self.say(thought.number, rest) for _, rest in left) if thought else b""
+        return said + super().close(event)
