@@ -1,0 +1,109 @@
+"""xAI's chat completions, a variant of OpenAI Chat.
+
+What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``, and
+their tokens are not among those of the answer, but beside them; an error is two words; searches are
+asked for with ``search_parameters``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ..ledger import Ledger
+from ..model import ErrorKind, Failure, Json, Usage
+from ..sniffing import Verdict, told_by
+from .openai_chat.sniff import Marks
+from .openai_chat.variant import Compatible
+
+MARKS = Marks(
+    request={"search_parameters": 0.9, "deferred": 0.4},
+    usage={"num_sources_used": 0.7, "cost_in_usd_ticks": 0.9},
+)
+# What gRPC says of its codes, of which these were seen or are to be expected.
+CODES: dict[str, ErrorKind] = {
+    "Client specified an invalid argument": "invalid-request",
+    "Some requested entity was not found": "not-found",
+    "The caller does not have permission to execute the specified operation": "permission",
+    "The request does not have valid authentication credentials": "authentication",
+    "Some resource has been exhausted": "rate-limit",
+    "Deadline expired before operation could complete": "timeout",
+    "Internal error": "server",
+    "The service is currently unavailable": "overloaded",
+}
+CODE_OF = {kind: code for code, kind in CODES.items()}
+
+
+class XAI(Compatible):
+    name = "xai"
+    spec = "https://docs.x.ai/docs/api-reference#chat-completions"
+    issuer = "xai"
+    refused: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("logit_bias", "verbosity", "store", "metadata", "cache_key"), "this is not known here"
+    )
+    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high")
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        if is_flat(doc):
+            yield "error", 0.8, ("an error of two words",)
+        yield from told_by(MARKS.signs(doc), super().sniff(doc))
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        """The tokens of the thoughts are beside those of the answer; the total tells."""
+        details = doc.get("completion_tokens_details")
+        thought: Json = details.get("reasoning_tokens") if details.__class__ is dict else None
+        prompt: Json = doc.get("prompt_tokens")
+        answer: Json = doc.get("completion_tokens")
+        counts = (prompt, answer, thought)
+        beside = all(count.__class__ is int for count in counts) and sum(counts)
+        if thought and beside and beside == doc.get("total_tokens"):
+            return super().read_usage(doc | {"completion_tokens": answer + thought}, at)
+        usage = super().read_usage(doc, at)  # counted as OpenAI does
+        return replace(usage, extras=self.respell(usage.extras, within=None))
+
+    def write_usage(self, usage: Usage, log: Ledger) -> Json:
+        out = super().write_usage(usage, log)
+        if usage.reasoning and "within" not in self.spelling(usage):
+            out["completion_tokens"] -= usage.reasoning
+        return out
+
+    def read_error(self, doc: Json) -> Failure:
+        if not is_flat(doc):
+            return super().read_error(doc)
+        return Failure(
+            CODES.get(doc["code"], "other"),
+            doc["error"],
+            code=doc["code"],
+            dialect=self.name,
+            extras=self.keep(doc, ("code", "error"), {"flat": True}),
+        )
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        home = self.is_home(tree.dialect)
+        if home and "flat" not in self.spelling(tree):
+            return super().write_error(tree, log)
+        if home:
+            return self.emit({"code": tree.code, "error": tree.message}, tree, log)
+        code = CODE_OF.get(tree.kind, "Unknown error")
+        if self.read_error({"code": code, "error": ""}).kind != tree.kind or tree.kind == "other":
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        if tree.code is None:
+            log.invented("error.code", tree.at, f"an error has one here: {code!r}")
+        elif tree.code != code:
+            log.approximated("error.code", tree.at, f"it is {code!r} here")
+        for what in ("param", "request_id"):
+            if getattr(tree, what) is not None:
+                log.dropped(f"error.{what}", tree.at, "an error has two words here")
+        return self.emit({"code": code, "error": tree.message}, tree, log)
+
+
+def is_flat(doc: Json) -> bool:
+    """``{"code": "Some requested entity was not found", "error": "The model ..."}``"""
+    if doc.__class__ is not dict or "choices" in doc:
+        return False
+    return doc.get("code").__class__ is doc.get("error").__class__ is str
+
+
+DIALECT = XAI()
