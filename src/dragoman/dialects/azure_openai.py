@@ -1,0 +1,55 @@
+"""Azure OpenAI's chat completions, a variant of OpenAI Chat.
+
+What it does differently: the address names the deployment, so a request needs no model; what the
+content filters found stands beside prompt and answer (``prompt_filter_results``,
+``content_filter_results``), in a stream in a first chunk without choices; errors have other codes,
+and say in ``innererror`` which filter it was; files are Azure's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ..model import ErrorKind, Json
+from ..sniffing import Verdict, told_by
+from ._openai import ERRORS
+from .openai_chat import OpenAIChat
+from .openai_chat.sniff import Marks
+
+MARKS = Marks(
+    request={"data_sources": 0.8},
+    response={"prompt_filter_results": 0.9},
+    choice={"content_filter_results": 0.9},
+    error={"innererror": 0.8},
+)
+
+
+class AzureOpenAI(OpenAIChat):
+    name = "azure-openai"
+    spec = "https://learn.microsoft.com/azure/ai-foundry/openai/reference"
+    issuer = "azure-openai"
+    aliases = ("azure",)
+    kin = frozenset({"openai-chat"})
+    user_key = "user"
+    model_in_path = True
+    errors: ClassVar[dict[str, ErrorKind]] = {
+        **ERRORS,
+        "content_filter": "invalid-request",
+        "DeploymentNotFound": "not-found",
+        "RateLimitReached": "rate-limit",
+        "400": "invalid-request",
+        "401": "authentication",
+        "403": "permission",
+        "404": "not-found",
+        "408": "timeout",
+        "429": "rate-limit",
+        "500": "server",
+        "503": "overloaded",
+    }
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        return told_by(MARKS.signs(doc), super().sniff(doc))
+
+
+DIALECT = AzureOpenAI()
