@@ -1,0 +1,139 @@
+"""vLLM's chat completions, a variant of OpenAI Chat.
+
+What it does differently: the model's thoughts stand beside the answer as ``reasoning`` (older
+servers: ``reasoning_content``); a schema may be demanded as ``structured_outputs`` (older:
+``guided_json``); the model goes on with the last turn where ``continue_final_message`` says so;
+``stop_reason`` tells which stop string it was; there is top-k sampling; an error has its status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from ..ledger import Ledger
+from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReason
+from ..reading import maybe_int
+from ..sniffing import Verdict, told_by
+from ..writing import Writing
+from ._openai import ERRORS
+from .openai_chat.request import SPECIAL
+from .openai_chat.response import STOP, STOP_WORDS
+from .openai_chat.sniff import Marks
+from .openai_chat.variant import Compatible
+
+STRUCTURED, GUIDED = "structured_outputs", "guided_json"
+CONTINUE, PROMPT = "continue_final_message", "add_generation_prompt"
+MARKS = Marks(
+    request={
+        STRUCTURED: 0.8, GUIDED: 0.8, "guided_choice": 0.8, "guided_regex": 0.8,
+        "guided_grammar": 0.8, CONTINUE: 0.6, "kv_transfer_params": 0.8, "stop_token_ids": 0.5,
+    },
+    response={"prompt_logprobs": 0.6, "kv_transfer_params": 0.8, "prompt_token_ids": 0.6},
+    choice={"token_ids": 0.6},
+    even_null=True,
+)  # fmt: skip
+
+
+class VLLM(Compatible):
+    name = "vllm"
+    spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
+    issuer = "vllm"
+    kin = frozenset({"openai-chat"})
+    thinking_key = "reasoning"
+    most_stops = 1000
+    says_status = True
+    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
+        "top_k": ("top_k", maybe_int)
+    }
+    special = SPECIAL | {STRUCTURED, GUIDED}
+    refused: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("verbosity", "store", "metadata", "cache_key"), "this is not known here"
+    )
+    stops: ClassVar[dict[str, StopReason]] = {**STOP, "abort": "cancelled"}
+    stop_words: ClassVar[dict[StopReason, str]] = {**STOP_WORDS, "cancelled": "abort"}
+    errors: ClassVar[dict[str, ErrorKind]] = {
+        **ERRORS,
+        "BadRequestError": "invalid-request",
+        "NotFoundError": "not-found",
+        "InternalServerError": "server",
+    }
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        return told_by(MARKS.signs(doc), super().sniff(doc))
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        tree = super().read_request(doc)
+        said = tree.extras.fields if tree.extras is not None else {}
+        if said.get(CONTINUE) is not True or said.get(PROMPT, False) is not False:
+            return tree
+        if not tree.messages or tree.messages[-1].role != "assistant" or tree.extras is None:
+            return tree
+        rest = {k: v for k, v in said.items() if k not in (CONTINUE, PROMPT)}
+        extras = self.respell(replace(tree.extras, fields=rest), prompt=PROMPT in said)
+        return replace(tree, prefill=True, extras=extras)
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        out: Json = super().write_request(replace(tree, prefill=None), log)
+        if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
+            out[CONTINUE] = True
+            if self.spelling(tree).get("prompt", True):
+                out[PROMPT] = False  # the two exclude each other
+        elif tree.prefill:
+            log.dropped("prefill", tree.messages[-1].at, "nothing is left to go on with")
+        return out
+
+    def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
+        if (said := super().read_output(doc, taken)) is not None:
+            return said
+        schema, config = doc.get(GUIDED), doc.get(STRUCTURED)
+        if schema.__class__ is dict:
+            key = GUIDED
+        elif (
+            config.__class__ is dict
+            and config.keys() == {"json"}
+            and config["json"].__class__ is dict
+        ):
+            key, schema = STRUCTURED, config["json"]
+        else:
+            return None
+        taken.add(key)
+        return OutputFormat(
+            "schema", schema=schema, at=f"/{key}", extras=self.respell(None, key=key)
+        )
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        form = tree.params.output
+        key = None if form is None else self.spelling(form).get("key")
+        if form is None or not (key or self.is_bare(form, w)):
+            return super().write_params(out, tree, w)
+        super().write_params(out, replace(tree, params=replace(tree.params, output=None)), w)
+        out[key or STRUCTURED] = form.schema if key == GUIDED else {"json": form.schema}
+        self.lose(form.extras, form.at, w.log)
+        return None
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
+        sequence = doc.get("stop_reason")
+        if sequence.__class__ is not str or doc.get("finish_reason") != "stop":
+            return super().read_choice_of_answer(doc, index)
+        rest = {k: v for k, v in doc.items() if k != "stop_reason"}
+        candidate = super().read_choice_of_answer(rest, index)
+        assert candidate.stop is not None
+        stop = replace(candidate.stop, reason="stop-sequence", sequence=sequence)
+        return replace(candidate, stop=stop)
+
+    def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
+        stop = candidate.stop
+        if stop is None or stop.reason != "stop-sequence" or stop.sequence is None:
+            return super().write_candidate(candidate, index, w)
+        ended = replace(candidate, stop=replace(stop, reason="end", sequence=None))
+        return {**super().write_candidate(ended, index, w), "stop_reason": stop.sequence}
+
+
+DIALECT = VLLM()
