@@ -1,0 +1,91 @@
+"""The chat completions of llama.cpp's server, a variant of OpenAI Chat.
+
+What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``; a
+schema may be demanded as ``json_schema``, or beside ``json_object``; there are grammars, top-k
+sampling and any number of stop strings; how long it took is told in ``timings``; an error has its
+status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from ..model import ErrorKind, Json, OutputFormat, Request
+from ..reading import maybe_int
+from ..sniffing import Verdict, told_by
+from ..writing import Writing
+from ._openai import ERRORS
+from .openai_chat.request import SPECIAL
+from .openai_chat.sniff import Marks
+from .openai_chat.variant import Compatible
+
+MARKS = Marks(
+    request={
+        "grammar": 0.5, "cache_prompt": 0.6, "id_slot": 0.7, "n_predict": 0.5, "samplers": 0.5,
+        "json_schema": 0.4,
+    },
+    response={"timings": 0.9, "__verbose": 0.9},
+    error={"n_ctx": 0.7, "n_prompt_tokens": 0.7},
+)  # fmt: skip
+
+
+class LlamaCpp(Compatible):
+    name = "llama-cpp"
+    spec = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
+    issuer = "llama-cpp"
+    aliases = ("llama.cpp", "llama-server")
+    kin = frozenset({"openai-chat"})
+    limit_key = "max_tokens"
+    most_stops = 1000
+    says_status = True
+    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
+        "top_k": ("top_k", maybe_int)
+    }
+    special = SPECIAL | {"json_schema"}
+    refused: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("verbosity", "store", "metadata", "cache_key", "user_id"), "this is not known here"
+    )
+    errors: ClassVar[dict[str, ErrorKind]] = {
+        **ERRORS,
+        "exceed_context_size_error": "too-large",
+        "unavailable_error": "overloaded",
+        "not_supported_error": "invalid-request",
+    }
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        return told_by(MARKS.signs(doc), super().sniff(doc))
+
+    def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
+        form, schema = doc.get("response_format"), doc.get("json_schema")
+        if form.__class__ is dict and form.get("type") == "json_object":
+            if form.get("schema").__class__ is dict and form["schema"]:
+                taken.add("response_format")
+                extras = self.keep(form, ("type", "schema"), {"beside": True})
+                return OutputFormat(
+                    "schema", schema=form["schema"], at="/response_format", extras=extras
+                )
+        elif form is None and schema.__class__ is dict:
+            taken.add("json_schema")
+            extras = self.respell(None, key="json_schema")
+            return OutputFormat("schema", schema=schema, at="/json_schema", extras=extras)
+        return super().read_output(doc, taken)
+
+    def write_output(self, form: OutputFormat, w: Writing) -> Json:
+        if "beside" in self.spelling(form):
+            return self.emit({"type": "json_object", "schema": form.schema}, form, w.log)
+        return super().write_output(form, w)
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        form = tree.params.output
+        if form is None or not ("key" in self.spelling(form) or self.is_bare(form, w)):
+            return super().write_params(out, tree, w)
+        super().write_params(out, replace(tree, params=replace(tree.params, output=None)), w)
+        out["json_schema"] = form.schema
+        self.lose(form.extras, form.at, w.log)
+        return None
+
+
+DIALECT = LlamaCpp()
