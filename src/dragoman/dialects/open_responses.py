@@ -1,0 +1,114 @@
+"""Open Responses, the vendor-neutral core of OpenAI Responses.
+
+What it does differently from its parent: there are functions, and neither freeform tools nor tools
+of a provider, unless under the provider's own prefix (``acme:search``); names have at most 64
+characters; there are penalties; a stored conversation is continued by its last answer only. What a
+server sealed is its own, and does not go to OpenAI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from .. import freeform
+from ..ledger import Ledger
+from ..model import Json, Params, Tool, ToolCall, ToolChoice, ToolResult, Tree
+from ..reading import maybe_number
+from ..sniffing import Verdict, objects, told_by
+from ..streaming import FunctionsOnly, StreamWriter
+from ..walk import rebuild
+from ..writing import Names
+from .openai_responses import OpenAIResponses
+from .openai_responses.parts import ItemWriting
+
+PENALTIES = ("frequency_penalty", "presence_penalty")
+NAMES = ("[a-zA-Z0-9_-]", 64)
+KNOWN = frozenset({"include", "background", "max_tool_calls", "stream_options"})
+"""Fields that the tree has no name for and the specification has."""
+
+
+class OpenResponses(OpenAIResponses):
+    name = "open-responses"
+    spec = "https://www.openresponses.org/specification"
+    issuer = "open-responses"
+    aliases: ClassVar[tuple[str, ...]] = ()
+    shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
+
+    def sniff(self, doc: Json) -> Iterator[Verdict]:
+        return told_by(signs(doc), super().sniff(doc))
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> ItemWriting:
+        w = super().writing(log, dialect, answer=answer)
+        w.names = Names(NAMES, "tool.name")
+        return w
+
+    def write(self, tree: Tree, log: Ledger) -> Json:
+        if not self.is_home(tree.dialect):
+            tree = rebuild(tree, lambda node, at: as_function(node, log))
+        return super().write(tree, log)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        writer = super().write_stream(log, home)
+        assert isinstance(writer, FunctionsOnly)
+        writer.wraps = not home
+        return writer
+
+    def read_params(
+        self,
+        doc: dict[str, Json],
+        taken: set[str],
+        partly: dict[str, tuple[str, ...]],
+        spelling: dict[str, Json],
+    ) -> Params:
+        params = super().read_params(doc, taken, partly, spelling)
+        for key in PENALTIES:
+            if (value := maybe_number(doc, key, "")) is not None:
+                taken.add(key)
+                params = replace(params, **{key: value})
+        return params
+
+    def write_params(
+        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: ItemWriting
+    ) -> None:
+        for key in PENALTIES:
+            if (value := getattr(params, key)) is not None:
+                out[key] = value
+                params = replace(params, **{key: None})
+        if params.conversation_id is not None and not w.home:
+            why = "conversations are not kept here; an answer is continued by its id"
+            w.log.dropped("conversation_id", params.where("conversation_id"), why)
+            params = replace(params, conversation_id=None)
+        super().write_params(out, params, spelling, w)
+
+
+def as_function(node: Any, log: Ledger) -> Any:
+    """What is freeform elsewhere is a function here."""
+    if isinstance(node, Tool):
+        return freeform.tool_as_function(node, log)
+    if isinstance(node, ToolCall):
+        return freeform.call_as_function(node, log)
+    if isinstance(node, ToolChoice):
+        return freeform.choice_as_function(node, log)
+    if isinstance(node, ToolResult) and node.kind == "custom":
+        freeform.note_result(node, log)
+        return replace(node, kind="function")
+    return node
+
+
+def signs(doc: Json) -> dict[str, float]:
+    found: dict[str, float] = {}
+    top = doc if doc.__class__ is dict else {"input": doc}
+    for key in ("input", "output", "tools"):
+        for item in objects(top.get(key)):
+            kind = item.get("type")
+            if kind.__class__ is str and ":" in kind.strip(":"):
+                found["a type with the prefix of a provider"] = 0.8
+    if top.get("input") is not None and any(top.get(key) is not None for key in PENALTIES):
+        found["a penalty"] = 0.6
+    return found
+
+
+DIALECT = OpenResponses()
