@@ -89,6 +89,23 @@ def records(dialect: str, facet: str) -> tuple[Record, ...]:
     return tuple(found)
 
 
+@cache
+def _vias() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in sorted((SHARED / "corpus").glob("openai-*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            entry = json.loads(line)
+            found[entry["id"]] = entry.get("via") or ""
+    return found
+
+
+def served(name: str) -> str:
+    """Who served what was recorded under a name."""
+    if name.startswith("servers/llama-server"):
+        return "llama-server"
+    return _vias().get(name, "")
+
+
 def pairs(dialect: str) -> Iterator[tuple[Record, Record]]:
     """Recorded requests with the answers that they got."""
     asked = dict(_paired(dialect, "request"))

@@ -22,6 +22,7 @@ BLOCKS = [{"role": "user", "content": [{"text": "Hi"}]}]
 SCHEMA = {"type": "object", "properties": {}}
 ASKED = {"model": "m", "max_tokens": 9, "messages": HI}
 CONTENTS = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": ""}]}]
+SAID = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}}]}
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 KNOWN: list[tuple[str, str, Any]] = [
@@ -96,6 +97,28 @@ KNOWN: list[tuple[str, str, Any]] = [
     (GEMMA, "response", {"text": "<start_function_call>call:f{}<end_function_call>"}),
     (TEACHING, "request", {"text": "<start_of_turn>user\nHi\n<end_of_turn>\n<start_of_turn>model\n"
                            "/* So. */\n<start_function_call>\ncall:f{}\n"}),
+    # variants, each by marks of its own
+    ("deepseek", "request", ASKED | {"model": "deepseek-chat"}),
+    ("deepseek", "response", SAID | {"usage": {"prompt_cache_hit_tokens": 0}}),
+    ("openrouter", "request", ASKED | {"provider": {"order": ["Groq"]}, "n": 1}),
+    ("openrouter", "response", SAID | {"id": "gen-1", "provider": "Groq"}),
+    ("openrouter", "error", {"error": {"code": 404, "message": "x"}, "user_id": "user_1"}),
+    ("groq", "request", {"model": "m", "messages": HI, "reasoning_format": "parsed"}),
+    ("groq", "response", SAID | {"x_groq": {"id": "req_1"}}),
+    ("xai", "request", {"model": "m", "messages": HI, "search_parameters": {"mode": "auto"}}),
+    ("xai", "response", SAID | {"usage": {"num_sources_used": 0}}),
+    ("xai", "error", {"code": "Internal error", "error": "x"}),
+    ("azure-openai", "response", SAID | {"prompt_filter_results": []}),
+    ("azure-openai", "error", {"error": {"message": "x", "innererror": {"code": "y"}}}),
+    ("vllm", "request", {"model": "m", "messages": HI, "guided_choice": ["a", "b"]}),
+    ("vllm", "response", SAID | {"kv_transfer_params": None}),
+    ("llama-cpp", "request", {"model": "m", "messages": HI, "id_slot": 1}),
+    ("llama-cpp", "response", SAID | {"timings": {"predicted_n": 1}}),
+    ("open-responses", "request", {"model": "m", "input": "Hi", "tools": [{"type": "a:b"}]}),
+    # but a model that many serve, or thoughts as many say them, are marks of nobody
+    (CHAT, "request", ASKED | {"model": "grok-4", "n": 1}),
+    (CHAT, "request", ASKED | {"model": "deepseek-ai/DeepSeek-R1", "n": 1}),
+    (CHAT, "messages", [*HI, {"role": "assistant", "content": "Hi", "reasoning_content": "Hm."}]),
     ("native", "request", {"dragoman": 1, "facet": "request", "tree": {}}),
 ]  # fmt: skip
 

@@ -1,0 +1,168 @@
+"""What is special about the variants of Chat Completions and Responses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman import Transcoder, convert, decompose, dialects, read
+from dragoman.ledger import Ledger
+from dragoman.model import Message, Reasoning, Request, Response, Seal, Text
+from dragoman.testing import rest_is_flight
+
+COMPATIBLE = ("deepseek", "groq", "xai", "vllm", "llama-cpp")
+
+
+def stream(*chunks: dict[str, Any]) -> bytes:
+    return b"".join(b"data: %b\n\n" % json.dumps(c).encode() for c in chunks) + b"data: [DONE]\n\n"
+
+
+def said(delta: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+
+
+def written(content: tuple[Any, ...], target: str) -> tuple[dict[str, Any], list[str]]:
+    """A turn of the assistant as a dialect writes it, and what of it is lost."""
+    log = Ledger()
+    tree = Request("m", (Message("user", (Text("Hi"),)), Message("assistant", content)))
+    doc = dialects.get(target).write(tree, log)
+    return doc["messages"][1], [f"{loss.kind} {loss.what}" for loss in log.losses]
+
+
+@pytest.mark.parametrize("target", COMPATIBLE)
+def test_thoughts_that_become_one_are_noted(target: str) -> None:
+    key = str(dialects.get(target).thinking_key)  # type: ignore[attr-defined]
+    assert written((Reasoning(("a",)), Text("b")), target)[1] == []
+    doc, lost = written((Reasoning(("a", "b")), Reasoning((), ("c",)), Text("d")), target)
+    assert doc[key] == "a\n\nb\n\nc"
+    assert lost == [
+        "approximated text.boundary",
+        "approximated reasoning.summary",
+        "approximated text.boundary",
+    ]
+    doc, lost = written((Text("a"), Reasoning(("b",), ("c",))), target)
+    assert doc[key] == "b"
+    assert lost == ["approximated content.order", "dropped reasoning.summary"]
+
+
+@pytest.mark.parametrize("target", COMPATIBLE)
+def test_the_parts_of_a_thought_in_flight(target: str) -> None:
+    parts = [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}]
+    message = {"type": "message", "role": "assistant", "content": []}
+    doc = {"object": "response", "output": [{"type": "reasoning", "summary": parts}, message]}
+    tree = dialects.get("openai-responses").read(doc, "response")
+    assert isinstance(tree, Response)
+    data = decompose(doc, "openai-responses")
+    rest_is_flight(data, "openai-responses", target)
+
+
+def test_seals_go_to_their_issuers_by_way_of_openrouter() -> None:
+    for issuer, form in (("anthropic", "anthropic-claude-v1"), ("google", "google-gemini-v1")):
+        doc, lost = written((Reasoning(("a",), seal=Seal("s", issuer)), Text("b")), "openrouter")
+        (detail,) = doc["reasoning_details"]
+        assert (detail["signature"], detail["format"], lost) == ("s", form, [])
+    doc, lost = written((Reasoning(("a",), seal=Seal("s", "mistral")), Text("b")), "openrouter")
+    assert "signature" not in doc["reasoning_details"][0]
+    assert lost == ["dropped reasoning.seal"]
+
+
+def test_a_detail_that_nobody_knows_stays() -> None:
+    odd = [
+        {"type": "reasoning.image", "data": "x"},
+        {"type": "reasoning.text", "text": "a", "x": 1},
+    ]
+    doc = [{"role": "assistant", "content": "b", "reasoning": "c", "reasoning_details": odd}]
+    tree = read(doc, "openrouter", facet="messages")
+    assert dialects.get("openrouter").write(tree, Ledger()) == doc
+    lost = convert(doc, source="openrouter", target="openai-chat", facet="messages").losses
+    assert {loss.path for loss in lost} == {
+        "/0/reasoning",
+        "/0/reasoning_details/0",
+        "/0/reasoning_details/1",
+        "/0/reasoning_details/1/x",
+    }
+
+
+SIGNED = stream(
+    said({"role": "assistant", "content": "", "reasoning": "Hm", "reasoning_details": [
+        {"type": "reasoning.text", "text": "Hm", "format": "anthropic-claude-v1", "index": 0}]}),
+    said({"content": "", "reasoning": ".", "reasoning_details": [
+        {"type": "reasoning.text", "text": ".", "format": "anthropic-claude-v1", "index": 0}]}),
+    said({"content": "", "reasoning_details": [
+        {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0,
+         "signature": "s"}]}),
+    said({"content": "Hi"}),
+    said({}, "stop", provider="Anthropic"),
+)  # fmt: skip
+
+
+def test_a_signed_thought_in_flight() -> None:
+    data = SIGNED.replace(b"data", b": OPENROUTER PROCESSING\n\ndata", 1)
+    transcoder = Transcoder("openrouter", "anthropic-messages")
+    out = transcoder.feed(data) + transcoder.close()
+    assert b'"signature_delta","signature":"s"' in out
+    (candidate,) = transcoder.response.candidates
+    thought = candidate.message.content[0]
+    assert isinstance(thought, Reasoning)
+    assert (thought.content, thought.seal) == (("Hm.",), Seal("s", "anthropic"))
+    assert Transcoder("openrouter", "openrouter").feed(data) == data
+    for target in ("anthropic-messages", "openai-responses", "openrouter", "deepseek"):
+        rest_is_flight(data, "openrouter", target)
+
+
+def test_what_groq_counts_in_its_own_corner() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    data = stream(said({"content": "Hi"}), said({}, "stop", x_groq={"id": "r", "usage": usage}))
+    transcoder = Transcoder("groq", "openai-chat")
+    transcoder.feed(data)
+    assert transcoder.document is not None
+    assert transcoder.document["usage"] == usage
+    assert [loss.path for loss in transcoder.losses if loss.what == "extras"] == ["/x_groq"]
+
+
+@pytest.mark.parametrize(("total", "answer"), [(334, 322), (14, 2)])
+def test_the_total_tells_how_xai_counts(total: int, answer: int) -> None:
+    usage = {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": total}
+    usage["completion_tokens_details"] = {"reasoning_tokens": 1 if total == 14 else 320}  # type: ignore[assignment]
+    doc = {"choices": [], "usage": usage}
+    tree = read(doc, "xai", facet="response")
+    assert isinstance(tree, Response)
+    assert tree.usage is not None
+    assert tree.usage.output_total == answer
+    assert dialects.get("xai").write(tree, Ledger()) == {**doc}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "doc", "kind"),
+    [
+        ("azure-openai", {"code": "DeploymentNotFound"}, "not-found"),
+        ("vllm", {"type": "BadRequestError", "code": 400}, "invalid-request"),
+        ("llama-cpp", {"type": "exceed_context_size_error", "code": 400}, "too-large"),
+        ("groq", {"type": "invalid_request_error", "code": "model_decommissioned"}, "not-found"),
+        ("openrouter", {"code": 402}, "billing"),
+        ("openai-chat", {"code": 429}, "rate-limit"),
+    ],
+)
+def test_kinds_of_errors(dialect: str, doc: dict[str, Any], kind: str) -> None:
+    body = {"error": {"message": "x", **doc}}
+    tree = read(body, dialect, facet="error")
+    assert tree.kind == kind  # type: ignore[union-attr]
+    assert dialects.get(dialect).write(tree, Ledger()) == body
+
+
+@pytest.mark.parametrize("target", [*COMPATIBLE, "openrouter", "open-responses"])
+def test_a_freeform_call_in_flight(target: str) -> None:
+    call = {
+        "type": "custom_tool_call",
+        "id": "ctc_1",
+        "call_id": "c",
+        "name": "f",
+        "input": 'a "b"',
+    }
+    data = decompose({"object": "response", "id": "r", "output": [call]}, "openai-responses")
+    rest_is_flight(data, "openai-responses", target)
+    transcoder = Transcoder("openai-responses", target)
+    out = (transcoder.feed(data) + transcoder.close()).decode()
+    assert "custom" not in out
