@@ -50,6 +50,9 @@ def ledger() -> str:
 GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
     "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama"),
+    "Variants of Chat and Responses": (
+        "deepseek", "openrouter", "groq", "xai", "azure-openai", "vllm", "llama-cpp", "open-responses",
+    ),
     "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
     "The AI SDK": (
         "vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core", "vercel-ui",
