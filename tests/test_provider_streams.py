@@ -393,7 +393,7 @@ def test_an_error_before_the_stream_is_the_one_that_create_raises(caller: str, w
 @pytest.mark.parametrize(
     ("answer", "expected", "message"),
     [
-        (Say(200, {"error": {"message": "Odd.", "code": 502}}), ProviderError, "Odd"),
+        (Say(200, {"error": {"message": "Odd.", "code": 502}}), ServerFailed, "Odd"),
         (Say(200, {"error": {"message": "Busy.", "type": "overloaded_error"}}), Overloaded, "Busy"),
         (Say(200, {"choices": []}), BadAnswer, "came whole, not as a stream"),
         (Say(200, "\n <!doctype html>Sign in"), BadAnswer, "a page"),

@@ -415,7 +415,7 @@ def test_002_a_capsule_is_not_put_into_a_history_that_has_changed() -> None:
         # an answer that failed, and a gateway that says so with status 200
         ("openai-responses", 200, corpus("answer-failed", "openai-responses", "response"),
             ServerFailed, "server"),
-        ("openai-chat", 200, {"error": {"message": "Odd.", "code": 502}}, ProviderError, "other"),
+        ("openai-chat", 200, {"error": {"message": "Odd.", "code": 502}}, ServerFailed, "server"),
     ],
 )  # fmt: skip
 def test_an_error_is_of_the_class_of_its_kind(
