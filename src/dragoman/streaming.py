@@ -223,17 +223,16 @@ class StreamWriter:
 class FunctionsOnly(StreamWriter):
     """Where there are only functions, the text of a freeform call is its one argument."""
 
-    wraps = False
-    """Whether the dialect has only functions."""
+    wrapped: set[int]
 
-    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
-        super().__init__(dialect, home, log)
-        self.wrapped: set[int] = set()
+    def wrap_freeform(self) -> None:
+        """The dialect has only functions; until this is said, nothing is wrapped."""
+        self.wrapped = set()
         self.ways |= {Open: self.open_wrapped, Delta: self.say_wrapped, Close: self.close_wrapped}
 
     def open_wrapped(self, event: Open) -> bytes:
         block = event.block
-        if not (self.wraps and isinstance(block, ToolCall) and block.kind == "custom"):
+        if not isinstance(block, ToolCall) or block.kind != "custom":
             return self.open(event)
         self.wrapped.add(event.index)
         said = self.open(replace(event, block=replace(block, kind="function")))

@@ -53,7 +53,8 @@ class OpenResponses(OpenAIResponses):
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         writer = super().write_stream(log, home)
         assert isinstance(writer, FunctionsOnly)
-        writer.wraps = not home
+        if not home:
+            writer.wrap_freeform()
         return writer
 
     def read_params(

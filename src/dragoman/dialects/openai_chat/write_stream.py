@@ -60,7 +60,8 @@ class ChatWriter(FunctionsOnly):
 
     def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
-        self.wraps = not (home or dialect.has_freeform)
+        if not (home or dialect.has_freeform):
+            self.wrap_freeform()
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.head: dict[str, Json] = {}
         self.voices: dict[int, Voice] = {}
