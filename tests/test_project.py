@@ -28,7 +28,7 @@ SOURCE = ROOT / "src" / "dragoman"
 LAYERS = [
     {"errors", "model"},
     {"ledger", "reading", "freeform", "ids", "marks", "events", "framing", "media"},
-    {"normal", "writing", "result"},
+    {"normal", "writing", "result", "schemas"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},

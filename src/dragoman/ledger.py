@@ -84,6 +84,7 @@ CODES: dict[str, str] = {
     "top_logprobs": "how many alternatives of each token are reported",
     "candidates": "several answers to one request",
     "output": "the demanded form of the answer",
+    "output.schema": "the demanded schema",
     "output.name": "the name of the demanded schema",
     "output.description": "the description of the demanded schema",
     "output.strict": "whether the demanded schema is enforced",
@@ -178,7 +179,7 @@ class Ledger:
         self.losses.append(Loss("moved", what, path, why))
 
     def renamed(self, what: str, path: str, why: str) -> None:
-        """An identifier that had to change; the capsule knows the way back."""
+        """Said in other words that mean the same; the capsule knows the way back."""
         self.losses.append(Loss("renamed", what, path, why))
 
     def enforce(self, fail_on: Iterable[str]) -> None:

@@ -249,8 +249,9 @@ class Grammar(Leaf, frozen=True):
 class Tool(Node, frozen=True):
     """A tool the model may use.
 
-    ``schema`` (kind ``function``) is kept as it came, key order included. Kind ``hosted`` is a
-    tool that the provider defines; ``service`` names it and ``payload`` is the dialect's own form.
+    ``schema`` (kind ``function``) is kept as it came, key order included; ``schema_at`` is where
+    it stands below ``at``, if it stands there word for word. Kind ``hosted`` is a tool that the
+    provider defines; ``service`` names it and ``payload`` is the dialect's own form.
     """
 
     name: str
@@ -263,6 +264,7 @@ class Tool(Node, frozen=True):
     service: str | None = None
     dialect: str | None = None
     payload: Json = None
+    schema_at: str | None = None
 
 
 class ToolChoice(Root, frozen=True):
@@ -277,13 +279,14 @@ class ToolChoice(Root, frozen=True):
 
 
 class OutputFormat(Node, frozen=True):
-    """What the answer must look like."""
+    """What the answer must look like; ``schema_at`` is where its schema stands below ``at``."""
 
     kind: Literal["text", "json", "schema"]
     name: str | None = None
     description: str | None = None
     schema: Json = None
     strict: bool | None = None
+    schema_at: str | None = None
 
 
 class Thinking(Node, frozen=True):

@@ -65,6 +65,8 @@ def unplaced(tree: S) -> S:
     def change(node: Any, at: str) -> Any:
         if isinstance(node, Params) and node.ats:
             node = replace(node, ats={})
+        elif isinstance(node, Tool | OutputFormat) and node.schema_at is not None:
+            node = replace(node, schema_at=None)
         return replace(node, at="") if isinstance(node, Node) and node.at else node
 
     return rebuild(tree, change)
@@ -74,6 +76,8 @@ def placed(tree: S, at: str) -> S:
     """The tree with every node's place in the tree itself, below ``at``."""
 
     def change(node: Any, where: str) -> Any:
+        if isinstance(node, Tool | OutputFormat):
+            node = replace(node, schema_at="/schema")
         return replace(node, at=at + where) if isinstance(node, Node) else node
 
     return rebuild(tree, change)

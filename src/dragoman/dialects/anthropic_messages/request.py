@@ -33,6 +33,7 @@ from ...reading import (
     maybe_str,
     need_list,
 )
+from ...schemas import CLAUDE, trimmed
 from ...writing import Writing, is_plain_text, write_usual
 from .blocks import NAME
 from .turns import Turns
@@ -235,7 +236,9 @@ class Requests(Turns):
                     partly["output_format"] = ("type", "schema")
                     spelling["output"] = "output_format"
                 extras = self.keep(form, ("type", "schema")) if key == "format" else None
-                return OutputFormat("schema", schema=form["schema"], at=at, extras=extras)
+                return OutputFormat(
+                    "schema", schema=form["schema"], at=at, extras=extras, schema_at="/schema"
+                )
         return None
 
     # -- writing ----------------------------------------------------------------------------
@@ -410,7 +413,10 @@ class Requests(Turns):
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
                 w.log.dropped(f"output.{key}", form.at, f"a schema has no {key} here")
-        doc: dict[str, Json] = {"type": "json_schema", "schema": form.schema}
+        schema = form.schema
+        if not w.home:
+            schema = trimmed(schema, CLAUDE).told(form, w.log)
+        doc: dict[str, Json] = {"type": "json_schema", "schema": schema}
         if spelled == "output_format":
             out["output_format"] = doc
         else:

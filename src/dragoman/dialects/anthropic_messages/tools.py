@@ -6,9 +6,11 @@ from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str
+from ...schemas import CLAUDE, strictly
 from ...writing import Writing
 from .blocks import NAME, Blocks
 
+SCHEMA = "/input_schema"
 TOOL_KEYS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control"})
 UNIONS = frozenset({"oneOf", "anyOf", "allOf"})
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
@@ -33,7 +35,8 @@ class Tools(Blocks):
             name, description = doc.get("name"), doc.get("description")
             if name.__class__ is description.__class__ is str and "input_schema" in doc:
                 if freeform.MARK not in description:
-                    return Tool(name, description, doc["input_schema"], at=at)  # the usual shape
+                    # the usual shape
+                    return Tool(name, description, doc["input_schema"], at=at, schema_at=SCHEMA)
         kind = maybe_str(doc, "type", at)
         if kind is not None and kind != "custom":
             name = maybe_str(doc, "name", at) or kind
@@ -52,7 +55,10 @@ class Tools(Blocks):
                 name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
                 at=at, extras=extras,
             )  # fmt: skip
-        return Tool(name, description, schema, strict=strict, cache=cache, at=at, extras=extras)
+        return Tool(
+            name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
+            schema_at=SCHEMA,
+        )  # fmt: skip
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
@@ -76,8 +82,12 @@ class Tools(Blocks):
                 out["description"] = tool.description
             if tool.schema is not None or not w.home:
                 out["input_schema"] = self.write_schema(tool, w)
-        if tool.strict is not None:
-            out["strict"] = tool.strict
+        strict = tool.strict
+        if strict and not w.home and tool.kind != "custom":
+            schema = out["input_schema"]
+            out["input_schema"], strict = strictly(tool, schema, CLAUDE, w.log)
+        if strict is not None:
+            out["strict"] = strict
         if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):
             return out
         if "type" in (spelling := self.spelling(tool)):

@@ -21,6 +21,7 @@ from ...reading import (
     maybe_str,
     parse,
 )
+from ...schemas import CLAUDE, trimmed
 from ...writing import leave_out
 from .turns import Turns
 from .write_blocks import Said
@@ -255,7 +256,10 @@ class ParamFields(Turns):
                 w.log.dropped("output", form.at, "JSON can be demanded only with a schema here")
             self.lose(form.extras, form.at, w.log)
             return
-        found: dict[str, Json] = {"schema": self.spelling(form).get("schema", compact(form.schema))}
+        schema = form.schema
+        if not w.home:
+            schema = trimmed(schema, CLAUDE).told(form, w.log)
+        found: dict[str, Json] = {"schema": self.spelling(form).get("schema", compact(schema))}
         for key in ("name", "description"):
             if (value := getattr(form, key)) is not None:
                 found[key] = value

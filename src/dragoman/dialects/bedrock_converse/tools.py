@@ -8,9 +8,11 @@ from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str
+from ...schemas import CLAUDE, strictly
 from .read_blocks import NAME, ReadBlocks
 from .write_blocks import Said, WriteBlocks
 
+SCHEMA = "/toolSpec/inputSchema/json"
 SPEC_KEYS = frozenset({"name", "description", "inputSchema", "strict"})
 UNIONS = frozenset({"oneOf", "anyOf", "allOf"})
 NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
@@ -65,7 +67,9 @@ class Tools(ReadBlocks, WriteBlocks):
                 name, description, kind="custom", grammar=grammar, strict=strict, at=at,
                 extras=extras,
             )  # fmt: skip
-        return Tool(name, description, schema, strict=strict, at=at, extras=extras)
+        return Tool(
+            name, description, schema, strict=strict, at=at, extras=extras, schema_at=SCHEMA
+        )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         tools = self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
@@ -100,8 +104,13 @@ class Tools(ReadBlocks, WriteBlocks):
                 w.log.approximated("tool", tool.at, "an empty description is left out")
             if tool.schema is not None or not w.home:
                 spec["inputSchema"] = {"json": self.write_schema(tool, w)}
-        if tool.strict is not None:
-            spec["strict"] = tool.strict
+        strict = tool.strict
+        if strict and not w.home and tool.kind != "custom":
+            schema = spec["inputSchema"]["json"]
+            schema, strict = strictly(tool, schema, CLAUDE, w.log)
+            spec["inputSchema"] = {"json": schema}
+        if strict is not None:
+            spec["strict"] = strict
         return self.emit({"toolSpec": spec}, tool, w.log)
 
     def write_schema(self, tool: Tool, w: Said) -> Json:

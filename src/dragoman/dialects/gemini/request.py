@@ -28,8 +28,9 @@ from ...reading import (
     maybe_str,
     need_list,
 )
+from ...schemas import from_openapi, openapi, portable
 from ...writing import Writing, leave_out
-from .schema import lowered
+from .schema import Saying
 from .spelling import both, pick, spelled
 from .tools import Tools
 
@@ -237,10 +238,11 @@ class Requests(Tools):
                 continue
             own, key = schema, said.get(key, key)
             if not key.startswith(("responseJson", "response_json")):
-                schema = lowered(own)
+                schema = from_openapi(own)
                 spelling["schema"] = "own" if schema == own else own
+            schema_at = "" if schema is own or schema == own else None
             given["output"] = OutputFormat(
-                "schema", schema=schema, at=f"{at}/{key}",
+                "schema", schema=schema, at=f"{at}/{key}", schema_at=schema_at,
                 extras=Extras(self.name, spelling=spelling) if spelling else None,
             )  # fmt: skip
             return frozenset({kind_key, key})
@@ -253,6 +255,7 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
+        w.speak_to(tree.model)
         spelling = self.spelling(tree)
         if tree.tools:
             w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
@@ -302,7 +305,7 @@ class Requests(Tools):
                 return
         out["toolConfig"] = self.write_choice(choice, w)
 
-    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+    def write_params(self, out: dict[str, Json], tree: Request, w: Saying) -> None:
         params, spelling = tree.params, self.spelling(tree)
         self.lose(params.extras, params.at, w.log)
         params = leave_out(params, UNSAID, w.log)
@@ -390,7 +393,7 @@ class Requests(Tools):
             if mode != "adaptive":
                 w.log.approximated("thinking", thinking.at, "thinking without a budget is dynamic")
 
-    def write_output(self, config: dict[str, Json], form: OutputFormat, w: Writing) -> None:
+    def write_output(self, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
         spelling = self.spelling(form)
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
@@ -410,7 +413,16 @@ class Requests(Tools):
         own = spelling.get("schema")
         if own == "own":
             config["responseSchema"] = form.schema
-        elif own is not None and lowered(own) == form.schema:
+        elif own is not None and from_openapi(own) == form.schema:
             config["responseSchema"] = own
         else:
+            self.write_foreign(config, form, w)
+
+    def write_foreign(self, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
+        """A schema that was written elsewhere, in the form that the model takes."""
+        if w.home:
             config["responseJsonSchema"] = form.schema
+        elif w.own:
+            config["responseSchema"] = openapi(form.schema).told(form, w.log)
+        else:
+            config["responseJsonSchema"] = portable(form.schema).told(form, w.log)

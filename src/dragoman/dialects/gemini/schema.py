@@ -1,74 +1,60 @@
-"""Schemas: the API's own form, after OpenAPI, as JSON Schema.
+"""In which of two forms a schema is sent.
 
-``parameters`` and ``responseSchema`` write types in capitals and say ``nullable``. The tree holds
-JSON Schema, which everybody else speaks; ``parametersJsonSchema`` and ``responseJsonSchema`` take
-it as it is.
+``parametersJsonSchema`` and ``responseJsonSchema`` take JSON Schema, which is what the tree holds;
+Google's own client recommends them, and newer models refuse in ``parameters`` what older ones let
+pass. Models before Gemini 2.5 know only ``parameters`` and ``responseSchema``, in the API's own
+form after OpenAPI; so do models of others that are served behind this API. Where the request names
+such a model, schemas are compiled into that form.
 """
 
 from __future__ import annotations
 
-from ...model import Json
+import re
 
-TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
-NESTED = frozenset({"items", "additionalProperties", "additional_properties"})
-LISTS = frozenset({"anyOf", "any_of", "prefixItems", "prefix_items", "oneOf", "allOf"})
-TABLES = frozenset({"properties", "$defs", "defs", "definitions"})
-NAMES = {
-    "any_of": "anyOf",
-    "prefix_items": "prefixItems",
-    "additional_properties": "additionalProperties",
-    "property_ordering": "propertyOrdering",
-    "min_items": "minItems",
-    "max_items": "maxItems",
-    "min_length": "minLength",
-    "max_length": "maxLength",
-    "min_properties": "minProperties",
-    "max_properties": "maxProperties",
-}
-# int64 is a string in the JSON form of protocol buffers, and either is accepted.
-COUNTS = frozenset(
-    {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
-)
+from ...ledger import Ledger
+from ...model import Json, Tool
+from ...schemas import openapi, portable
+from ...writing import Writing
+
+# "older GCP models (model < 2.5, eg gemini-flash-2.0) do not support the ParametersJsonSchema"
+_old = re.compile(r"(?:^|/)(?:gemini-(?:1\.|2\.0)|claude-)").search
+COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 
 
-def lowered(schema: Json) -> Json:
-    """A schema in the API's own form as JSON Schema; one that is that already stays as it is."""
+class Saying(Writing):
+    """A conversion into this dialect; ``own``: schemas are said in the API's own form."""
+
+    __slots__ = ("own",)
+
+    own: bool
+
+    def speak_to(self, model: str | None) -> None:
+        self.own = model is not None and _old(model) is not None
+
+
+def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:
+    """The schema of a function that was defined elsewhere."""
     if schema.__class__ is not dict:
-        return schema
-    out: dict[str, Json] = {}
-    key: str
-    for key, value in schema.items():
-        name = NAMES.get(key, key)
-        if key in NESTED:
-            value = lowered(value)
-        elif key in LISTS and value.__class__ is list:
-            value = [lowered(item) for item in value]
-        elif key in TABLES and value.__class__ is dict:
-            value = {word: lowered(item) for word, item in value.items()}
-        elif name in COUNTS and value.__class__ is str and value.isascii() and value.isdigit():
-            value = int(value)
-        out[name] = value
-    kind = out.get("type")
-    if kind.__class__ is str and kind in TYPES:
-        out["type"] = kind.lower()
-    elif kind == "TYPE_UNSPECIFIED":
-        del out["type"]
-    if out.get("nullable").__class__ is bool:
-        _nullable(out)
-    return out
-
-
-def _nullable(out: dict[str, Json]) -> None:
-    """``nullable: true`` as another type that the value may have."""
-    may = out.pop("nullable")
-    kind = out.get("type")
-    if not may:
+        why = "the arguments of a tool are always an object"
+        w.log.approximated("tool.schema", tool.at, why)
+        schema = {"type": "object"}
+    elif "type" not in schema and COMBINED.isdisjoint(schema):
+        # "functionDeclaration parameters schema should be of type OBJECT"
+        w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+        schema = {"type": "object", **schema}
+    if not w.own:
+        out["parametersJsonSchema"] = portable(schema).told(tool, w.log)
         return
-    if kind.__class__ is str and kind != "null":
-        out["type"] = [kind, "null"]
-        values = out.get("enum")
-        if values.__class__ is list and None not in values:
-            out["enum"] = [*values, None]
-    elif kind is None and out.get("anyOf").__class__ is list:
-        if {"type": "null"} not in out["anyOf"]:
-            out["anyOf"] = [*out["anyOf"], {"type": "null"}]
+    own = openapi(schema).told(tool, w.log)
+    if own.get("type") != "OBJECT":
+        _cut(tool, "only an object can be described, not alternatives of it", w.log)
+        own = {"type": "OBJECT"}
+    if "properties" in own:
+        out["parameters"] = own
+    else:
+        # "parameters.properties: should be non-empty for OBJECT type"
+        _cut(tool, "a function that takes nothing has no parameters", w.log)
+
+
+def _cut(tool: Tool, why: str, log: Ledger) -> None:
+    log.approximated("tool.schema", tool.at, why)

@@ -12,8 +12,9 @@ from ... import freeform
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_str, expected, maybe_str, need_str
+from ...schemas import from_openapi
 from ...writing import Writing
-from .schema import lowered
+from .schema import Saying, write_parameters
 from .spelling import both, pick, snake, spelled
 from .turns import Turns
 
@@ -105,22 +106,26 @@ class Tools(Turns):
         spelling: dict[str, Json] = {} if key == DECLARATIONS[0] else {"key": key}
         name, description = need_str(doc, "name", at), maybe_str(doc, "description", at)
         said: dict[str, str] = {}
-        taken = set(TOOL_KEYS)
+        taken, schema_at = set(TOOL_KEYS), None
         schema = pick(doc, "parametersJsonSchema", said)
         if schema is not None:
-            taken.add(said.get("parametersJsonSchema", "parametersJsonSchema"))
+            key = said.get("parametersJsonSchema", "parametersJsonSchema")
+            taken.add(key)
+            schema_at = f"/{key}"
             if said:
                 spelling["snake"] = said
         elif (own := doc.get("parameters")) is not None:
             taken.add("parameters")
-            schema = lowered(own)
+            schema = from_openapi(own)
             # Kept as it was, to be said again at home; the tree holds what others understand.
             spelling["schema"] = "parameters" if schema == own else own
+            if schema == own:
+                schema_at = "/parameters"
         extras = self.keep(doc, taken, spelling)
         if (found := freeform.unwrap(description, schema)) is not None:
             description, grammar = found
             return Tool(name, description, kind="custom", grammar=grammar, at=at, extras=extras)
-        return Tool(name, description, schema, at=at, extras=extras)
+        return Tool(name, description, schema, at=at, extras=extras, schema_at=schema_at)
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         out = self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
@@ -129,7 +134,7 @@ class Tools(Turns):
         self.lose(tree.extras, tree.at, log)
         return out
 
-    def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
+    def write_tool_list(self, tools: tuple[Tool, ...], w: Saying) -> list[Json]:
         out: list[dict[str, Json]] = []
         before = ""
         for tool in tools:
@@ -154,7 +159,7 @@ class Tools(Turns):
             before = kind
         return list(out)
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json:
+    def write_tool(self, tool: Tool, w: Saying) -> Json:
         spelling = self.spelling(tool)
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         schema, description = tool.schema, tool.description
@@ -167,10 +172,12 @@ class Tools(Turns):
             own = spelling.get("schema")
             if own == "parameters":
                 out["parameters"] = schema
-            elif own is not None and lowered(own) == schema:
+            elif own is not None and from_openapi(own) == schema:
                 out["parameters"] = own
-            else:
+            elif w.home:
                 out["parametersJsonSchema"] = schema
+            else:
+                write_parameters(out, tool, schema, w)
         if tool.strict:
             w.log.dropped("tool.strict", tool.at, "a single tool cannot be strict here")
         self.lose_cache(tool.cache, w)

@@ -21,6 +21,7 @@ from ...normal import mark_custom_results, results_in_place
 from ...reading import as_dict, expected, tokens
 from ...writing import Writing
 from .read_parts import NOBODY, Called
+from .schema import Saying
 from .write_parts import WriteParts
 
 # "role: The producer of the content. Must be either 'user' or 'model'"; older clients say
@@ -42,8 +43,10 @@ NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
 class Turns(WriteParts):
     """Contents, into the tree and out of it."""
 
-    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
-        return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
+        w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
+        w.own = False
+        return w
 
     # -- reading ----------------------------------------------------------------------------
 

@@ -404,6 +404,7 @@ class Messages(Dialect):
             maybe_str(function, "description", where),
             function.get("parameters"),
             at=at,
+            schema_at="/function/parameters",
             extras=self.keep(
                 doc,
                 ("type",),

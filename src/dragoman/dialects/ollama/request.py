@@ -119,7 +119,7 @@ class Requests(Messages):
             return OutputFormat("json", at="/format")
         if form.__class__ is not dict:
             expected("'json' or a schema", form, "/format")
-        return OutputFormat("schema", schema=form, at="/format")
+        return OutputFormat("schema", schema=form, at="/format", schema_at="")
 
     def read_thinking(self, think: Json) -> Thinking | None:
         if think is None:

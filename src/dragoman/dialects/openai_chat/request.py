@@ -31,6 +31,7 @@ from ...reading import (
     maybe_str,
     need_list,
 )
+from ...schemas import strictly
 from ...writing import Writing, leave_out, write_usual
 from .._openai import read_user
 from .tools import Tools
@@ -288,6 +289,7 @@ class Requests(Tools):
             maybe_str(inner, "description", where),
             inner.get("schema"),
             maybe_bool(inner, "strict", where),
+            "/json_schema/schema",
             at=at,
             extras=self.keep(form, ("type",), partly={"json_schema": known}),
         )
@@ -454,4 +456,7 @@ class Requests(Tools):
         for key in ("description", "schema", "strict"):
             if (value := getattr(form, key)) is not None:
                 inner[key] = value
+        if form.strict and self.grammar and not w.home and form.schema is not None:
+            inner["schema"], strict = strictly(form, form.schema, self.grammar, w.log)
+            inner["strict"] = strict or False
         return self.emit({"type": "json_schema", "json_schema": inner}, form, w.log)

@@ -10,9 +10,11 @@ from ... import freeform
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
+from ...schemas import OPENAI, Rules, strictly
 from ...writing import Writing
 from .messages import Messages
 
+SCHEMA = "/function/parameters"
 FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 CUSTOM_KEYS = ("name", "description", "format")
 IDS = (".", 40)
@@ -25,6 +27,8 @@ class Tools(Messages):
 
     has_subsets: ClassVar[bool] = True
     """Whether a choice may name some of the tools."""
+    grammar: ClassVar[Rules | None] = OPENAI
+    """What schemas must be like to be enforced; None: nothing is known of that."""
 
     def read_tools(self, doc: Json) -> Toolbox:
         return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
@@ -43,7 +47,8 @@ class Tools(Messages):
             schema = function.get("parameters")
             if name.__class__ is description.__class__ is str and schema is not None:
                 if doc.get("type") == "function":
-                    return Tool(name, description, schema, at=at)  # the usual shape
+                    # the usual shape
+                    return Tool(name, description, schema, at=at, schema_at=SCHEMA)
         kind = maybe_str(doc, "type", at)
         if kind == "custom" and doc.get("custom").__class__ is dict:
             return self.read_custom(doc, at)
@@ -84,6 +89,7 @@ class Tools(Messages):
             strict=maybe_bool(doc, "strict", where),
             at=at,
             extras=extras,
+            schema_at=f"{where[len(at) :]}/parameters",
         )
 
     def read_custom(self, doc: dict[str, Json], at: str) -> Tool:
@@ -149,8 +155,12 @@ class Tools(Messages):
         elif tool.schema is not None:
             w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
             inner["parameters"] = {"type": "object"}
-        if tool.strict is not None:
-            inner["strict"] = tool.strict
+        strict = tool.strict
+        if strict and self.grammar and not w.home and "parameters" in inner:
+            schema = inner["parameters"]
+            inner["parameters"], strict = strictly(tool, schema, self.grammar, w.log)
+        if strict is not None:
+            inner["strict"] = strict
         out = {"type": "function", "function": inner}
         if tool.extras is None or self.is_mute(tool.extras):
             return out

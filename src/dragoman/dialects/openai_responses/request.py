@@ -27,6 +27,7 @@ from ...reading import (
     maybe_number,
     maybe_str,
 )
+from ...schemas import OPENAI, strictly
 from ...writing import Names, is_plain, write_usual
 from .._openai import read_user
 from .parts import ItemWriting
@@ -292,6 +293,7 @@ class Requests(Tools):
             maybe_str(inner, "description", where),
             inner.get("schema"),
             maybe_bool(inner, "strict", where),
+            f"{where[len(at) :]}/schema",
             at=at,
             extras=extras,
         )
@@ -511,6 +513,9 @@ class Requests(Tools):
                 inner[key] = value
         if not w.home:
             inner["name"] = self.name_schema(form, w)
+            if form.strict:
+                inner["schema"], strict = strictly(form, form.schema, OPENAI, w.log)
+                inner["strict"] = strict or False
         if self.spelling(form).get("nested"):
             return self.emit(doc | {"json_schema": inner}, form, w.log)
         return self.emit(doc | inner, form, w.log)

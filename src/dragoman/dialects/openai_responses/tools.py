@@ -7,9 +7,11 @@ from typing import TypeAlias
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from ...schemas import OPENAI, strictly
 from .items import Items
 from .parts import ItemWriting
 
+SCHEMA = "/parameters"
 FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 TOOL_KEYS = frozenset({"type", *FUNCTION_KEYS})
 CUSTOM_KEYS = ("type", "name", "description", "format")
@@ -45,7 +47,9 @@ class Tools(Items):
             schema = doc.get("parameters")
             if name.__class__ is description.__class__ is str and schema is not None:
                 # The usual shape.
-                return Tool(name, description, schema, at=at, extras=self.not_strict)
+                return Tool(
+                    name, description, schema, at=at, extras=self.not_strict, schema_at=SCHEMA
+                )
         kind = need_str(doc, "type", at)
         if kind == "function":
             if doc.get("function").__class__ is dict:
@@ -73,6 +77,7 @@ class Tools(Items):
             strict=strict,
             at=at,
             extras=extras,
+            schema_at=where[len(at) :] + SCHEMA,
         )
 
     def read_nested(self, doc: dict[str, Json], at: str) -> Tool:
@@ -127,8 +132,11 @@ class Tools(Items):
         if tool.kind == "custom":
             return self.write_custom(tool, inner, w)
         self.write_parameters(inner, tool, w)
-        if tool.strict is not None:
-            inner["strict"] = tool.strict
+        strict = tool.strict
+        if strict and not w.home and inner.get("parameters") is not None:
+            inner["parameters"], strict = strictly(tool, inner["parameters"], OPENAI, w.log)
+        if strict is not None:
+            inner["strict"] = strict
         elif not w.home or "strict" in self.spelling(tool):
             inner["strict"] = False
         if tool.extras is None or self.is_mute(tool.extras):

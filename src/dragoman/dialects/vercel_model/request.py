@@ -205,6 +205,7 @@ class Requests(Tools):
             maybe_str(form, "description", at),
             form.get("schema"),
             at=at,
+            schema_at="/schema",
             extras=self.keep(form, FORMAT_KEYS),
         )
 

@@ -53,7 +53,10 @@ class Tools(Turns):
                 name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
                 at=at, extras=extras,
             )  # fmt: skip
-        return Tool(name, description, schema, strict=strict, cache=cache, at=at, extras=extras)
+        return Tool(
+            name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
+            schema_at=f"/{key}",
+        )  # fmt: skip
 
     def read_hosted_tool(self, doc: dict[str, Json], name: str, kind: str, at: str) -> Tool:
         """A tool that a provider defines: ``{"id": "openai.web_search", "name", "args"}``."""

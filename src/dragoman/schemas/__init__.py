@@ -1,0 +1,40 @@
+"""A JSON Schema as the targets take it that take less than all of it.
+
+    openapi      the subset of OpenAPI 3.0 that Gemini's ``parameters`` and ``responseSchema`` are
+    from_openapi the way back: such a schema as JSON Schema
+    portable     JSON Schema, but with references as Gemini's ``parametersJsonSchema`` resolves them
+    enforced     what OpenAI, Anthropic and Bedrock compile into a grammar (``strict``), or why not
+    trimmed      the same for an answer, where there is no word to leave out
+
+Each answers with the schema and with notes: what was rewritten where, and whether the schema
+still accepts the same values.
+
+>>> from dragoman.schemas import openapi
+>>> done = openapi({"type": "object", "properties": {"unit": {"const": "C"}}})
+>>> done.schema
+{'type': 'OBJECT', 'properties': {'unit': {'type': 'STRING', 'enum': ['C']}}}
+>>> [str(note) for note in done.notes]
+["renamed at /properties/unit/const ('const' is an 'enum' of one)"]
+"""
+
+from __future__ import annotations
+
+from .grammar import CLAUDE, OPENAI, Rules, enforced, strictly, trimmed
+from .notes import Note, Refused, Rewritten
+from .openapi import from_openapi, openapi
+from .portable import portable
+
+__all__ = [
+    "CLAUDE",
+    "OPENAI",
+    "Note",
+    "Refused",
+    "Rewritten",
+    "Rules",
+    "enforced",
+    "from_openapi",
+    "openapi",
+    "portable",
+    "strictly",
+    "trimmed",
+]
