@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import pytest
 from google.genai.types import Schema
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import _WrappedReferencingError
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema.exceptions import (  # type: ignore[import-untyped]
+    _WrappedReferencingError as Unresolvable,
+)
 
+from dragoman import Loss, convert
 from dragoman.schemas import (
     CLAUDE,
     OPENAI,
@@ -126,21 +130,64 @@ anything = rooted | usual
 
 
 def tame_words(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return keywords(
-        inner, "type", "properties", "required", "anyOf", "oneOf", "allOf", "enum", "const",
-        "minimum", "exclusiveMinimum", "minLength", "$ref", "description", "items",
-    )  # fmt: skip
+    """What can be said nearly everywhere, if in other words."""
+    return st.one_of(
+        keywords(st.nothing(), "minLength", "description").map({"type": "string"}.__or__),
+        keywords(st.nothing(), "exclusiveMinimum", "minimum").map({"type": "integer"}.__or__),
+        st.lists(st.sampled_from(["a", "b"]), min_size=1).map(lambda row: {"enum": row}),
+        st.sampled_from(["a", 1, None]).map(lambda value: {"const": value}),
+        st.sampled_from([["string", "null"], ["integer", "string"]]).map(lambda k: {"type": k}),
+        st.sampled_from(["#/$defs/a", "#/definitions/b"]).map(lambda ref: {"$ref": ref}),
+        st.just({"$ref": "#/$defs/a", "description": "D", "type": "string"}),
+        st.lists(inner, min_size=1, max_size=3).map(lambda row: {"anyOf": row}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda row: {"oneOf": row}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda row: {"allOf": row}),
+        inner.map(lambda item: {"type": "array", "items": item}),
+        inner.map(lambda item: {"anyOf": [item, {"type": "null"}], "title": "T"}),
+        st.builds(closed, table(inner), st.lists(names, max_size=2, unique=True)),
+    )
 
 
-# What can be said nearly everywhere.
-typed = st.builds(
-    lambda kind, rest: {"type": kind, **rest}, kinds, tame_words(st.just({"type": "string"}))
-)
+def closed(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    kept = [name for name in required if name in properties]
+    return {"type": "object", "properties": properties, "required": kept}
+
+
 tame = st.builds(
-    lambda root, defs: root | {"$defs": defs},
-    tame_words(st.recursive(typed, tame_words, max_leaves=6)),
-    st.fixed_dictionaries({"a": typed, "b": typed}),
+    lambda root, one, two: root | {"$defs": {"a": one}, "definitions": {"b": two}},
+    st.recursive(tame_words(st.just({"type": "string"})), tame_words, max_leaves=5),
+    st.sampled_from([{"type": "string"}, {"const": "a"}, {"type": ["string", "null"]}]),
+    st.sampled_from([{"type": "integer"}, {"anyOf": [{"type": "object"}, {"type": "null"}]}]),
 )
+simple = st.sampled_from(
+    [
+        {"type": "string", "default": "a"},
+        {"type": ["integer", "null"], "minimum": 1},
+        {"const": "a"},
+        {"enum": [1, None]},
+        {"oneOf": [{"type": "string"}, {"type": "null"}]},
+        {"allOf": [{"type": "number"}, {"maximum": 2}], "format": "uri"},
+    ]
+)
+
+
+def full(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Objects whose properties are required, or may be null."""
+    shut = st.sampled_from([{}, {"additionalProperties": False}])
+    return st.builds(
+        lambda table, rest: closed(table, [n for n in table if "null" not in str(table[n])]) | rest,
+        table(inner),
+        shut,
+    )
+
+
+def listed(item: Any) -> Any:
+    return {"type": "array", "items": item}
+
+
+strict = full(st.recursive(simple, lambda inner: full(inner) | inner.map(listed), max_leaves=4))
+
+
 words = st.sampled_from(
     [
         "type",
@@ -177,7 +224,7 @@ def accepts(schema: Any, value: Any) -> bool:
     """Whether a value is of a schema; schemas that mean nothing are passed over."""
     try:
         return bool(Draft202012Validator(schema).is_valid(value))
-    except (_WrappedReferencingError, RecursionError):
+    except (Unresolvable, RecursionError):
         assume(False)
         raise
 
@@ -330,7 +377,7 @@ def check_strict(node: Any) -> None:
 
 
 @few
-@given(usual | anything, values)
+@given(strict | usual | anything, values)
 def test_what_is_enforced_allows_nothing_more(schema: Any, value: Any) -> None:
     for rules in (OPENAI, CLAUDE):
         found = enforced(schema, rules)
@@ -371,3 +418,239 @@ def test_what_is_trimmed_can_be_enforced(schema: Any) -> None:
     check_claude(found.schema)
     check_places(schema, found)
     assert (found.schema == schema) is (not found.notes), found
+
+
+# -- one by one -----------------------------------------------------------------------------------
+
+
+def kinds_of(found: Rewritten) -> list[str]:
+    return [f"{note.kind} {note.at}" for note in found.notes]
+
+
+@pytest.mark.parametrize(
+    ("schema", "wanted", "notes"),
+    [
+        ({"type": "string"}, {"type": "STRING"}, []),
+        ({"type": ["integer", "null"]}, {"type": "INTEGER", "nullable": True}, []),
+        (
+            {"type": ["string", "null"], "enum": ["a", None]},
+            {"type": "STRING", "enum": ["a"], "nullable": True},
+            [],
+        ),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "D"},
+            {"type": "STRING", "description": "D", "nullable": True},
+            ["renamed /anyOf"],
+        ),
+        (
+            {"type": ["string", "number"], "minLength": 1, "description": "D"},
+            {
+                "anyOf": [
+                    {"type": "STRING", "minLength": 1, "description": "D"},
+                    {"type": "NUMBER", "description": "D"},
+                ]
+            },
+            ["renamed /type", "renamed /description"],
+        ),
+        (
+            {"enum": [1, 2, 3]},
+            {"type": "INTEGER", "minimum": 1, "maximum": 3},
+            ["renamed /enum"] * 2,
+        ),
+        (
+            {"enum": [1, 5]},
+            {"type": "INTEGER", "minimum": 1, "maximum": 5, "description": "{enum: [1,5]}"},
+            ["renamed /enum", "approximated /enum"],
+        ),
+        (
+            {"type": "number", "exclusiveMaximum": 1},
+            {"type": "NUMBER", "maximum": 1},
+            ["approximated /exclusiveMaximum"],
+        ),
+        (
+            {"type": "integer", "minimum": 0, "exclusiveMinimum": True},
+            {"type": "INTEGER", "minimum": 1},
+            ["renamed /exclusiveMinimum"],
+        ),
+        (
+            {"type": "string", "format": "uri", "description": "Where"},
+            {"type": "STRING", "description": 'Where\n\n{format: "uri"}'},
+            ["dropped /format"],
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]},
+            {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}, "required": ["a"]},
+            ["approximated /required"],
+        ),
+        (
+            {"allOf": [{"type": "integer", "minimum": 1}, {"minimum": 3, "maximum": 9}]},
+            {"type": "INTEGER", "minimum": 3, "maximum": 9},
+            ["renamed /allOf"],
+        ),
+        (
+            {"oneOf": [{"type": "string"}, {"type": "boolean"}]},
+            {"anyOf": [{"type": "STRING"}, {"type": "BOOLEAN"}]},
+            ["renamed /oneOf"],
+        ),
+        (
+            {"oneOf": [{"type": "string"}, {"type": "string", "minLength": 2}]},
+            {"anyOf": [{"type": "STRING"}, {"type": "STRING", "minLength": 2}]},
+            ["approximated /oneOf"],
+        ),
+        (
+            {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+            {"type": "ARRAY", "items": {"anyOf": [{"type": "STRING"}, {"type": "INTEGER"}]}},
+            ["approximated /prefixItems"],
+        ),
+    ],
+)
+def test_the_subset(schema: Any, wanted: Any, notes: list[str]) -> None:
+    found = openapi(schema)
+    assert found.schema == wanted
+    assert sorted(kinds_of(found)) == sorted(notes)
+
+
+def test_references_of_all_spellings_are_written_out() -> None:
+    text = {"type": "string"}
+    defs = {"a/b": text, "c~d": text, "e f": text, "g": {"$anchor": "here", **text}}
+    refs = ["#/$defs/a~1b", "#/$defs/c~0d", "#/$defs/e%20f", "#here", "#/properties/0"]
+    schema = {"properties": {str(i): {"$ref": ref} for i, ref in enumerate(refs)}, "$defs": defs}
+    found = openapi({"type": "object", **schema})
+    assert found.schema["properties"] == {str(i): {"type": "STRING"} for i in range(5)}
+    assert {note.kind for note in found.notes} == {"renamed", "dropped"}
+
+
+def test_a_circle_is_cut_and_said() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#"}, "name": {"type": "string"}},
+    }
+    found = openapi(schema)
+    assert found.schema["properties"]["next"] == {"type": "OBJECT"}
+    assert kinds_of(found) == ["approximated /properties/next/$ref"]
+
+
+def test_a_bomb_of_references_does_not_go_off() -> None:
+    defs: dict[str, Any] = {"d0": {"type": "string"}}
+    for index in range(1, 40):
+        below = {"$ref": f"#/$defs/d{index - 1}", "description": "D"}
+        pair = {"a": below, "b": below}
+        defs[f"d{index}"] = {"type": "object", "properties": pair, "required": ["a", "b"]}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d39"}}, "$defs": defs}
+    for found in (openapi(schema), portable(schema), trimmed(schema, CLAUDE)):
+        assert len(str(found.schema)) < 5_000_000
+        assert found.notes
+    assert "too large" in str(openapi(schema).notes)
+    assert isinstance(enforced(schema, OPENAI), Refused | Rewritten)
+
+
+def test_schemas_that_nest_without_end_are_answered() -> None:
+    schema: dict[str, Any] = {"type": "string", "const": "x"}
+    for index in range(190):
+        words: list[Any] = [{"properties": {"a": schema}}, {"items": schema}, {"allOf": [schema]}]
+        schema = {"anyOf": [schema]} if index % 4 == 3 else words[index % 4]
+    check_openapi(openapi(schema).schema)
+    portable(schema)
+    trimmed(schema, CLAUDE)
+    assert isinstance(enforced(schema, OPENAI), Refused)
+
+
+def test_definitions_of_old_stand_under_defs() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/definitions/node"}}}
+    schema = {"$ref": "#/definitions/node", "definitions": {"node": node}}
+    found = portable(schema)
+    assert found.schema == {
+        "$ref": "#/$defs/node",
+        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
+    }
+
+
+def test_a_circle_in_which_all_is_required_is_cut() -> None:
+    node = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["a"]}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": node}}
+    assert kinds_of(portable(schema)) == ["approximated /$defs/n/properties/a/$ref"]
+    node["required"] = []
+    assert not portable(schema).notes
+
+
+def test_a_plain_schema_is_left_alone() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a"}}}
+    assert portable(schema).schema is schema
+    strict = schema | {"required": ["a"], "additionalProperties": False}
+    found = enforced(strict, OPENAI)
+    assert isinstance(found, Rewritten)
+    assert found.schema is strict
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"required": []}, "'a' is optional and may not be null"),
+        ({"additionalProperties": True}, "other properties than those described cannot come"),
+        ({"properties": {"a": {}}}, "a schema must have a type"),
+        ({"properties": {"a": {"type": "object"}}}, "an object of any properties could only be"),
+        ({"properties": {"a": {"type": "array"}}}, "what a list holds must be said"),
+        ({"not": {"required": ["b"]}}, "'not' is not supported"),
+        ({"anyOf": [{"type": "object"}]}, "the top must be an object, without alternatives"),
+        ({"properties": {"a": {"$ref": "x.json"}}}, "'x.json' points to nothing in this schema"),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused(change: dict[str, Any], why: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    found = enforced(schema | change, OPENAI)
+    assert isinstance(found, Refused)
+    assert why in found.why
+
+
+def test_the_own_form_of_gemini_is_json_schema_to_others() -> None:
+    own = {
+        "type": "OBJECT",
+        "properties": {
+            "pet": {"ref": "#/defs/Pet"},
+            "flat": {"type": "INTEGER", "format": "enum", "enum": ["101", "-2"]},
+            "any": {"any_of": [{"type": "STRING"}, {"type": "NUMBER"}], "nullable": True},
+        },
+        "defs": {"Pet": {"type": "STRING", "nullable": True, "max_length": "9"}},
+    }
+    assert from_openapi(own) == {
+        "type": "object",
+        "properties": {
+            "pet": {"$ref": "#/$defs/Pet"},
+            "flat": {"type": "integer", "format": "enum", "enum": [101, -2]},
+            "any": {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]},
+        },
+        "$defs": {"Pet": {"type": ["string", "null"], "maxLength": 9}},
+    }
+
+
+def said(model: str) -> tuple[Any, tuple[Loss, ...]]:
+    result = convert(request(model), source="openai-chat", target="gemini")
+    return result.document, result.losses
+
+
+def request(model: str) -> dict[str, Any]:
+    parameters = {
+        "type": "object",
+        "properties": {"unit": {"const": "C"}},
+        "additionalProperties": False,
+    }
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    return {"model": model, "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+
+
+@pytest.mark.parametrize("model", ["gemini-2.0-flash", "models/gemini-1.5-pro", "claude-x"])
+def test_old_models_get_the_own_form(model: str) -> None:
+    document, losses = said(model)
+    (tool,) = document["tools"][0]["functionDeclarations"]
+    assert tool["parameters"]["properties"] == {"unit": {"type": "STRING", "enum": ["C"]}}
+    assert [f"{loss.kind} {loss.what} {loss.path}" for loss in losses] == [
+        "renamed tool.schema /tools/0/function/parameters/properties/unit/const",
+        "approximated tool.schema /tools/0/function/parameters/additionalProperties",
+    ]
+
+
+def test_other_models_get_json_schema() -> None:
+    document, losses = said("gemini-3-pro")
+    (tool,) = document["tools"][0]["functionDeclarations"]
+    assert tool["parametersJsonSchema"]["additionalProperties"] is False
+    assert [f"{loss.kind} {loss.what}" for loss in losses] == ["renamed tool.schema"]

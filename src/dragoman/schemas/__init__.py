@@ -19,9 +19,10 @@ still accepts the same values.
 
 from __future__ import annotations
 
+from .back import from_openapi
 from .grammar import CLAUDE, OPENAI, Rules, enforced, strictly, trimmed
 from .notes import Note, Refused, Rewritten
-from .openapi import from_openapi, openapi
+from .openapi import openapi
 from .portable import portable
 
 __all__ = [

@@ -15,7 +15,7 @@ pass over although it can be said in words that it heeds:
 from __future__ import annotations
 
 from ..model import Json
-from ..reading import encode
+from ..reading import encode, escape
 from .merging import NOTHING_OF_VALUES, alike, is_number, merge, type_of
 from .notes import DEPTH, MOST, Notes, Place, Rewritten
 from .refs import LISTS, SILENT, SINGLES, TABLES, circles, resolve
@@ -65,11 +65,12 @@ class _Writer:
             name, goal, pointer = self.waiting.pop()
             self.moved[name] = self.write(goal, Place(pointer), 1, ())
         if self.moved:
-            if "definitions" in out and all(
-                f"/definitions/{key}" in self.names for key in map(pointed, out["definitions"])
+            old, new = out.get("definitions"), out.get("$defs")
+            if old.__class__ is dict and all(
+                f"/definitions/{escape(k)}" in self.names for k in old
             ):
                 del out["definitions"]  # all of them stand under ``$defs`` now
-            out["$defs"] = {**(out.get("$defs") or {}), **self.moved}
+            out["$defs"] = {**(new if new.__class__ is dict else {}), **self.moved}
         return out
 
     def write(self, schema: Json, at: Place, depth: int, way: tuple[str, ...]) -> Json:
