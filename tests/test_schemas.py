@@ -27,7 +27,7 @@ from dragoman.schemas import (
     trimmed,
 )
 from dragoman.schemas.merging import types_of
-from dragoman.schemas.openapi import FORMATS, TYPES
+from dragoman.schemas.subset import FORMATS, TYPES
 from dragoman.testing import resolves
 
 # -- schemas nobody wrote down ----------------------------------------------------------------

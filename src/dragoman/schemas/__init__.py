@@ -19,11 +19,31 @@ still accepts the same values.
 
 from __future__ import annotations
 
-from .back import from_openapi
-from .grammar import CLAUDE, OPENAI, Rules, enforced, strictly, trimmed
-from .notes import Note, Refused, Rewritten
-from .openapi import openapi
-from .portable import portable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .back import from_openapi
+    from .grammar import CLAUDE, OPENAI, Rules, enforced, strictly, trimmed
+    from .notes import Note, Refused, Rewritten
+    from .pointing import portable
+    from .subset import openapi
+
+# Most conversions need none of this, so it is loaded when it is asked for.
+_WHERE = {
+    "CLAUDE": "grammar",
+    "OPENAI": "grammar",
+    "Note": "notes",
+    "Refused": "notes",
+    "Rewritten": "notes",
+    "Rules": "grammar",
+    "enforced": "grammar",
+    "from_openapi": "back",
+    "openapi": "subset",
+    "portable": "pointing",
+    "strictly": "grammar",
+    "trimmed": "grammar",
+}
 
 __all__ = [
     "CLAUDE",
@@ -39,3 +59,11 @@ __all__ = [
     "strictly",
     "trimmed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = found
+    return found

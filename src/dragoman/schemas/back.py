@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Json
-from .openapi import COUNTS, TYPES, Node
+from .subset import COUNTS, TYPES, Node
 
 WORDS = frozenset(kind.upper() for kind in TYPES)
 SINGLE = frozenset({"items", "additionalProperties"})

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
+from ... import schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -33,7 +34,6 @@ from ...reading import (
     maybe_str,
     need_list,
 )
-from ...schemas import CLAUDE, trimmed
 from ...writing import Writing, is_plain_text, write_usual
 from .blocks import NAME
 from .turns import Turns
@@ -415,7 +415,7 @@ class Requests(Turns):
                 w.log.dropped(f"output.{key}", form.at, f"a schema has no {key} here")
         schema = form.schema
         if not w.home:
-            schema = trimmed(schema, CLAUDE).told(form, w.log)
+            schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
         doc: dict[str, Json] = {"type": "json_schema", "schema": schema}
         if spelled == "output_format":
             out["output_format"] = doc

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ... import freeform
+from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str
-from ...schemas import CLAUDE, strictly
 from ...writing import Writing
 from .blocks import NAME, Blocks
 
@@ -85,7 +84,7 @@ class Tools(Blocks):
         strict = tool.strict
         if strict and not w.home and tool.kind != "custom":
             schema = out["input_schema"]
-            out["input_schema"], strict = strictly(tool, schema, CLAUDE, w.log)
+            out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
         if strict is not None:
             out["strict"] = strict
         if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from ... import schemas
 from ...errors import Malformed
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...reading import (
@@ -21,7 +22,6 @@ from ...reading import (
     maybe_str,
     parse,
 )
-from ...schemas import CLAUDE, trimmed
 from ...writing import leave_out
 from .turns import Turns
 from .write_blocks import Said
@@ -258,7 +258,7 @@ class ParamFields(Turns):
             return
         schema = form.schema
         if not w.home:
-            schema = trimmed(schema, CLAUDE).told(form, w.log)
+            schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
         found: dict[str, Json] = {"schema": self.spelling(form).get("schema", compact(schema))}
         for key in ("name", "description"):
             if (value := getattr(form, key)) is not None:

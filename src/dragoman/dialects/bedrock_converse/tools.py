@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str
-from ...schemas import CLAUDE, strictly
 from .read_blocks import NAME, ReadBlocks
 from .write_blocks import Said, WriteBlocks
 
@@ -107,7 +106,7 @@ class Tools(ReadBlocks, WriteBlocks):
         strict = tool.strict
         if strict and not w.home and tool.kind != "custom":
             schema = spec["inputSchema"]["json"]
-            schema, strict = strictly(tool, schema, CLAUDE, w.log)
+            schema, strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
             spec["inputSchema"] = {"json": schema}
         if strict is not None:
             spec["strict"] = strict

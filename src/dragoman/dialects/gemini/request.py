@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ... import schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -28,7 +29,6 @@ from ...reading import (
     maybe_str,
     need_list,
 )
-from ...schemas import from_openapi, openapi, portable
 from ...writing import Writing, leave_out
 from .schema import Saying
 from .spelling import both, pick, spelled
@@ -238,7 +238,7 @@ class Requests(Tools):
                 continue
             own, key = schema, said.get(key, key)
             if not key.startswith(("responseJson", "response_json")):
-                schema = from_openapi(own)
+                schema = schemas.from_openapi(own)
                 spelling["schema"] = "own" if schema == own else own
             schema_at = "" if schema is own or schema == own else None
             given["output"] = OutputFormat(
@@ -413,7 +413,7 @@ class Requests(Tools):
         own = spelling.get("schema")
         if own == "own":
             config["responseSchema"] = form.schema
-        elif own is not None and from_openapi(own) == form.schema:
+        elif own is not None and schemas.from_openapi(own) == form.schema:
             config["responseSchema"] = own
         else:
             self.write_foreign(config, form, w)
@@ -423,6 +423,6 @@ class Requests(Tools):
         if w.home:
             config["responseJsonSchema"] = form.schema
         elif w.own:
-            config["responseSchema"] = openapi(form.schema).told(form, w.log)
+            config["responseSchema"] = schemas.openapi(form.schema).told(form, w.log)
         else:
-            config["responseJsonSchema"] = portable(form.schema).told(form, w.log)
+            config["responseJsonSchema"] = schemas.portable(form.schema).told(form, w.log)

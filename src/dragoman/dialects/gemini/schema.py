@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 
+from ... import schemas
 from ...ledger import Ledger
 from ...model import Json, Tool
-from ...schemas import openapi, portable
 from ...writing import Writing
 
 # "older GCP models (model < 2.5, eg gemini-flash-2.0) do not support the ParametersJsonSchema"
@@ -43,9 +43,9 @@ def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) 
         w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
         schema = {"type": "object", **schema}
     if not w.own:
-        out["parametersJsonSchema"] = portable(schema).told(tool, w.log)
+        out["parametersJsonSchema"] = schemas.portable(schema).told(tool, w.log)
         return
-    own = openapi(schema).told(tool, w.log)
+    own = schemas.openapi(schema).told(tool, w.log)
     if own.get("type") != "OBJECT":
         _cut(tool, "only an object can be described, not alternatives of it", w.log)
         own = {"type": "OBJECT"}

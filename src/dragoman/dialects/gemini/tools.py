@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_str, expected, maybe_str, need_str
-from ...schemas import from_openapi
 from ...writing import Writing
 from .schema import Saying, write_parameters
 from .spelling import both, pick, snake, spelled
@@ -116,7 +115,7 @@ class Tools(Turns):
                 spelling["snake"] = said
         elif (own := doc.get("parameters")) is not None:
             taken.add("parameters")
-            schema = from_openapi(own)
+            schema = schemas.from_openapi(own)
             # Kept as it was, to be said again at home; the tree holds what others understand.
             spelling["schema"] = "parameters" if schema == own else own
             if schema == own:
@@ -172,7 +171,7 @@ class Tools(Turns):
             own = spelling.get("schema")
             if own == "parameters":
                 out["parameters"] = schema
-            elif own is not None and from_openapi(own) == schema:
+            elif own is not None and schemas.from_openapi(own) == schema:
                 out["parameters"] = own
             elif w.home:
                 out["parametersJsonSchema"] = schema

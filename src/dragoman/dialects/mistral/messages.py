@@ -36,7 +36,7 @@ class Messages(Parts):
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
     has_freeform = False
     has_subsets = False
-    grammar: ClassVar[None] = None
+    enforces = False
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return MistralWriting(log, NAMES, self.is_home(dialect), answer)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ... import schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -31,7 +32,6 @@ from ...reading import (
     maybe_str,
     need_list,
 )
-from ...schemas import strictly
 from ...writing import Writing, leave_out, write_usual
 from .._openai import read_user
 from .tools import Tools
@@ -456,7 +456,7 @@ class Requests(Tools):
         for key in ("description", "schema", "strict"):
             if (value := getattr(form, key)) is not None:
                 inner[key] = value
-        if form.strict and self.grammar and not w.home and form.schema is not None:
-            inner["schema"], strict = strictly(form, form.schema, self.grammar, w.log)
+        if form.strict and self.enforces and not w.home and form.schema is not None:
+            inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
             inner["strict"] = strict or False
         return self.emit({"type": "json_schema", "json_schema": inner}, form, w.log)

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
-from ...schemas import OPENAI, Rules, strictly
 from ...writing import Writing
 from .messages import Messages
 
@@ -27,8 +26,8 @@ class Tools(Messages):
 
     has_subsets: ClassVar[bool] = True
     """Whether a choice may name some of the tools."""
-    grammar: ClassVar[Rules | None] = OPENAI
-    """What schemas must be like to be enforced; None: nothing is known of that."""
+    enforces: ClassVar[bool] = True
+    """Whether the rules of OpenAI hold for schemas that are enforced."""
 
     def read_tools(self, doc: Json) -> Toolbox:
         return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
@@ -156,9 +155,9 @@ class Tools(Messages):
             w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
             inner["parameters"] = {"type": "object"}
         strict = tool.strict
-        if strict and self.grammar and not w.home and "parameters" in inner:
+        if strict and self.enforces and not w.home and "parameters" in inner:
             schema = inner["parameters"]
-            inner["parameters"], strict = strictly(tool, schema, self.grammar, w.log)
+            inner["parameters"], strict = schemas.strictly(tool, schema, schemas.OPENAI, w.log)
         if strict is not None:
             inner["strict"] = strict
         out = {"type": "function", "function": inner}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ... import schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -27,7 +28,6 @@ from ...reading import (
     maybe_number,
     maybe_str,
 )
-from ...schemas import OPENAI, strictly
 from ...writing import Names, is_plain, write_usual
 from .._openai import read_user
 from .parts import ItemWriting
@@ -514,7 +514,7 @@ class Requests(Tools):
         if not w.home:
             inner["name"] = self.name_schema(form, w)
             if form.strict:
-                inner["schema"], strict = strictly(form, form.schema, OPENAI, w.log)
+                inner["schema"], strict = schemas.strictly(form, form.schema, schemas.OPENAI, w.log)
                 inner["strict"] = strict or False
         if self.spelling(form).get("nested"):
             return self.emit(doc | {"json_schema": inner}, form, w.log)

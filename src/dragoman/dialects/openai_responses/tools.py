@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from ... import schemas
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
 from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
-from ...schemas import OPENAI, strictly
 from .items import Items
 from .parts import ItemWriting
 
@@ -134,7 +134,9 @@ class Tools(Items):
         self.write_parameters(inner, tool, w)
         strict = tool.strict
         if strict and not w.home and inner.get("parameters") is not None:
-            inner["parameters"], strict = strictly(tool, inner["parameters"], OPENAI, w.log)
+            inner["parameters"], strict = schemas.strictly(
+                tool, inner["parameters"], schemas.OPENAI, w.log
+            )
         if strict is not None:
             inner["strict"] = strict
         elif not w.home or "strict" in self.spelling(tool):
