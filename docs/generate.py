@@ -51,7 +51,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
     "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama"),
     "Variants of Chat and Responses": (
-        "deepseek", "openrouter", "groq", "xai", "azure-openai", "vllm", "llama-cpp", "open-responses",
+        "deepseek", "openrouter", "groq", "xai",
+        "azure-openai", "vllm", "llama-cpp", "open-responses",
     ),
     "Shapes of routers and clients": ("copilot-responses", "router-responses", "xzatoma"),
     "The AI SDK": (

@@ -19,7 +19,8 @@ KINDS: dict[str, str] = {
     "approximated": "carried, with less precision",
     "invented": "the target demands it and the source never said it",
     "moved": "carried whole, but elsewhere; reading it back gives the same, but for its place",
-    "renamed": "an identifier that had to change; both ends of a pair alike, and reversibly",
+    "renamed": "said otherwise and meaning the same: an identifier (both ends of a pair alike), "
+    "a schema in other words",
 }
 _KINDS_DO: dict[str, str] = {
     "dropped": "A capsule (`--capsule`, `carry=True`) keeps it for the way home.",

@@ -23,6 +23,7 @@ class Compatible(OpenAIChat):
     thinking_key = "reasoning_content"
     has_freeform = False
     has_subsets = False
+    enforces = False
     cache_key: ClassVar[str | None] = None
     user_key = "user"
     tiers: ClassVar[tuple[str, ...]] = ()
