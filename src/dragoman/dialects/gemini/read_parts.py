@@ -13,6 +13,7 @@ from ...model import (
     Json,
     Media,
     MediaKind,
+    Message,
     Raw,
     Reasoning,
     Seal,
@@ -24,6 +25,7 @@ from ...model import (
 from ...reading import (
     as_dict,
     compact,
+    encode,
     expected,
     maybe_dict,
     maybe_list,
@@ -53,6 +55,7 @@ SERVICES = {
 }
 # Addresses that only Google can open: the Files API's, and those of its cloud storage.
 OWN_FILES = ("https://generativelanguage.googleapis.com/", "gs://")
+ANSWER = "/functionResponse/response/output"
 FILMS = ("https://youtu.be/", "https://www.youtube.com/", "https://youtube.com/")
 
 
@@ -70,20 +73,56 @@ class ReadParts(Dialect):
             where = at + token[index]
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
+            # The usual shapes, most parts by far: nothing in them is null, missing or unknown.
+            if len(doc) == 1:
+                if (text := doc.get("text")).__class__ is str:
+                    out.append(Text(text, at=where))
+                    continue
+                if (call := doc.get("functionCall")).__class__ is dict:
+                    call_id, name, given = call.get("id"), call.get("name"), call.get("args")
+                    size = 3 if call_id.__class__ is str else 2
+                    if name.__class__ is str and given.__class__ is dict and len(call) == size:
+                        if name not in custom:
+                            if call_id is not None:
+                                called[call_id] = name
+                            out.append(ToolCall(call_id, name, encode(given).decode(), at=where))
+                            continue
             out.append(self.read_part(doc, where, called, custom))
+        return out
+
+    def read_results(self, docs: list[Json], at: str, called: Called) -> list[Message] | None:
+        """A turn of nothing but usual results, as most are: each a message of its own; else None.
+
+        This is what read_result makes of each where it finds nothing to keep.
+        """
+        out: list[Message] = []
+        token = tokens(docs)
+        for index, doc in enumerate(docs):
+            if doc.__class__ is not dict or len(doc) != 1:
+                return None
+            if (result := doc.get("functionResponse")).__class__ is not dict:
+                return None
+            call_id, name, answer = result.get("id"), result.get("name"), result.get("response")
+            size = 3 if call_id.__class__ is str else 2
+            if name.__class__ is not str or answer.__class__ is not dict or len(result) != size:
+                return None
+            if len(answer) != 1 or (said := answer.get("output")).__class__ is not str:
+                return None
+            if call_id is not None and called.get(call_id) == name:
+                name = None
+            where = at + token[index]
+            text = Text(said, at=where + ANSWER)
+            result = ToolResult(call_id, (text,), None, name, at=where)
+            out.append(Message("tool", (result,), at=where))
         return out
 
     def read_part(
         self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str]
     ) -> Block:
-        if len(doc) == 1:
-            text = doc.get("text")
-            if text.__class__ is str:  # the usual shape
-                return Text(text, at=at)
-        kinds = [key for key in KINDS if doc.get(key) is not None]
+        kinds = [key for key, value in doc.items() if key in KINDS and value is not None]
         if len(kinds) != 1:
             return Raw(self.name, doc, at=at)  # new kinds of parts arrive every month
-        kind = CAMEL.get(kinds[0], kinds[0])
+        kind = KINDS[kinds[0]]
         if kind == "functionCall":
             return self.read_call(doc, at, called, custom)
         if kind == "functionResponse":
@@ -270,12 +309,12 @@ class ReadParts(Dialect):
 
 CALL_SET = frozenset(CALL_KEYS)
 THOUGHT_FALSE = TEXT_KEYS | {"thought"}
-KINDS = tuple(
-    key
+# What a part is, by the key it has.
+KINDS = {
+    key: kind
     for kind in (*ReadParts.READERS, "functionCall", "functionResponse")
-    for key in dict.fromkeys((kind, SNAKE.get(kind, kind)))
-)
-CAMEL = {other: key for key, other in SNAKE.items()}
+    for key in (kind, SNAKE.get(kind, kind))
+}
 
 
 def own_key(doc: dict[str, Json], key: str, said: dict[str, str]) -> str:

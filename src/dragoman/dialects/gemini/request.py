@@ -30,6 +30,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, leave_out
+from .read_parts import NOBODY
 from .schema import Saying
 from .spelling import both, pick, spelled
 from .tools import Tools
@@ -37,7 +38,7 @@ from .tools import Tools
 TAKEN = both(
     "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
     "store",
-)  # fmt: skip
+) | {"generationConfig"}  # fmt: skip
 # The parameters by their names here, all in generationConfig.
 INTS = {
     "maxOutputTokens": "max_tokens",
@@ -50,6 +51,17 @@ NUMBERS = {
     "topP": "top_p",
     "frequencyPenalty": "frequency_penalty",
     "presencePenalty": "presence_penalty",
+}
+# What nearly all requests say, in camelCase as nearly all clients write; where it stands.
+USUAL = frozenset(
+    {"model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
+)
+USUAL_CONFIG = frozenset({"maxOutputTokens", "temperature", "topP"})
+CONFIG = "/generationConfig"
+ATS = {
+    "max_tokens": f"{CONFIG}/maxOutputTokens",
+    "temperature": f"{CONFIG}/temperature",
+    "top_p": f"{CONFIG}/topP",
 }
 CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
@@ -80,7 +92,7 @@ class Requests(Tools):
         doc = as_dict(doc, "")
         said: dict[str, str] = {}
         spelling: dict[str, Json] = {}
-        tools, custom = None, frozenset[str]()
+        tools, custom = None, NOBODY
         if (listed := doc.get("tools")) is not None:
             tools, alone = self.read_tool_list(listed, "/tools")
             custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
@@ -113,7 +125,7 @@ class Requests(Tools):
             return History(tuple(messages), dialect=self.name, extras=extras)
         doc = as_dict(doc, "")
         said: dict[str, str] = {}
-        messages = self.read_said(doc, frozenset(), said)
+        messages = self.read_said(doc, NOBODY, said)
         keys = both("contents", "systemInstruction")
         extras = self.keep(doc, keys, {"snake": said} if said else None)
         return History(tuple(messages), dialect=self.name, extras=extras)
@@ -132,6 +144,15 @@ class Requests(Tools):
     def read_params(
         self, doc: dict[str, Json], said: dict[str, str], spelling: dict[str, Json]
     ) -> tuple[Params, dict[str, frozenset[str]]]:
+        config = doc.get("generationConfig")
+        if config.__class__ is dict and USUAL.issuperset(doc) and USUAL_CONFIG.issuperset(config):
+            if config and None not in config.values():  # the usual request, all of it taken
+                return Params(
+                    max_tokens=maybe_int(config, "maxOutputTokens", CONFIG),
+                    temperature=maybe_number(config, "temperature", CONFIG),
+                    top_p=maybe_number(config, "topP", CONFIG),
+                    ats=ATS,
+                ), {}
         given: dict[str, Json] = {"store": read_store(doc, spelling)}
         ats: dict[str, str] = {}
         partly: dict[str, frozenset[str]] = {}

@@ -102,6 +102,11 @@ class Tools(Turns):
         )
 
     def read_tool(self, doc: dict[str, Json], at: str, key: str) -> Tool:
+        if len(doc) == 3 and key == DECLARATIONS[0]:
+            name, description = doc.get("name"), doc.get("description")
+            if name.__class__ is description.__class__ is str and freeform.MARK not in description:
+                if (schema := doc.get("parametersJsonSchema")) is not None:
+                    return Tool(name, description, schema, at=at)  # the usual shape
         spelling: dict[str, Json] = {} if key == DECLARATIONS[0] else {"key": key}
         name, description = need_str(doc, "name", at), maybe_str(doc, "description", at)
         said: dict[str, str] = {}

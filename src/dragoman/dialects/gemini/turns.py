@@ -18,7 +18,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import mark_custom_results, results_in_place
-from ...reading import as_dict, expected, tokens
+from ...reading import as_dict, expected, pointers
 from ...writing import Writing
 from .read_parts import NOBODY, Called
 from .schema import Saying
@@ -55,28 +55,48 @@ class Turns(WriteParts):
     ) -> list[Message]:
         out: list[Message] = []
         called: Called = {}
-        token = tokens(docs)
+        places, inside = pointers(at, docs), pointers(at, docs, "/parts")
         for index, doc in enumerate(docs):
-            where = at + token[index]
-            if doc.__class__ is not dict:
-                expected("an object", doc, where)
-            said = doc.get("role")
-            if said is not None and said.__class__ is not str:
-                expected("a string", said, f"{where}/role")
-            role = ROLES.get(said)
-            if role is None:
-                raise Malformed(f"unknown role {said!r}; there are: user, model", where)
-            blocks, spelling = self.read_content(doc, where, called, custom)
-            if said not in ("user", "model"):
-                spelling["role"] = said
-            extras = None
-            if len(doc) != 2 or spelling:
-                extras = self.keep(doc, CONTENT_KEYS, spelling)
-            if role == "assistant" or not any(b.__class__ is ToolResult for b in blocks):
-                out.append(Message(role, tuple(blocks), at=where, extras=extras))
-            else:
-                self.split_results(blocks, where, extras, out)
+            # The usual shapes: one text, what the model says, what its tools answer.
+            if doc.__class__ is dict and len(doc) == 2:
+                said, parts = doc.get("role"), doc.get("parts")
+                if parts.__class__ is list and (said == "user" or said == "model"):
+                    where = inside[index]
+                    if len(parts) == 1 and (part := parts[0]).__class__ is dict and len(part) == 1:
+                        if (text := part.get("text")).__class__ is str:
+                            block = Text(text, at=where + "/0")
+                            out.append(Message(ROLES[said], (block,), at=places[index]))
+                            continue
+                    if said == "model":
+                        blocks = self.read_parts(parts, where, called, custom)
+                        out.append(Message("assistant", tuple(blocks), at=places[index]))
+                        continue
+                    results = self.read_results(parts, where, called)
+                    if results and not (out and out[-1].role == "tool"):
+                        out += results
+                        continue
+            self.read_turn(doc, places[index], called, custom, out)
         return mark_custom_results(out) if custom else out
+
+    def read_turn(
+        self, doc: Json, at: str, called: Called, custom: frozenset[str], out: list[Message]
+    ) -> None:
+        said = as_dict(doc, at).get("role")
+        if said is not None and said.__class__ is not str:
+            expected("a string", said, f"{at}/role")
+        role = ROLES.get(said)
+        if role is None:
+            raise Malformed(f"unknown role {said!r}; there are: user, model", at)
+        blocks, spelling = self.read_content(doc, at, called, custom)
+        if said not in ("user", "model"):
+            spelling["role"] = said
+        extras = None
+        if len(doc) != 2 or spelling:
+            extras = self.keep(doc, CONTENT_KEYS, spelling)
+        if role == "user" and ToolResult in map(type, blocks):
+            self.split_results(blocks, at, extras, out)
+        else:
+            out.append(Message(role, tuple(blocks), at=at, extras=extras))
 
     def read_content(
         self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY
@@ -119,6 +139,8 @@ class Turns(WriteParts):
     def read_system(self, doc: Json, at: str) -> Message:
         doc = as_dict(doc, at)
         blocks, spelling = self.read_content(doc, at, {})
+        if len(doc) == 1 and not spelling:
+            return Message("system", tuple(blocks), at=at)  # the usual shape
         if "role" in doc:
             spelling["role"] = doc["role"]
         return Message(
