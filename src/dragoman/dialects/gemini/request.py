@@ -38,7 +38,7 @@ from .tools import Tools
 TAKEN = both(
     "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
     "store",
-) | {"generationConfig"}  # fmt: skip
+)  # fmt: skip
 # The parameters by their names here, all in generationConfig.
 INTS = {
     "maxOutputTokens": "max_tokens",
@@ -56,13 +56,9 @@ NUMBERS = {
 USUAL = frozenset(
     {"model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
 )
-USUAL_CONFIG = frozenset({"maxOutputTokens", "temperature", "topP"})
+USUAL_CONFIG = frozenset({"maxOutputTokens", "temperature"})
 CONFIG = "/generationConfig"
-ATS = {
-    "max_tokens": f"{CONFIG}/maxOutputTokens",
-    "temperature": f"{CONFIG}/temperature",
-    "top_p": f"{CONFIG}/topP",
-}
+ATS = {"max_tokens": f"{CONFIG}/maxOutputTokens", "temperature": f"{CONFIG}/temperature"}
 CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
 LEVELS = frozenset({"minimal", "low", "medium", "high"})
@@ -105,9 +101,12 @@ class Requests(Tools):
             choice = self.read_choice(as_dict(config, where), where)
             if choice.name in custom:
                 choice = replace(choice, kind="custom")
-        params, partly = self.read_params(doc, said, spelling)
-        if said:
-            spelling["snake"] = said
+        params, extras = self.read_usual(doc), None
+        if params is None or spelling:
+            params, partly = self.read_params(doc, said, spelling)
+            if said:
+                spelling["snake"] = said
+            extras = self.keep(doc, TAKEN, spelling, partly=partly)
         return Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
@@ -115,8 +114,18 @@ class Requests(Tools):
             choice,
             params,
             dialect=self.name,
-            extras=self.keep(doc, TAKEN, spelling, partly=partly),
+            extras=extras,
         )
+
+    def read_usual(self, doc: dict[str, Json]) -> Params | None:
+        """The parameters of a request that has nothing unusual, and so nothing to be kept."""
+        config = doc.get("generationConfig")
+        if config.__class__ is not dict or not config or not USUAL_CONFIG.issuperset(config):
+            return None
+        if not USUAL.issuperset(doc) or None in doc.values() or None in config.values():
+            return None
+        limit = maybe_int(config, "maxOutputTokens", CONFIG)
+        return Params(limit, maybe_number(config, "temperature", CONFIG), ats=ATS)
 
     def read_messages(self, doc: Json) -> History:
         if doc.__class__ is list:
@@ -144,15 +153,6 @@ class Requests(Tools):
     def read_params(
         self, doc: dict[str, Json], said: dict[str, str], spelling: dict[str, Json]
     ) -> tuple[Params, dict[str, frozenset[str]]]:
-        config = doc.get("generationConfig")
-        if config.__class__ is dict and USUAL.issuperset(doc) and USUAL_CONFIG.issuperset(config):
-            if config and None not in config.values():  # the usual request, all of it taken
-                return Params(
-                    max_tokens=maybe_int(config, "maxOutputTokens", CONFIG),
-                    temperature=maybe_number(config, "temperature", CONFIG),
-                    top_p=maybe_number(config, "topP", CONFIG),
-                    ats=ATS,
-                ), {}
         given: dict[str, Json] = {"store": read_store(doc, spelling)}
         ats: dict[str, str] = {}
         partly: dict[str, frozenset[str]] = {}
@@ -328,9 +328,19 @@ class Requests(Tools):
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Saying) -> None:
         params, spelling = tree.params, self.spelling(tree)
+        most, warmth = params.max_tokens, params.temperature
+        if not spelling and params == Params(most, warmth, ats=params.ats):  # as usual
+            config: dict[str, Json] = {}
+            if most is not None:
+                config["maxOutputTokens"] = most
+            if warmth is not None:
+                config["temperature"] = warmth
+            if config:
+                out["generationConfig"] = config
+            return
         self.lose(params.extras, params.at, w.log)
         params = leave_out(params, UNSAID, w.log)
-        config: dict[str, Json] = {}
+        config = {}
         for key, name in (*INTS.items(), *NUMBERS.items(), ("topK", "top_k")):
             if (value := getattr(params, name)) is not None:
                 config[key] = value

@@ -19,7 +19,7 @@ from ...model import (
 )
 from ...normal import mark_custom_results, results_in_place
 from ...reading import as_dict, expected, pointers
-from ...writing import Writing
+from ...writing import Writing, is_plain_text
 from .read_parts import NOBODY, Called
 from .schema import Saying
 from .write_parts import WriteParts
@@ -33,8 +33,21 @@ ROLES: dict[str | None, Role] = {
     "tool": "user",
     None: "user",
 }
+SPEAKERS: dict[Role, str] = {
+    "assistant": "model",
+    "user": "user",
+    "tool": "user",
+    "system": "user",
+    "developer": "user",
+}
 CONTENT_KEYS = frozenset({"role", "parts"})
 NOT_USER = frozenset({Reasoning, ToolCall})
+# What cannot be said in a turn, by its speaker.
+UNFIT = {
+    "user": NOT_USER | {ToolResult},
+    "assistant": frozenset({ToolResult}),
+    "tool": frozenset[type[Block]](),
+}
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
@@ -138,9 +151,10 @@ class Turns(WriteParts):
 
     def read_system(self, doc: Json, at: str) -> Message:
         doc = as_dict(doc, at)
+        parts = doc.get("parts")
+        if len(doc) == 1 and parts.__class__ is list:  # the usual shape
+            return Message("system", tuple(self.read_parts(parts, f"{at}/parts", {})), at=at)
         blocks, spelling = self.read_content(doc, at, {})
-        if len(doc) == 1 and not spelling:
-            return Message("system", tuple(blocks), at=at)  # the usual shape
         if "role" in doc:
             spelling["role"] = doc["role"]
         return Message(
@@ -157,13 +171,19 @@ class Turns(WriteParts):
             messages = results_in_place(messages, w.log)
         leading = 0
         for message in messages:
-            if message.role not in ("system", "developer"):
+            role = message.role
+            if role != "system" and role != "developer":
                 break
             leading += 1
         system = self.write_system(messages[:leading], w) if leading else None
         return system, self.write_turns(messages[leading:], w)
 
     def write_system(self, messages: Sequence[Message], w: Writing) -> Json | None:
+        first = messages[0]
+        if len(messages) == len(first.content) == 1 and first.extras is None:
+            block = first.content[0]
+            if first.role == "system" and first.name is None and is_plain_text(block):
+                return {"parts": [{"text": block.text}]}  # the usual shape
         parts: list[Json] = []
         for index, message in enumerate(messages):
             self.note_system(message, w)
@@ -202,18 +222,37 @@ class Turns(WriteParts):
         called: Called = {}
         results = False  # the last content ends in the result of a tool
         for message in messages:
-            role = message.role
+            role, content, extras = message.role, message.content, message.extras
+            usual = extras is None or (not w.home and self.is_mute(extras))
+            # Most turns are one text or one result.
+            if usual and role in ("user", "assistant") and len(content) == 1:
+                if is_plain_text(content[0]) and message.name is None:
+                    parts = [{"text": content[0].text}]
+                    out.append({"role": SPEAKERS[role], "parts": parts})
+                    results = False
+                    continue
+            elif usual and role == "tool":
+                part = self.write_usual_result(content, w, called)
+                if part is not None:
+                    if results:
+                        out[-1]["parts"].append(part)
+                    else:
+                        out.append({"role": "user", "parts": [part]})
+                        results = True
+                    continue
             joined = results and role == "tool"
-            if message.extras is not None:
+            if not usual:
                 joined = self.spelling(message).get("joined", joined)
             parts = self.write_parts(self.fit(message, w), w, called)
             if joined and out:
                 out[-1]["parts"] += parts
-                self.lose(message.extras, message.at, w.log)
+                self.lose(extras, message.at, w.log)
+            elif usual and parts:  # as write_content does where there is nothing else to say
+                out.append({"role": SPEAKERS[role], "parts": parts})
             elif parts or w.home:
                 out.append(self.write_content(message, self.role_of(message, w), parts, w))
             else:
-                self.lose(message.extras, message.at, w.log)
+                self.lose(extras, message.at, w.log)
                 w.log.dropped("message.empty", message.at, "a content must have parts here")
                 continue
             results = role == "tool"
@@ -224,7 +263,7 @@ class Turns(WriteParts):
         if "role" in spelling:
             role: str | None = spelling["role"]
             return role
-        return "model" if message.role == "assistant" else "user"
+        return SPEAKERS[message.role]
 
     def write_content(
         self, message: Message, role: str | None, parts: list[Json], w: Writing
@@ -253,6 +292,8 @@ class Turns(WriteParts):
             return self.only_text(message, w)
         if message.name is not None:
             w.log.dropped("message.name", message.at, "speakers have no names here")
+        if UNFIT[role].isdisjoint(map(type, content)):
+            return content  # as usual
         kept: list[Block] = []
         for block in content:
             if role == "user" and block.__class__ in NOT_USER:
