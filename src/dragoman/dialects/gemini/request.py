@@ -294,10 +294,12 @@ class Requests(Tools):
         out["contents"] = contents
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, w)
-        self.write_params(out, tree, w)
+        self.write_params(out, tree.params, spelling, w)
         if tree.prefill and not w.home:
             why = "whether the model goes on with the last turn is not said here"
             log.approximated("prefill", tree.messages[-1].at if tree.messages else "", why)
+        if tree.extras is None:
+            return out
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
@@ -326,8 +328,9 @@ class Requests(Tools):
                 return
         out["toolConfig"] = self.write_choice(choice, w)
 
-    def write_params(self, out: dict[str, Json], tree: Request, w: Saying) -> None:
-        params, spelling = tree.params, self.spelling(tree)
+    def write_params(
+        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Saying
+    ) -> None:
         most, warmth = params.max_tokens, params.temperature
         if not spelling and params == Params(most, warmth, ats=params.ats):  # as usual
             config: dict[str, Json] = {}
