@@ -2,9 +2,9 @@
 
 python -m benchmarks.streams [--quick] [--enforce]
 
-A stream of 500 deltas, half of them words and half of them arguments, fed frame by frame as a
-server sends them and all at once. The baseline splits nothing and decides nothing: it parses and
-prints the data of each frame.
+A stream of 500 deltas, half of them words and half of them arguments (all of them words where a call
+comes whole), fed frame by frame as a server sends them and all at once. The baseline splits nothing
+and decides nothing: it parses and prints the data of each frame.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman import Transcoder  # noqa: E402
 from dragoman.framing import framer  # noqa: E402
 
 BAR = 2.0
-SPEAKERS = ("anthropic-messages", "openai-chat", "openai-responses")
+SPEAKERS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
 WORDS = [f" word{n % 50}" for n in range(250)]
 ARGUMENTS = ['{"query":"', *(f" term{n % 50}" for n in range(248)), '"}']
 
@@ -123,7 +123,28 @@ def responses() -> list[bytes]:
     return [sse(doc) for doc in docs]
 
 
-STREAMS = {"anthropic-messages": anthropic, "openai-chat": chat, "openai-responses": responses}
+def gemini() -> list[bytes]:
+    """A call comes whole here, so all deltas are words."""
+
+    def chunk(parts: list[dict[str, Any]], count: int, **more: Any) -> bytes:
+        candidate = {"content": {"parts": parts, "role": "model"}, **more, "index": 0}
+        usage: dict[str, Any] = {"promptTokenCount": 100, "candidatesTokenCount": count}
+        usage |= {"totalTokenCount": 100 + count}
+        usage["promptTokensDetails"] = [{"modality": "TEXT", "tokenCount": 100}]
+        doc = {"candidates": [candidate], "usageMetadata": usage}
+        return sse(doc | {"modelVersion": "gemini", "responseId": "resp_1"}, named=False)
+
+    out = [chunk([{"text": text}], count) for count, text in enumerate(WORDS + WORDS)]
+    call = {"functionCall": {"id": "call_1", "name": "search", "args": {"query": "terms"}}}
+    return [*out, chunk([call], 500), chunk([{"text": ""}], 500, finishReason="STOP")]
+
+
+STREAMS = {
+    "anthropic-messages": anthropic,
+    "openai-chat": chat,
+    "openai-responses": responses,
+    "gemini": gemini,
+}
 
 
 def baseline(frames: list[bytes]) -> Callable[[], object]:
