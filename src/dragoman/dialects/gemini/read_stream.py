@@ -8,12 +8,15 @@ when every candidate has said why it ended.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from ...events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...reading import as_dict, maybe_dict, maybe_list
+from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_list
 from ...streaming import Said, StreamReader
 
 if TYPE_CHECKING:
@@ -21,6 +24,37 @@ if TYPE_CHECKING:
 
 HEAD = ("modelVersion", "responseId", "createTime")
 PLAIN = frozenset({"text", "thought"})
+
+
+Counts: TypeAlias = dict[str, int | str | list[dict[str, int | str]]]
+
+
+class Piece(Struct, forbid_unknown_fields=True):
+    text: str
+    thought: bool = False
+
+
+class Content(Struct, forbid_unknown_fields=True):
+    parts: tuple[Piece]
+    role: Literal["model"]
+
+
+class Candidate(Struct, forbid_unknown_fields=True):
+    content: Content
+    index: int | UnsetType = UNSET
+
+
+class Usual(Struct, forbid_unknown_fields=True, rename="camel"):
+    """Nearly every chunk there is: more of a text. Anything else in it is read with care."""
+
+    candidates: tuple[Candidate]
+    usage_metadata: Counts | UnsetType = UNSET
+    model_version: str | UnsetType = UNSET
+    response_id: str | UnsetType = UNSET
+    create_time: str | UnsetType = UNSET
+
+
+decode_usual = msgspec.json.Decoder(Usual).decode
 
 
 class Part:
@@ -77,6 +111,43 @@ class GeminiReader(StreamReader):
         self.count = 0  # blocks so far
 
     def read(self, frame: Frame) -> Sequence[Event]:
+        if self.count:
+            try:
+                usual = decode_usual(frame[1])
+            except UNREADABLE:
+                return self.chunk(frame)
+            part = self.going_on(usual)
+            if part is not None and part.said is not None:
+                text = usual.candidates[0].content.parts[0].text
+                part.said.add(text)
+                return (Delta(part.index, text),) if text else ()
+        return self.chunk(frame)
+
+    def going_on(self, usual: Usual) -> Part | None:
+        """The part that a usual chunk goes on with, if it says nothing new but text and counts."""
+        candidate, head = usual.candidates[0], self.head
+        voice = self.voices.get(0 if candidate.index is UNSET else candidate.index)
+        if head is None or voice is None or voice.content is None or not voice.parts:
+            return None
+        if (
+            head.get("modelVersion", UNSET) != usual.model_version
+            or head.get("responseId", UNSET) != usual.response_id
+            or head.get("createTime", UNSET) != usual.create_time
+            or voice.doc.get("index", UNSET) != candidate.index
+            or voice.content.get("role") != "model"
+        ):
+            return None
+        part = voice.parts[-1]
+        thought = candidate.content.parts[0].thought
+        if not part.open or part.said is None or bool(part.doc.get("thought")) is not thought:
+            return None
+        if usual.usage_metadata is not UNSET:
+            if "usageMetadata" not in head:
+                return None
+            head["usageMetadata"] = usual.usage_metadata  # the last counts hold
+        return part
+
+    def chunk(self, frame: Frame) -> Sequence[Event]:
         if frame[1].strip() == b"[DONE]":
             return ()  # not this API's, but that of some who speak it
         doc = self.parse(frame)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from ...events import Begin, Close, Delta, Open, Pieces, Sealed
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from . import Gemini
 
 
+encode_text = msgspec.json.Encoder().encode
+
+
 class Spoken:
     """A block while it is written."""
 
@@ -33,6 +37,7 @@ class Spoken:
         self.waiting: list[Delta] = []  # what came while others spoke
         self.seal: str | None = None
         self.said: tuple[str, int] | None = None  # the place that was said last
+        self.head = self.tail = b""  # what stands around more of the same
         self.closed = False
 
 
@@ -78,10 +83,13 @@ class GeminiWriter(StreamWriter):
         return block.extras is None or self.dialect.is_mute(block.extras) or not self.home
 
     def delta(self, event: Delta) -> bytes:
-        spoken = self.blocks[event.index]
+        spoken, text = self.blocks[event.index], event.text
+        said = spoken.said
+        if said is not None and said[0] == event.place and said[1] == event.part and text:
+            return spoken.head + encode_text(text) + spoken.tail  # more of the same, as usual
         if not spoken.flows:
             key = (event.place, event.part)
-            spoken.pieces.texts.setdefault(key, []).append(event.text)
+            spoken.pieces.texts.setdefault(key, []).append(text)
             return b""
         if self.queues[spoken.number][0] is not spoken:
             spoken.waiting.append(event)
@@ -104,6 +112,9 @@ class GeminiWriter(StreamWriter):
         if spoken.thought:
             part["thought"] = True
         out = self.part(spoken, part)
+        if spoken.said is None:
+            more = self.chunk(spoken.number, [part | {"text": "\0"}])
+            spoken.head, _, spoken.tail = more.partition(b'"\\u0000"')
         spoken.said = key
         return out
 
