@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .back import from_openapi
     from .grammar import CLAUDE, OPENAI, Rules, enforced, strictly, trimmed
     from .notes import Note, Refused, Rewritten
-    from .pointing import portable
+    from .pointing import is_plain, portable
     from .subset import openapi
 
 # Most conversions need none of this, so it is loaded when it is asked for.
@@ -39,6 +39,7 @@ _WHERE = {
     "Rules": "grammar",
     "enforced": "grammar",
     "from_openapi": "back",
+    "is_plain": "pointing",
     "openapi": "subset",
     "portable": "pointing",
     "strictly": "grammar",
@@ -54,6 +55,7 @@ __all__ = [
     "Rules",
     "enforced",
     "from_openapi",
+    "is_plain",
     "openapi",
     "portable",
     "strictly",

@@ -22,14 +22,23 @@ COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 
 
 class Saying(Writing):
-    """A conversion into this dialect; ``own``: schemas are said in the API's own form."""
+    """A conversion into this dialect.
 
-    __slots__ = ("own",)
+    ``own``: schemas are said in the API's own form; ``plain``: no schema has to be rewritten.
+    """
+
+    __slots__ = ("own", "plain")
 
     own: bool
+    plain: bool
 
     def speak_to(self, model: str | None) -> None:
         self.own = model is not None and _old(model) is not None
+
+    def look_at(self, tools: tuple[Tool, ...]) -> None:
+        """One look at all schemas is much quicker than one at each."""
+        found = [tool.schema for tool in tools if tool.schema is not None]
+        self.plain = not self.home and not self.own and schemas.is_plain(found)
 
 
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:

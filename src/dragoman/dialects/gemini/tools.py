@@ -141,6 +141,7 @@ class Tools(Turns):
     def write_tool_list(self, tools: tuple[Tool, ...], w: Saying) -> list[Json]:
         out: list[dict[str, Json]] = []
         before = ""
+        w.look_at(tools)
         for tool in tools:
             spelling = self.spelling(tool)
             kind = "hosted" if tool.kind == "hosted" else "function"
@@ -178,7 +179,7 @@ class Tools(Turns):
                 out["parameters"] = schema
             elif own is not None and schemas.from_openapi(own) == schema:
                 out["parameters"] = own
-            elif w.home:
+            elif w.home or (w.plain and schema.__class__ is dict and "type" in schema):
                 out["parametersJsonSchema"] = schema
             else:
                 write_parameters(out, tool, schema, w)

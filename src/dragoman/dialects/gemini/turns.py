@@ -58,7 +58,7 @@ class Turns(WriteParts):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.own = False
+        w.own = w.plain = False
         return w
 
     # -- reading ----------------------------------------------------------------------------
