@@ -2,7 +2,7 @@
 
 python -m benchmarks.streams [--quick] [--enforce]
 
-A stream of 500 deltas, half of them words and half of them arguments (all of them words where a call
+A stream of 500 deltas, half of them words and half of them arguments (or all words, where a call
 comes whole), fed frame by frame as a server sends them and all at once. The baseline splits nothing
 and decides nothing: it parses and prints the data of each frame.
 """
