@@ -101,7 +101,7 @@ class Requests(Tools):
             choice = self.read_choice(as_dict(config, where), where)
             if choice.name in custom:
                 choice = replace(choice, kind="custom")
-        params, extras = self.read_usual(doc), None
+        params, extras = self.read_usual_params(doc), None
         if params is None or spelling:
             params, partly = self.read_params(doc, said, spelling)
             if said:
@@ -117,7 +117,7 @@ class Requests(Tools):
             extras=extras,
         )
 
-    def read_usual(self, doc: dict[str, Json]) -> Params | None:
+    def read_usual_params(self, doc: dict[str, Json]) -> Params | None:
         """The parameters of a request that has nothing unusual, and so nothing to be kept."""
         config = doc.get("generationConfig")
         if config.__class__ is not dict or not config or not USUAL_CONFIG.issuperset(config):
@@ -331,19 +331,11 @@ class Requests(Tools):
     def write_params(
         self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Saying
     ) -> None:
-        most, warmth = params.max_tokens, params.temperature
-        if not spelling and params == Params(most, warmth, ats=params.ats):  # as usual
-            config: dict[str, Json] = {}
-            if most is not None:
-                config["maxOutputTokens"] = most
-            if warmth is not None:
-                config["temperature"] = warmth
-            if config:
-                out["generationConfig"] = config
+        if not spelling and self.write_usual_params(out, params):
             return
         self.lose(params.extras, params.at, w.log)
         params = leave_out(params, UNSAID, w.log)
-        config = {}
+        config: dict[str, Json] = {}
         for key, name in (*INTS.items(), *NUMBERS.items(), ("topK", "top_k")):
             if (value := getattr(params, name)) is not None:
                 config[key] = value
@@ -361,6 +353,20 @@ class Requests(Tools):
         if config:
             out["generationConfig"] = config
         self.write_about(out, params, spelling, w)
+
+    def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
+        """Write the parameters if there are none but those that nearly every request has."""
+        limit, warmth = params.max_tokens, params.temperature
+        if params != Params(limit, warmth, ats=params.ats):
+            return False
+        config: dict[str, Json] = {}
+        if limit is not None:
+            config["maxOutputTokens"] = limit
+        if warmth is not None:
+            config["temperature"] = warmth
+        if config:
+            out["generationConfig"] = config
+        return True
 
     def write_about(
         self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
