@@ -36,13 +36,15 @@ FOREIGN = {
     "system": 0.7, "anthropic_version": 0.95, "stop_sequences": 0.7, "input": 0.8,
     "instructions": 0.5, "max_output_tokens": 0.7, "contents": 0.9, "inferenceConfig": 0.9,
     "modelId": 0.9, "random_seed": 0.5, "safe_prompt": 0.5, "prompt_mode": 0.3, "keep_alive": 0.7,
-    "think": 0.6, "options": 0.5,
+    "think": 0.6, "options": 0.5, "strict_tools": 0.5, "citation_options": 0.5, "safety_mode": 0.4,
+    "documents": 0.2,
 }  # fmt: skip
 # As its own API calls them; other servers have other names for the same models.
 is_mistral = re.compile(
     r"(?:open-)?(?:mi[sx]tral|mini?stral|magistral|codestral|pixtral|voxtral|devstral)-"
     r"[a-z0-9.-]*(?:latest|[0-9]{4})"
 ).fullmatch
+is_cohere = re.compile(r"command(?:-[a-z0-9.-]+)?|c4ai-(?:aya|command)-[a-z0-9.-]+").fullmatch
 LOOK = Look(
     roles={
         "user": 0.0, "assistant": 0.0, "system": 0.0, "developer": 0.3, "tool": 0.7,
@@ -56,7 +58,7 @@ LOOK = Look(
     parts={"image_url": 0.9, "input_audio": 0.8, "file": 0.7, "refusal": 0.5, "video_url": 0.5},
     foreign_keys={
         "call_id": 0.9, "parts": 0.9, "toolUse": 0.9, "prefix": 0.3, "tool_name": 0.7,
-        "images": 0.6, "thinking": 0.5,
+        "images": 0.6, "thinking": 0.5, "tool_plan": 0.3,
     },
     foreign_parts={
         "tool_use": 0.95, "tool_result": 0.95, "server_tool_use": 0.95, "thinking": 0.7,
@@ -150,6 +152,8 @@ def request(doc: dict[str, Json]) -> Verdict:
         e.speaks_for("the model is one of OpenAI's", 0.2)
     elif is_mistral(model):
         e.speaks_against("the model is one of Mistral's", 0.1)
+    elif is_cohere(model):
+        e.speaks_against("the model is one of Cohere's", 0.1)
     weigh_conversation(e, doc["messages"])
     weigh_tools(e, doc.get("tools"), tool_form)
     weigh_choice(e, doc.get("tool_choice"))
@@ -226,7 +230,9 @@ def weigh_conversation(e: Evidence, messages: list[Json]) -> None:
 
 
 def weigh_choice(e: Evidence, value: Json) -> None:
-    if value.__class__ is str:
+    if value in ("REQUIRED", "NONE"):
+        e.speaks_against("a tool choice in capitals", 0.3)
+    elif value.__class__ is str:
         e.speaks_for("a tool choice in one word", 0.5)
     elif value.__class__ is dict and not any(True for _ in choice(value)):
         e.speaks_against("another tool choice", 0.7)
