@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import product
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, NotRequired, Optional, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import get_type_hints, is_typeddict
@@ -52,7 +52,7 @@ def problems(dialect: str, facet: str, doc: Any) -> list[str]:
 def judged() -> tuple[tuple[str, str], ...]:
     """The documents there are types for."""
     whole = ("request", "messages", "tools", "tool-choice", "response")
-    great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")
+    great = ("anthropic-messages", "openai-chat", "openai-responses", "gemini", "cohere")
     others = ("bedrock-converse", "mistral", "ollama")
     return (*product(great, whole), *product(others, ("request", "response")))
 
@@ -95,7 +95,9 @@ def _judge(dialect: str, facet: str) -> TypeAdapter[Any]:
         return TypeAdapter(kind)
 
 
-PACKAGES = ("anthropic", "openai", "mistralai", "ollama")
+PACKAGES = ("anthropic", "openai", "mistralai", "ollama", "cohere")
+# Of these the servers say more than their SDKs know: reasoning_tokens; what may come, and is empty.
+OPEN = ("UsageTokens", "ChatMessageStartEventDeltaMessage")
 STRICT: dict[str, types.ModuleType] = {}
 
 
@@ -206,9 +208,32 @@ def _gemini() -> dict[str, Any]:
     }
 
 
-def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "messages") -> Any:
-    from typing import NotRequired
+@cache
+def _cohere() -> dict[str, Any]:
+    """The SDK has no type for the body of a request: it is what its client takes."""
+    import cohere
+    from cohere.v2 import client
+    from typing_extensions import TypedDict
 
+    class Failed(TypedDict):  # a failed answer is an error, for which there is no type
+        message: str
+        id: NotRequired[str]
+
+    hints = get_type_hints(client.V2Client.chat, include_extras=True)
+    body = {k: _closed(v) for k, v in hints.items() if k not in ("return", "request_options")}
+    wanted = ("model", "messages")
+    fields = {k: v if k in wanted else NotRequired[v] for k, v in body.items()}
+    return {
+        "request": TypedDict("ChatRequest", {**fields, "stream": NotRequired[bool]}),  # type: ignore[operator]
+        "messages": body["messages"],
+        "tools": list[cohere.ToolV2],
+        "tool-choice": Optional[Literal["REQUIRED", "NONE"]],  # noqa: UP045
+        "response": cohere.V2ChatResponse | Failed,
+        "event": cohere.V2ChatStreamResponse,
+    }
+
+
+def _history(name: str, item: Any, beside: str, prompt: Any, key: str = "messages") -> Any:
     from typing_extensions import TypedDict
 
     return TypedDict(name, {key: list[item], beside: NotRequired[prompt]})  # type: ignore[operator]
@@ -221,6 +246,7 @@ TYPES = {
     "gemini": _gemini,
     "mistral": _mistral,
     "ollama": _ollama,
+    "cohere": _cohere,
 }
 
 
@@ -242,11 +268,20 @@ def _forbid(kind: Any, seen: set[int]) -> None:
     elif isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not BaseModel:
         if kind.__name__ == "Parameters":
             return  # Ollama's: a schema, of which the type has the usual words only
-        if kind.model_config.get("extra") != "forbid":
+        if kind.model_config.get("extra") != "forbid" and kind.__name__ not in OPEN:
             kind.model_config = {**kind.model_config, "extra": "forbid", "defer_build": False}
         for field in kind.model_fields.values():
+            field.annotation = _closed(field.annotation)
             _forbid(field.annotation, seen)
         kind.model_rebuild(force=True)
+
+
+def _closed(kind: Any) -> Any:
+    """A choice of words without the word that is none of them, which Cohere's SDK leaves open."""
+    args = get_args(kind)
+    if get_origin(kind) is Union and Any in args and any(get_origin(a) is Literal for a in args):
+        return Union[tuple(arg for arg in args if arg is not Any)]  # noqa: UP007
+    return kind
 
 
 def _exhaust(value: Any) -> None:
