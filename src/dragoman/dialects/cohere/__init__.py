@@ -1,0 +1,41 @@
+"""Cohere's chat API, version 2, ``POST /v2/chat``.
+
+What it does differently from its neighbours: documents to be cited stand beside the conversation,
+and in the results of tools; what is cited stands beside the text, with its place in it; what the
+model says before its calls is its ``tool_plan``; thoughts are parts of the content; of the choice
+among tools, only that one must be used or none may can be said; all tools are strict or none is;
+tokens are counted as they are and as they are billed; in a stream, each part begins and ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from .response import Responses
+from .rules import Rules
+from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
+
+
+class Cohere(Rules, Sniff, Responses):
+    spec = "https://docs.cohere.com/reference/chat"
+    # Servers and clients send all of these, and mostly empty.
+    blank: ClassVar[frozenset[str]] = frozenset(
+        {"content", "tool_plan", "tool_calls", "citations", "documents", "usage", "stop_sequences"}
+    )
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .read_stream import CohereReader
+
+        return CohereReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .write_stream import CohereWriter
+
+        return CohereWriter(self, log, home)
+
+
+DIALECT = Cohere()

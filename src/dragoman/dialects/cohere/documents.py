@@ -1,0 +1,235 @@
+"""Documents that the model may cite, both ways.
+
+A document has data, and an id by which it is cited. It may stand beside the conversation, where it
+belongs to the last question, or be a part of a tool's result. With an id it is a passage; without
+one it is a document of plain text, or, in a result, simply what the tool said: the API itself takes
+a text that is a JSON object for the data of a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from msgspec.structs import replace
+
+from ...dialect import Dialect
+from ...ledger import Ledger
+from ...model import Block, Json, Media, Message, Passage, Raw, Source, Text
+from ...reading import as_dict, as_list, compact, expected, maybe_str
+from ...writing import Writing
+
+# What documents call their text; the first is written.
+TEXTS = ("text", "snippet", "content")
+PLAIN = "text/plain"
+ANYTHING = (r"[\s\S]", 10_000)
+# "tool names can only contain certain characters (A-Za-z0-9_) and can't begin with a digit"
+NAMES = (r"(?:[A-Za-z_]|(?!^)[0-9])", 10_000)
+
+
+class CohereWriting(Writing):
+    """One conversion into Cohere's dialect: it knows where documents may stand, and their ids."""
+
+    __slots__ = ("beside", "documents", "known")
+
+    def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
+        super().__init__(log, ANYTHING, NAMES, home, answer)
+        self.beside = False  # whether documents may stand beside the conversation
+        self.documents: list[Json] = []
+        self.known: set[str] = set()
+
+    def document_id(self, passage: Passage) -> str:
+        """ "duplicate document ID adfasd at index 1 and 0", says the API otherwise."""
+        given, number = passage.source, 1
+        while given in self.known and not self.home:
+            number += 1
+            given = f"{passage.source}#{number}"
+        self.known.add(given)
+        if number > 1:
+            why = f"ids of documents are unique; this one is {given!r} here"
+            self.log.approximated("passage", passage.at, why)
+        return given
+
+
+class Documents(Dialect):
+    """Reading and writing documents."""
+
+    name = "cohere"
+    issuer = "cohere"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_documents(self, docs: Json, messages: list[Message]) -> list[Message]:
+        """The documents of a request belong to its last question: there they stand first."""
+        blocks = tuple(
+            self.read_beside(doc, f"/documents/{index}")
+            for index, doc in enumerate(as_list(docs, "/documents"))
+        )
+        place = last_question(messages)
+        assert place is not None
+        asked = messages[place]
+        asked = replace(asked, content=(*blocks, *asked.content))
+        return [*messages[:place], asked, *messages[place + 1 :]]
+
+    def read_beside(self, doc: Json, at: str) -> Block:
+        if doc.__class__ is str:
+            bare = self.respell(None, whole=True)
+            return Media("document", Source("text", doc, PLAIN), citable=True, at=at, extras=bare)
+        doc = as_dict(doc, at)
+        if not is_data(doc.get("data")):
+            expected("an object or a string", doc.get("data"), f"{at}/data")
+        text, title, spelling = read_data(doc["data"])
+        extras = self.keep(doc, ("id", "data"), spelling)
+        if name := maybe_str(doc, "id", at):
+            words = (Text(text, at=at),)
+            return Passage(name, title or "", words, True, at=at, extras=extras)
+        if name is not None:
+            extras = self.respell(extras, id="")
+        source = Source("text", text, PLAIN)
+        return Media("document", source, title=title, citable=True, at=at, extras=extras)
+
+    def read_part_document(self, part: dict[str, Json], at: str, result: bool) -> Block:
+        """``{"type": "document", "document": {...}}``, in a result, or tolerated in a question."""
+        doc = part.get("document")
+        if doc.__class__ is not dict or not is_data(doc.get("data")):
+            return Raw(self.name, part, at=at)
+        text, title, spelling = read_data(doc["data"])
+        name = maybe_str(doc, "id", f"{at}/document")
+        spelling["place"] = "content"
+        if name == "":
+            spelling["id"] = ""
+        extras = self.keep(part, ("type",), spelling, partly={"document": ("id", "data")})
+        if name:
+            words = (Text(text, at=at),)
+            return Passage(name, title or "", words, True, at=at, extras=extras)
+        if result and title is None:
+            return Text(text, at=at, extras=extras)
+        source = Source("text", text, PLAIN)
+        return Media("document", source, title=title, citable=True, at=at, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_beside(self, block: Passage | Media, w: CohereWriting) -> Json:
+        if self.spelling(block).get("whole"):
+            assert isinstance(block, Media)
+            return block.source.value
+        return self.emit(self.write_document(block, w), block, w.log)
+
+    def write_part_document(self, block: Block, w: CohereWriting) -> Json:
+        doc = self.write_document(block, w)
+        return self.emit({"type": "document", "document": doc}, block, w.log)
+
+    def write_document(self, block: Block, w: CohereWriting) -> dict[str, Json]:
+        spelling = self.spelling(block)
+        out: dict[str, Json] = {}
+        title: str | None = None
+        if isinstance(block, Passage):
+            text, title = self.text_of(block, w), block.title
+            if block.source or w.home:
+                out["id"] = w.document_id(block)
+            elif not w.home:
+                w.log.approximated("passage", block.at, "a document without an id is a plain one")
+        elif isinstance(block, Media):
+            text, title = self.text_of(block, w), block.title
+            self.note_media(block, w)
+        else:
+            assert isinstance(block, Text)
+            text = block.text
+        if "id" in spelling:
+            out["id"] = spelling["id"]
+        data = spelling.get("data")
+        if data == "text":
+            out["data"] = text
+        elif data.__class__ is dict and compact(data) == text:
+            out["data"] = data
+        else:
+            keys = spelling.get("keys") or ([*(("title",) if title else ()), "text"])
+            out["data"] = {key: title if key == "title" else text for key in keys}
+        return out
+
+    def text_of(self, block: Passage | Media, w: CohereWriting) -> str:
+        """The text of a document, as one."""
+        if block.citable is not True and not w.home:
+            w.log.approximated("media.citable", block.at, "every document may be cited here")
+        if block.cache is not None:
+            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
+        return "\n\n".join(self.texts_of(block, w))
+
+    def texts_of(self, block: Passage | Media, w: CohereWriting) -> list[str]:
+        """The texts of a document; what is no text in it is lost."""
+        if isinstance(block, Media) and block.source.kind == "text":
+            return [block.source.value]
+        inner = block.content if isinstance(block, Passage) else block.source.blocks
+        texts: list[str] = []
+        for part in inner:
+            if not isinstance(part, Text):
+                code = "passage" if isinstance(block, Passage) else "media"
+                w.log.dropped(code, part.at, "a document is plain text here")
+                continue
+            if texts:
+                w.log.approximated("text.boundary", part.at, "a document is one text here")
+            for cite in part.citations:
+                w.log.dropped("text.citations", cite.at, "a document cites nothing here")
+            if part.cache is not None:
+                w.log.dropped("cache", part.cache.at, "nothing is marked for a cache here")
+            self.lose(part.extras, part.at, w.log)
+            texts.append(part.text)
+        return texts
+
+    def note_media(self, block: Media, w: CohereWriting) -> None:
+        if w.home:
+            return
+        if block.source.kind == "blocks":
+            w.log.approximated("media", block.at, "a document is plain text here")
+        elif block.source.media_type != PLAIN:
+            w.log.approximated("media.type", block.at, "a document is plain text here")
+        for key in ("filename", "context"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"a document has no {key} here")
+
+
+def read_data(data: Json) -> tuple[str, str | None, dict[str, Json]]:
+    """The text and the title of a document, and how the data were spelled.
+
+    Data that say more than these are a JSON text, so that nothing that the model was given is lost.
+
+    >>> read_data({"title": "Penguins", "snippet": "They swim."})
+    ('They swim.', 'Penguins', {'keys': ['title', 'snippet']})
+    >>> read_data({"text": "Hi", "author": "me"})[0]
+    '{"text":"Hi","author":"me"}'
+    """
+    if data.__class__ is str:
+        return data, None, {"data": "text"}
+    title = data.get("title")
+    if title.__class__ is not str:
+        title = None
+    key = next((key for key in TEXTS if data.get(key).__class__ is str), None)
+    said = {key, "title"} if title is not None else {key}
+    if key is None or data.keys() != said:
+        return compact(data), title, {"data": data}
+    keys = [*(("title",) if title else ()), "text"]
+    return data[key], title, {} if list(data) == keys else {"keys": list(data)}
+
+
+def respell(doc: dict[str, Json], key: str, said: list[Json]) -> None:
+    """A key as it was spelled: a list of its one value, or of none where it was absent."""
+    doc.pop(key, None)
+    if said:
+        doc[key] = said[0]
+
+
+def is_data(value: Json) -> bool:
+    return value.__class__ is dict or value.__class__ is str
+
+
+def is_document(block: Block) -> TypeGuard[Passage | Media]:
+    """Whether a block is a document of text, as documents are here."""
+    if isinstance(block, Media):
+        return block.kind == "document" and block.source.kind in ("text", "blocks")
+    return isinstance(block, Passage)
+
+
+def last_question(messages: Sequence[Message]) -> int | None:
+    """The place of the last message of a user."""
+    places = (i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user")
+    return next(places, None)

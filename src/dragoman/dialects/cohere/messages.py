@@ -1,0 +1,451 @@
+"""Messages of Cohere's, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...ledger import Ledger
+from ...marks import is_marked, mark_error, mark_plain, unmark_error
+from ...model import (
+    Block,
+    History,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...normal import results_in_place
+from ...reading import as_dict, compact, maybe_list, maybe_str, need_dict, need_list, need_str
+from ...writing import is_blank
+from .documents import CohereWriting, is_document, last_question, respell
+from .parts import Parts, is_image
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+SAID = ("role", "content", "tool_plan", "tool_calls", "citations")
+SILENCE = [{"type": "text", "text": ""}]
+
+
+class Messages(Parts):
+    """Reading and writing the turns of a conversation."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_messages(self, doc: Json) -> History:
+        """A history is a bare list; an object that holds one is tolerated."""
+        if doc.__class__ is list:
+            return History(tuple(self.read_history(doc, "")), dialect=self.name)
+        doc = as_dict(doc, "")
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
+        extras = self.keep(doc, ("messages",), {"object": True})
+        return History(tuple(messages), dialect=self.name, extras=extras)
+
+    def read_history(self, docs: list[Json], at: str) -> list[Message]:
+        return [
+            self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            for index, doc in enumerate(docs)
+        ]
+
+    def read_message(self, doc: dict[str, Json], at: str) -> Message:
+        said = need_str(doc, "role", at)
+        role = ROLES.get(said)
+        if role is None:
+            raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
+        if role == "tool":
+            return Message("tool", (self.read_result(doc, at),), at=at)
+        if role == "assistant":
+            return self.read_assistant(doc, at)
+        content = doc.get("content")
+        blocks = self.read_content(content, role, f"{at}/content")
+        spelling = {"content": "list"} if is_listed(content, blocks) else None
+        extras = self.keep(doc, ("role", "content"), spelling)
+        return Message(role, tuple(blocks), at=at, extras=extras)
+
+    def read_assistant(self, doc: dict[str, Json], at: str, answer: bool = False) -> Message:
+        """Thoughts and texts, what is planned, and calls, in this order."""
+        spelling: dict[str, Json] = {}
+        calls = [
+            self.read_call(as_dict(call, f"{at}/tool_calls/{n}"), f"{at}/tool_calls/{n}")
+            for n, call in enumerate(maybe_list(doc, "tool_calls", at) or ())
+        ]
+        content = doc.get("content")
+        if calls and content == SILENCE:
+            spelling["silence"] = content
+            content = None
+        elif calls and content == "":
+            content = None
+        blocks = self.read_content(content, "assistant", f"{at}/content")
+        if answer and content.__class__ is str:
+            spelling["content"] = "string"
+        elif not answer and is_listed(content, blocks):
+            spelling["content"] = "list"
+        planned = maybe_str(doc, "tool_plan", at)
+        plan = Text(planned, at=f"{at}/tool_plan") if planned else None
+        cited = maybe_list(doc, "citations", at) or ()
+        blocks, plan, strays, order = self.read_citations(cited, blocks, plan, f"{at}/citations")
+        if order:
+            spelling["order"] = order
+        if plan is not None:
+            spelling["plan"] = True
+            blocks.append(plan)
+        extras = self.keep(doc, SAID, spelling or None)
+        if strays:
+            extras = self.respell(extras)
+            extras = replace(extras, fields=extras.fields | {"citations": strays})
+        return Message("assistant", (*blocks, *calls), at=at, extras=extras)
+
+    def read_call(self, doc: dict[str, Json], at: str) -> ToolCall:
+        function, where = need_dict(doc, "function", at), f"{at}/function"
+        spelling: dict[str, Json] = {}
+        if doc.get("type") != "function":
+            spelling["type"] = [doc["type"]] if "type" in doc else []
+        arguments = maybe_str(function, "arguments", where)
+        if arguments is None:
+            spelling["arguments"] = None
+        return ToolCall(
+            maybe_str(doc, "id", at),
+            need_str(function, "name", where),
+            arguments or "",
+            at=at,
+            extras=self.keep(
+                doc, ("id", "type"), spelling or None, partly={"function": ("name", "arguments")}
+            ),
+        )
+
+    def read_result(self, doc: dict[str, Json], at: str) -> ToolResult:
+        content = doc.get("content")
+        blocks = self.read_content(content, "tool", f"{at}/content")
+        spelling: dict[str, Json] = {}
+        if is_listed(content, blocks):
+            spelling["content"] = "list"
+        failed = None
+        if blocks and is_said(first := blocks[0]) and is_marked(first.text):
+            failed, text = unmark_error(first.text)
+            blocks[:1] = [] if text is None else [replace(first, text=text)]
+            if not blocks and content.__class__ is list:
+                spelling["content"] = "list"
+        return ToolResult(
+            maybe_str(doc, "tool_call_id", at),
+            tuple(blocks),
+            failed,
+            at=at,
+            extras=self.keep(doc, ("role", "tool_call_id", "content"), spelling or None),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_messages(self, tree: History, log: Ledger) -> Json:
+        w = CohereWriting(log, self.is_home(tree.dialect))
+        messages = self.write_history(tree.messages, w)
+        if self.spelling(tree).get("object"):
+            return self.emit({"messages": messages}, tree, log)
+        self.lose(tree.extras, tree.at, log)
+        return messages
+
+    def write_history(self, messages: Sequence[Message], w: CohereWriting) -> list[Json]:
+        if not w.home:
+            messages = results_in_place(messages, w.log)
+        out: list[Json] = []
+        asked = last_question(messages)
+        for index, message in enumerate(messages):
+            if message.role == "tool":
+                out += self.write_results(message, w)
+            elif message.role == "assistant":
+                out.append(self.write_assistant(message, w))
+            else:
+                out.append(self.write_turn(message, index == asked, w))
+        return [doc for doc in out if doc is not None]
+
+    def write_turn(self, message: Message, last: bool, w: CohereWriting) -> Json | None:
+        """What a user or the system says."""
+        role = message.role
+        if role == "developer":
+            w.log.approximated("message.role", message.at, "a developer is the system here")
+            role = "system"
+        self.lose_name(message, w)
+        user = role == "user"
+        content = self.lift_documents(message, last, w) if user else message.content
+        parts: list[Json] = []
+        for block in content:
+            parts += self.write_part(block, role, w)
+        if not w.home:
+            parts = self.without_empty(parts, message, w)
+            if not parts:
+                w.log.dropped("message.empty", message.at, "a message says something here")
+                self.lose(message.extras, message.at, w.log)
+                return None
+        doc: dict[str, Json] = {"role": role}
+        if parts:
+            doc["content"] = self.as_content(parts, message, False)
+        return self.emit(doc, message, w.log)
+
+    def lift_documents(self, message: Message, last: bool, w: CohereWriting) -> Sequence[Block]:
+        """Documents stand beside the conversation, if there is something left to be said."""
+        rest = [block for block in message.content if not self.is_beside(block, w)]
+        if not rest and not w.home:
+            return message.content
+        said = False
+        for block in message.content:
+            if not is_document(block) or not self.is_beside(block, w):
+                said = True
+                continue
+            if w.home:
+                pass
+            elif not last:
+                why = "documents stand beside the conversation here"
+                w.log.moved("message.position", block.at, why)
+            elif said:
+                why = "documents stand beside the question here, before it"
+                w.log.approximated("content.order", block.at, why)
+            w.documents.append(self.write_beside(block, w))
+        return rest
+
+    def is_beside(self, block: Block, w: CohereWriting) -> bool:
+        """Whether a block is a document that may stand beside the conversation.
+
+        "document at index 0 cannot be empty", says the API of one that holds nothing.
+        """
+        if not w.beside or not is_document(block) or "place" in self.spelling(block):
+            return False
+        if w.home:
+            return True
+        inner = block.content if isinstance(block, Passage) else block.source.blocks
+        words = "".join(part.text for part in inner if isinstance(part, Text))
+        return bool(words) or (isinstance(block, Media) and bool(block.source.value))
+
+    def write_part(self, block: Block, role: str, w: CohereWriting) -> list[Json]:
+        if isinstance(block, Raw) and self.is_home(block.dialect):
+            return [block.payload]
+        if isinstance(block, Text) and not block.citations:
+            return [self.write_text(block, w)]
+        if is_image(block) and (w.home or role == "user"):
+            assert isinstance(block, Media)
+            return [self.write_image(block, w)]
+        if w.home and is_document(block):
+            return [self.write_part_document(block, w)]
+        return [{"type": "text", "text": text} for text in self.texts_in(block, w)]
+
+    def without_empty(self, parts: list[Json], message: Message, w: CohereWriting) -> list[Json]:
+        """ "message must not be empty in a turn", says the API."""
+        said = [part for part in parts if part.get("text") != ""]
+        if len(said) != len(parts):
+            w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+        return said
+
+    def as_content(self, parts: list[Json], message: Message, answer: bool) -> Json:
+        """One text is a string, if nothing speaks against it; in an answer it is a list."""
+        spelled = self.spelling(message).get("content", "list" if answer else "string")
+        return parts[0]["text"] if spelled == "string" and is_single(parts) else parts
+
+    def write_assistant(self, message: Message, w: CohereWriting) -> Json | None:
+        self.lose_name(message, w)
+        blocks, calls = self.sort_blocks(message.content, w)
+        plan = self.plan_in(message, blocks, calls, w)
+        parts: list[Json] = []
+        cited: list[Json] = []
+        worded = False  # a text was said
+        for block in blocks:
+            if block is plan:
+                continue
+            said = self.write_said(block, calls, w)
+            if said and isinstance(block, Text):
+                cited += self.write_citations(block, len(parts) if worded else None, w)
+            worded = worded or any(part.get("type") == "text" for part in said)
+            parts += said
+        doc: dict[str, Json] = {"role": "assistant"}
+        if parts or (w.answer and not w.home and not message.content):
+            doc["content"] = self.as_content(parts, message, w.answer)
+        if plan is not None:
+            doc["tool_plan"] = plan.text
+            cited += self.write_citations(plan, -1, w)
+            self.lose_cache(plan.cache, w)
+            self.lose(plan.extras, plan.at, w.log)
+        if calls:
+            doc["tool_calls"] = [self.write_call(call, w) for call in calls]
+        if len(doc) == 1 and not w.home and not w.answer:
+            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.lose(message.extras, message.at, w.log)
+            return None
+        return self.finish_assistant(doc, cited, message, w)
+
+    def sort_blocks(
+        self, content: Sequence[Block], w: CohereWriting
+    ) -> tuple[list[Block], list[ToolCall]]:
+        """Thoughts and texts, then calls."""
+        blocks: list[Block] = []
+        calls: list[ToolCall] = []
+        for block in content:
+            if isinstance(block, ToolCall):
+                calls.append(block)
+                continue
+            if calls:
+                w.log.approximated("content.order", block.at, "calls come last here")
+            blocks.append(block)
+        return blocks, calls
+
+    def plan_in(
+        self, message: Message, blocks: list[Block], calls: list[ToolCall], w: CohereWriting
+    ) -> Text | None:
+        """What the model says before its calls is its plan, if it is one text and comes last."""
+        last = blocks[-1] if blocks else None
+        if not isinstance(last, Text):
+            return None
+        if w.home:
+            return last if "plan" in self.spelling(message) else None
+        alone = not any(isinstance(block, Text | Refusal) for block in blocks[:-1])
+        return last if calls and alone and last.text else None
+
+    def write_said(self, block: Block, calls: list[ToolCall], w: CohereWriting) -> list[Json]:
+        """A part of the content, or none."""
+        if isinstance(block, Text):
+            if block.text or w.home or (w.answer and not calls):
+                return [self.write_text(block, w)]
+            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+            self.lose_cache(block.cache, w)
+            self.lose(block.extras, block.at, w.log)
+            return []
+        if isinstance(block, Reasoning):
+            said = self.write_thought(block, w)
+            return [] if said is None else [said]
+        return self.write_part(block, "assistant", w)
+
+    def finish_assistant(
+        self, doc: dict[str, Json], cited: list[Json], message: Message, w: CohereWriting
+    ) -> Json:
+        spelling = self.spelling(message)
+        if "silence" in spelling:
+            doc.setdefault("content", spelling["silence"])
+        doc = self.emit(doc, message, w.log)
+        cited = [*(doc.get("citations") or ()), *cited]
+        if len(order := spelling.get("order", ())) == len(cited):
+            cited = [cited[order.index(number)] for number in sorted(order)]
+        if cited:
+            doc["citations"] = cited
+        return doc
+
+    def write_call(self, call: ToolCall, w: CohereWriting) -> Json:
+        spelling = self.spelling(call)
+        out: dict[str, Json] = {}
+        if call.id is not None or not w.home:
+            out["id"] = w.call_once(call)
+        respell(out, "type", spelling.get("type", ["function"]))
+        function: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
+        function["arguments"] = self.arguments_of(call, w)
+        if "arguments" in spelling:
+            del function["arguments"]
+        out["function"] = function
+        if call.item_id is not None:
+            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        self.lose_cache(call.cache, w)
+        return self.emit(out, call, w.log)
+
+    def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
+        if call.kind != "function":
+            why = "a freeform call is wrapped as {'input': text}"
+            w.log.approximated("tool_call.kind", call.at, why)
+            return compact({"input": call.arguments})
+        if is_blank(call.arguments) and not w.home:
+            return "{}"
+        return call.arguments
+
+    def write_results(self, message: Message, w: CohereWriting) -> list[Json]:
+        self.lose(message.extras, message.at, w.log)
+        out: list[Json] = []
+        for block in message.content:
+            if not isinstance(block, ToolResult):
+                raise Malformed("a tool message holds tool results", block.at)
+            out.append(self.write_result(block, w))
+        return out
+
+    def write_result(self, result: ToolResult, w: CohereWriting) -> Json:
+        doc: dict[str, Json] = {"role": "tool"}
+        if result.call_id is not None or not w.home:
+            given = w.result_id(result)
+            doc["tool_call_id"] = w.again.get(given, given)
+        parts = [part for block in self.marked(result, w) for part in self.write_piece(block, w)]
+        if is_single(parts) and self.spelling(result).get("content") != "list":
+            doc["content"] = parts[0]["text"]
+        elif parts:
+            doc["content"] = parts
+        elif not w.home:
+            doc["content"] = ""
+            if not result.content:
+                w.log.invented("text.empty", result.at, "a result has a text here")
+        if result.name is not None:
+            w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
+        if result.kind != "function":
+            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+        self.lose_cache(result.cache, w)
+        return self.emit(doc, result, w.log)
+
+    def marked(self, result: ToolResult, w: CohereWriting) -> list[Block]:
+        """What a result holds, with a mark where it failed, or seems to have failed."""
+        content = list(result.content)
+        first = content[0] if content else None
+        words = first if first is not None and is_said(first) else None
+        if result.is_error:
+            w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            mark = mark_error(None if words is None else words.text)
+            if words is None:
+                return [Text(mark, at=result.at), *content]
+            content[0] = replace(words, text=mark)
+        elif words is not None and is_marked(words.text):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            content[0] = replace(words, text=mark_plain(words.text))
+        return content
+
+    def write_piece(self, block: Block, w: CohereWriting) -> list[Json]:
+        """A part of a result."""
+        if isinstance(block, Raw) and self.is_home(block.dialect):
+            return [block.payload]
+        if is_document(block) or "place" in self.spelling(block):
+            return [self.write_part_document(block, w)]
+        if isinstance(block, Text):
+            for cite in block.citations:
+                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
+            return [self.write_text(block, w)]
+        if w.home:
+            return self.write_part(block, "tool", w)
+        w.log.dropped("tool_result.content", block.at, "a result is texts and documents here")
+        self.lose(block.extras, block.at, w.log)
+        return []
+
+    def lose_name(self, message: Message, w: CohereWriting) -> None:
+        if message.name is not None:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+
+
+def is_said(block: Block) -> TypeGuard[Text]:
+    """A text, and not the data of a document."""
+    if not isinstance(block, Text):
+        return False
+    extras = block.extras
+    return extras is None or extras.dialect != Messages.name or "place" not in extras.spelling
+
+
+def is_single(parts: list[Json]) -> bool:
+    """One text with nothing to it."""
+    return len(parts) == 1 and parts[0].keys() == {"type", "text"}
+
+
+def is_listed(content: Json, blocks: list[Block]) -> bool:
+    """Whether one plain text was spelled as a list."""
+    if content.__class__ is not list or len(blocks) != 1:
+        return False
+    block = blocks[0]
+    return isinstance(block, Text) and is_said(block) and block.extras is None

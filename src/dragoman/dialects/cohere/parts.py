@@ -1,0 +1,154 @@
+"""Texts, images and thoughts of Cohere's messages, both ways."""
+
+from __future__ import annotations
+
+from ...model import (
+    Block,
+    Cache,
+    Hosted,
+    Json,
+    Media,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Source,
+    Text,
+)
+from ...reading import as_dict, expected, maybe_str, need_str
+from ...writing import data_uri, is_blank, lose_type, split_data_uri
+from .citations import Citations
+from .documents import CohereWriting, is_document
+
+DETAILS = ("auto", "low", "high")
+
+
+class Parts(Citations):
+    """Reading and writing what stands inside a message."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_content(self, content: Json, role: str, at: str) -> list[Block]:
+        if content is None:
+            return []
+        if content.__class__ is str:
+            return [Text(content, at=at)]
+        if content.__class__ is not list:
+            expected("a string or a list", content, at)
+        return [
+            self.read_part(as_dict(part, f"{at}/{index}"), role, f"{at}/{index}")
+            for index, part in enumerate(content)
+        ]
+
+    def read_part(self, doc: dict[str, Json], role: str, at: str) -> Block:
+        match need_str(doc, "type", at):
+            case "text":
+                return Text(
+                    need_str(doc, "text", at), at=at, extras=self.keep(doc, ("type", "text"))
+                )
+            case "thinking" if doc.get("thinking").__class__ is str and role == "assistant":
+                said = (doc["thinking"],) if doc["thinking"] else ()
+                return Reasoning(said, at=at, extras=self.keep(doc, ("type", "thinking")))
+            case "image_url" if doc.get("image_url").__class__ is dict:
+                return self.read_image(doc, at)
+            case "document":
+                return self.read_part_document(doc, at, role == "tool")
+            case _:
+                return Raw(self.name, doc, at=at)
+
+    def read_image(self, doc: dict[str, Json], at: str) -> Block:
+        image, where = doc["image_url"], f"{at}/image_url"
+        url = need_str(image, "url", where)
+        found = split_data_uri(url)
+        return Media(
+            "image",
+            Source("url", url) if found is None else Source("base64", found[1], found[0]),
+            maybe_str(image, "detail", where),
+            at=at,
+            extras=self.keep(doc, ("type",), partly={"image_url": ("url", "detail")}),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_text(self, block: Text, w: CohereWriting) -> Json:
+        self.lose_cache(block.cache, w)
+        return self.emit({"type": "text", "text": block.text}, block, w.log)
+
+    def write_thought(self, block: Reasoning, w: CohereWriting) -> Json | None:
+        """The words of a thought, as one text."""
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+        if block.summary:
+            why = "a thought is said once here, and as such"
+            w.log.approximated("reasoning.summary", block.at, why)
+        texts = block.content or block.summary
+        if len(texts) > 1:
+            w.log.approximated("text.boundary", block.at, "a thought is one text here")
+        said = "\n\n".join(texts)
+        if said or w.home:
+            return self.emit({"type": "thinking", "thinking": said}, block, w.log)
+        self.lose(block.extras, block.at, w.log)
+        if block.seal is None and block.id is None:
+            w.log.dropped("reasoning", block.at, "a thought without words")
+        return None
+
+    def write_image(self, block: Media, w: CohereWriting) -> Json:
+        source = block.source
+        image: dict[str, Json] = {"url": source.value}
+        if source.kind == "base64":
+            if source.media_type is None:
+                w.log.invented("media.type", block.at, "taken for image/png")
+            image["url"] = data_uri(source.media_type or "image/png", source.value)
+        lose_type(block, w)
+        if block.detail is not None and (block.detail != "auto" or w.home):
+            if block.detail in DETAILS or w.home:
+                image["detail"] = block.detail
+            else:
+                w.log.dropped("media.detail", block.at, f"a detail is one of {', '.join(DETAILS)}")
+        for key in ("title", "context", "citable", "transcript", "filename"):
+            if getattr(block, key) is not None:
+                w.log.dropped(f"media.{key}", block.at, f"images have no {key} here")
+        self.lose_cache(block.cache, w)
+        return self.emit({"type": "image_url", "image_url": image}, block, w.log)
+
+    def texts_in(self, block: Block, w: CohereWriting) -> list[str]:
+        """What a block says as plain text; what is no text is lost."""
+        found: list[str] = []
+        log = w.log
+        match block:
+            case Text():
+                for cite in block.citations:
+                    log.dropped("text.citations", cite.at, "only the assistant cites here")
+                self.lose_cache(block.cache, w)
+                found = [block.text]
+            case Refusal():
+                log.approximated("refusal", block.at, "a refusal is plain text here")
+                found = [block.text]
+            case Passage() | Media() if is_document(block):
+                code = "passage" if isinstance(block, Passage) else "media"
+                log.approximated(code, block.at, "a document is plain text here")
+                self.lose_cache(block.cache, w)
+                found = self.texts_of(block, w)
+            case Media():
+                log.dropped("media", block.at, "only images and documents of text are sent here")
+            case Hosted():
+                log.dropped("hosted", block.at, f"{block.service} is not done here")
+            case Raw():
+                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case _:
+                log.dropped("content.role", block.at, "this speaker cannot say this here")
+        self.lose(block.extras, block.at, log)
+        return found
+
+    def lose_cache(self, cache: Cache | None, w: CohereWriting) -> None:
+        if cache is not None:
+            w.log.dropped("cache", cache.at, "nothing is marked for a cache here")
+
+
+def is_image(block: Block) -> bool:
+    """An image by its address or as data; nobody here holds files."""
+    if not isinstance(block, Media) or block.kind != "image":
+        return False
+    return block.source.kind in ("url", "base64") and not is_blank(block.source.value)

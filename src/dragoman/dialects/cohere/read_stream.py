@@ -1,0 +1,251 @@
+"""Reading the stream of Cohere's chat API.
+
+Each part of the answer begins, goes on and ends: texts and thoughts, calls, citations. What is
+planned only goes on. The last event tells why the answer ended, or that it failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...events import Cite, Close, Delta, End, Event, Odd, Open
+from ...framing import Frame
+from ...model import Block, Json, Raw, Reasoning, Response, Text
+from ...reading import as_dict, maybe_dict, maybe_int, maybe_list, maybe_str
+from ...streaming import Said, StreamReader
+from .citations import first_text, place_of
+
+if TYPE_CHECKING:
+    from . import Cohere
+
+WORDS = {"text": "text", "thinking": "thinking"}
+BESIDE = ("content", "tool_plan", "tool_calls", "citations")
+IN_TURNS = "texts, a plan and calls came in another order; at rest each has its place"
+
+
+class Part:
+    """A text, a thought or a call while it arrives."""
+
+    def __init__(self, doc: dict[str, Json], block: int, whole: bool) -> None:
+        self.doc = doc
+        self.block = block
+        self.said = Said(whole)
+
+
+class CohereReader(StreamReader):
+    dialect: Cohere
+
+    def __init__(self, dialect: Cohere, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.message: dict[str, Json] = {}
+        self.tail: dict[str, Json] = {}
+        self.content: dict[int, Part] = {}
+        self.calls: dict[int, Part] = {}
+        self.plan: Part | None = None
+        self.cited: list[Json] = []
+        self.probable: list[Json] = []
+        self.open: list[int] = []  # blocks that may still be added to
+        self.count = 0
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        if frame[1] == b"[DONE]" or frame[1] == b'"[DONE]"':  # which an answer ends before
+            return self.close()
+        doc = self.parse(frame)
+        kind = maybe_str(doc, "type", "")
+        if kind is None and doc.get("message").__class__ is str:
+            return self.fail(self.dialect.read_error(doc))
+        events: list[Event] = []
+        if kind == "message-start" and self.head is None:
+            self.start(doc, events)
+            return events
+        if self.head is None:
+            self.head = {}
+            events.append(self.begin(self.silent()))
+        delta = maybe_dict(doc, "delta", "") or {}
+        message = maybe_dict(delta, "message", "/delta") or {}
+        index = maybe_int(doc, "index", "") or 0
+        match kind:
+            case "content-start":
+                self.start_content(index, message, events)
+            case "content-delta":
+                self.add_content(index, message, events)
+                if doc.get("logprobs") is not None:
+                    self.probable.append(doc["logprobs"])
+            case "content-end" | "tool-call-end" | "citation-end":
+                pass  # what is cited may come behind the text
+            case "tool-plan-delta":
+                self.add_plan(maybe_str(message, "tool_plan", "/delta/message") or "", events)
+            case "tool-call-start":
+                self.start_call(index, message, events)
+            case "tool-call-delta":
+                self.add_call(index, message, events)
+            case "citation-start":
+                self.cite(as_dict(message.get("citations"), "/delta/message/citations"), events)
+            case "message-end":
+                self.end(doc, delta, events)
+            case _:
+                events.append(Odd(self.dialect.name, doc))
+        return events
+
+    # -- beginning and end ------------------------------------------------------------------
+
+    def start(self, doc: dict[str, Json], events: list[Event]) -> None:
+        self.head = {k: v for k, v in doc.items() if k not in ("type", "delta")}
+        delta = maybe_dict(doc, "delta", "") or {}
+        message = maybe_dict(delta, "message", "/delta") or {}
+        # A server names all that may come, and all of it is empty; it means nothing.
+        usual = all(key in message and not message[key] for key in BESIDE)
+        self.message = {k: v for k, v in message.items() if not (usual and k in BESIDE)}
+        if maybe_list(self.message, "citations", "/delta/message"):
+            self.cited = list(self.message.pop("citations"))
+        events.append(self.begin(self.silent()))
+
+    def end(self, doc: dict[str, Json], delta: dict[str, Json], events: list[Event]) -> None:
+        self.tail = {k: v for k, v in delta.items() if k != "message"}
+        if doc.get("id") is not None:
+            self.tail["id"] = doc["id"]
+        error = self.tail.pop("error", None)
+        if error is not None:
+            usual = ("finish_reason", "usage")
+            rest = {k: v for k, v in self.tail.items() if k not in usual}
+            self.tail = {k: v for k, v in self.tail.items() if k in usual}
+            events += self.fail(self.dialect.read_error({"message": error, **rest}))
+            return
+        self.shut(events)
+        self.done = True
+        events.append(End(self.silent()))
+
+    def silent(self) -> Response:
+        tree = self.dialect.read_response(self.document())
+        candidates = (replace(c, message=replace(c.message, content=())) for c in tree.candidates)
+        return replace(tree, candidates=tuple(candidates))
+
+    # -- parts ------------------------------------------------------------------------------
+
+    def enter(self, block: Block, events: list[Event]) -> int:
+        """A block begins, so those before it have ended."""
+        self.shut(events)
+        events.append(Open(self.count, block))
+        self.open.append(self.count)
+        self.count += 1
+        return self.count - 1
+
+    def shut(self, events: list[Event]) -> None:
+        events += (Close(index) for index in self.open)
+        self.open.clear()
+
+    def add(self, part: Part, text: str, events: list[Event]) -> None:
+        part.said.add(text)
+        if part.block not in self.open:
+            self.notes.append(("stream.order", "/message", IN_TURNS))
+            return
+        events.append(Delta(part.block, text))
+
+    def start_content(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
+        doc = as_dict(message.get("content") or {}, "/delta/message/content")
+        kind = maybe_str(doc, "type", "/delta/message/content") or "text"
+        at = f"/message/content/{len(self.content)}"
+        if self.calls or self.plan is not None:
+            self.notes.append(("stream.order", "/message", IN_TURNS))
+        block: Block = Raw(self.dialect.name, doc, at=at)
+        if kind in WORDS:
+            block = Text("", at=at) if kind == "text" else Reasoning(at=at)
+            rest = {k: v for k, v in doc.items() if k not in ("type", kind)}
+            extras = self.dialect.keep(rest, ())
+            block = replace(block, extras=extras)
+        part = self.content[index] = Part(dict(doc), self.enter(block, events), self.whole)
+        if kind in WORDS and (said := maybe_str(doc, kind, "/delta/message/content")):
+            self.add(part, said, events)
+
+    def add_content(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
+        doc = as_dict(message.get("content") or {}, "/delta/message/content")
+        for key in WORDS:
+            said = maybe_str(doc, key, "/delta/message/content")
+            if said is None:
+                continue
+            if index not in self.content:
+                self.start_content(index, {"content": {"type": key}}, events)
+            if said:
+                self.add(self.content[index], said, events)
+
+    def add_plan(self, text: str, events: list[Event]) -> None:
+        if not text:
+            return
+        if self.plan is None:
+            if self.calls:
+                self.notes.append(("stream.order", "/message", IN_TURNS))
+            block = Text("", at="/message/tool_plan")
+            self.plan = Part({}, self.enter(block, events), self.whole)
+        self.add(self.plan, text, events)
+
+    def start_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
+        doc = as_dict(message.get("tool_calls"), "/delta/message/tool_calls")
+        at = f"/message/tool_calls/{len(self.calls)}"
+        call = self.dialect.read_call(doc, at)
+        block = self.enter(replace(call, arguments=""), events)
+        part = self.calls[index] = Part(doc, block, self.whole)
+        if call.arguments:
+            self.add(part, call.arguments, events)
+
+    def add_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
+        doc = as_dict(message.get("tool_calls") or {}, "/delta/message/tool_calls")
+        function = maybe_dict(doc, "function", "/delta/message/tool_calls") or {}
+        said = maybe_str(function, "arguments", "/delta/message/tool_calls/function")
+        if said and index in self.calls:
+            self.add(self.calls[index], said, events)
+
+    def cite(self, doc: dict[str, Json], events: list[Event]) -> None:
+        """What is cited in a text that is still open; what comes later is there only at rest."""
+        self.cited.append(doc)
+        parts = list(self.content.values())
+        blocks = [self.stand_in(part) for part in parts]
+        plan = None if self.plan is None else Text("")
+        place = place_of(doc, blocks, plan)
+        if place is None:
+            return
+        part = self.plan if place < 0 else parts[place]
+        assert part is not None
+        if part.block not in self.open:
+            self.notes.append(("stream.order", "/message", IN_TURNS))
+            return
+        at = f"/message/citations/{len(self.cited) - 1}"
+        index = None if place == first_text(blocks) else place
+        for citation in self.dialect.read_citation(doc, str(part.said), index, at):
+            events.append(Cite(part.block, citation))
+
+    def stand_in(self, part: Part) -> Block:
+        return Text("") if part.doc.get("type", "text") == "text" else Reasoning()
+
+    # -- at rest ----------------------------------------------------------------------------
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        message = {"role": "assistant", **self.message}
+        if self.content:
+            message["content"] = [whole_content(part) for part in self.content.values()]
+        if self.plan is not None:
+            message["tool_plan"] = str(self.plan.said)
+        if self.calls:
+            message["tool_calls"] = [whole_call(part) for part in self.calls.values()]
+        if self.cited:
+            message["citations"] = self.cited
+        doc = {**self.head, "message": message, **self.tail}
+        if self.probable:
+            doc["logprobs"] = self.probable
+        return doc
+
+
+def whole_content(part: Part) -> dict[str, Json]:
+    kind = part.doc.get("type", "text")
+    return part.doc | ({"type": kind, kind: str(part.said)} if kind in WORDS else {})
+
+
+def whole_call(part: Part) -> dict[str, Json]:
+    if not part.said.parts:
+        return part.doc
+    return part.doc | {"function": part.doc["function"] | {"arguments": str(part.said)}}

@@ -1,0 +1,269 @@
+"""Requests of Cohere's, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ledger import Ledger
+from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
+from ...reading import (
+    as_dict,
+    as_str,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    need_list,
+)
+from ...writing import leave_out
+from .documents import CohereWriting, last_question
+from .tools import Tools
+
+TAKEN = frozenset(
+    {
+        "model", "messages", "tools", "strict_tools", "tool_choice", "documents",
+        "response_format", "thinking", "stop_sequences", "max_tokens", "temperature", "p", "k",
+        "seed", "frequency_penalty", "presence_penalty", "logprobs", "stream",
+    }
+)  # fmt: skip
+# canonical name -> its key here
+PARAMS = {
+    "max_tokens": ("max_tokens", maybe_int),
+    "temperature": ("temperature", maybe_number),
+    "top_p": ("p", maybe_number),
+    "top_k": ("k", maybe_int),
+    "seed": ("seed", maybe_int),
+    "frequency_penalty": ("frequency_penalty", maybe_number),
+    "presence_penalty": ("presence_penalty", maybe_number),
+    "logprobs": ("logprobs", maybe_bool),
+    "stream": ("stream", maybe_bool),
+}
+# https://docs.cohere.com/reference/chat, and "temperature must be between 0 and 1.0 inclusive."
+RANGES: dict[str, tuple[float, float]] = {
+    "temperature": (0, 1),
+    "top_p": (0.01, 0.99),
+    "top_k": (0, 500),
+    "frequency_penalty": (0, 1),
+    "presence_penalty": (0, 1),
+}
+MOST_STOPS = 5
+UNSAID = {
+    "logit_bias": "tokens have no biases here",
+    "top_logprobs": "alternatives of tokens are not reported here",
+    "candidates": "there is one answer here",
+    "verbosity": "how long the answer should be is not said here",
+    "metadata": "requests bear no labels here",
+    "user_id": "the end user is not named here",
+    "service_tier": "there are no tiers here",
+    "cache_key": "caches have no keys here",
+    "cache": "nothing is marked for a cache here",
+    "store": "answers are not kept here",
+    "previous_id": "answers cannot be continued here; send the whole conversation",
+    "conversation_id": "conversations are not kept here; send the whole conversation",
+    "truncation": "what happens to a long conversation is not said here",
+}
+
+
+class Requests(Tools):
+    """Reading and writing requests."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        taken = set(TAKEN)
+        spelling: dict[str, Json] = {}
+        messages = self.read_history(need_list(doc, "messages", ""), "/messages")
+        if maybe_list(doc, "documents", ""):
+            if last_question(messages) is None:
+                taken.discard("documents")  # nobody asked anything that they could belong to
+            else:
+                messages = self.read_documents(doc["documents"], messages)
+        strict = maybe_bool(doc, "strict_tools", "")
+        tools = None
+        if doc.get("tools") is not None:
+            tools = self.read_tool_list(doc["tools"], "/tools", strict or None)
+        if strict is False or (strict and not tools):
+            spelling["strict_tools"] = strict
+        choice = maybe_str(doc, "tool_choice", "")
+        params = self.read_params(doc, taken)
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(messages),
+            tools,
+            None if choice is None else self.read_choice(choice, "/tool_choice"),
+            params,
+            dialect=self.name,
+            extras=self.keep(doc, taken, spelling or None),
+        )
+
+    def read_params(self, doc: dict[str, Json], taken: set[str]) -> Params:
+        said: dict[str, Any] = {}
+        ats: dict[str, str] = {}
+        for name, (key, read) in PARAMS.items():
+            value = read(doc, key, "")
+            if value is not None:
+                said[name] = value
+                if key != name:
+                    ats[name] = f"/{key}"
+        stops = maybe_list(doc, "stop_sequences", "")
+        if stops:
+            said["stop"] = tuple(as_str(s, f"/stop_sequences/{i}") for i, s in enumerate(stops))
+            ats["stop"] = "/stop_sequences"
+        form = maybe_dict(doc, "response_format", "")
+        thinking = maybe_dict(doc, "thinking", "")
+        output = None if form is None else self.read_output(form)
+        if output is None:
+            taken.discard("response_format")
+        config = None if thinking is None else self.read_thinking(thinking)
+        if config is None:
+            taken.discard("thinking")
+        return Params(**said, output=output, thinking=config, ats=ats)
+
+    def read_output(self, form: dict[str, Json]) -> OutputFormat | None:
+        """``json_schema`` beside the type; older clients call it ``schema``."""
+        at = "/response_format"
+        if form.get("type") == "text":
+            return OutputFormat("text", at=at, extras=self.keep(form, ("type",)))
+        if form.get("type") != "json_object":
+            return None
+        key = "json_schema" if form.get("json_schema") is not None else "schema"
+        schema = form.get(key)
+        if schema is None:
+            return OutputFormat("json", at=at, extras=self.keep(form, ("type", "json_schema")))
+        extras = self.keep(form, ("type", key), {"key": key} if key == "schema" else None)
+        return OutputFormat("schema", schema=schema, at=at, extras=extras)
+
+    def read_thinking(self, doc: dict[str, Json]) -> Thinking | None:
+        modes = {"enabled": "on", "disabled": "off"}
+        kind = doc.get("type")
+        if kind.__class__ is not str or kind not in modes:
+            return None
+        return Thinking(
+            modes[kind],  # type: ignore[arg-type]
+            budget=maybe_int(doc, "token_budget", "/thinking"),
+            at="/thinking",
+            extras=self.keep(doc, ("type", "token_budget")),
+        )
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = CohereWriting(log, self.is_home(tree.dialect))
+        form = tree.params.output
+        # "invalid request: response_format is not supported with RAG."
+        w.beside = w.home or form is None or form.kind == "text"
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        elif not w.home:
+            out["model"] = ""
+            log.invented("model", "", "a request needs a model; name one")
+        tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
+        out["messages"] = self.write_history(tree.messages, w)
+        if w.documents:
+            out["documents"] = w.documents
+        if tools or (tools is not None and w.home):
+            out["tools"] = tools
+            self.write_strict(out, tree.tools or (), w)
+        self.write_wish(out, tree, w)
+        self.write_params(out, tree, w)
+        if tree.prefill:
+            why = "the model answers a last turn of its own anew here"
+            log.approximated("prefill", tree.messages[-1].at, why)
+        if "strict_tools" in (spelling := self.spelling(tree)):
+            out["strict_tools"] = spelling["strict_tools"]
+        return self.emit(out, tree, log)
+
+    def write_strict(self, out: dict[str, Json], tools: tuple[Tool, ...], w: CohereWriting) -> None:
+        """All tools are strict here, or none is."""
+        strict = [tool for tool in tools if tool.strict]
+        functions = [tool for tool in tools if tool.kind != "hosted"]
+        if strict and strict == functions:
+            out["strict_tools"] = True
+            return
+        for tool in strict:
+            w.log.dropped("tool.strict", tool.at, "all tools are strict here, or none is")
+
+    def write_wish(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
+        choice = tree.tool_choice
+        if choice is None:
+            return
+        if not out.get("tools") and choice.mode != "none" and not w.home:
+            if choice.mode is not None or choice.parallel is False or choice.payload is not None:
+                w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
+            self.lose(choice.extras, choice.at, w.log)
+            return
+        said = self.write_choice(choice, w)
+        if said is not None:
+            out["tool_choice"] = said
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
+        params, log = tree.params, w.log
+        if not w.home:
+            params = leave_out(params, UNSAID, log)
+        for name, (key, _) in PARAMS.items():
+            value = getattr(params, name)
+            if value is None:
+                continue
+            if name in RANGES and not w.home:
+                low, high = RANGES[name]
+                near = min(max(value, low), high)
+                if near != value:
+                    why = f"{value} becomes {near}, as it is {low} to {high} here"
+                    log.approximated(name, params.where(name), why)
+                    value = near
+            out[key] = value
+        if params.stop is not None:
+            out["stop_sequences"] = self.write_stops(params, w)
+        if params.output is not None:
+            self.write_output(out, params.output, w)
+        if params.thinking is not None:
+            self.write_thinking(out, params.thinking, w)
+        self.lose(params.extras, params.at, log)
+
+    def write_stops(self, params: Params, w: CohereWriting) -> list[str]:
+        stops = list(params.stop or ())
+        if len(stops) > MOST_STOPS and not w.home:
+            why = f"{MOST_STOPS} stop strings at most; the first ones stay"
+            w.log.approximated("stop", params.where("stop"), why)
+            return stops[:MOST_STOPS]
+        return stops
+
+    def write_output(self, out: dict[str, Json], form: OutputFormat, w: CohereWriting) -> None:
+        if form.kind == "text" and not w.home:
+            self.lose(form.extras, form.at, w.log)
+            return  # as it goes without saying
+        said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
+        for key in ("name", "description", "strict"):
+            if getattr(form, key) is not None:
+                w.log.dropped(f"output.{key}", form.at, "the schema is all that is said here")
+        if form.kind == "schema":
+            if form.schema.__class__ is dict or w.home:
+                said[self.spelling(form).get("key", "json_schema")] = form.schema
+            else:
+                w.log.approximated("output", form.at, "a schema is an object here")
+        out["response_format"] = self.emit(said, form, w.log)
+
+    def write_thinking(self, out: dict[str, Json], config: Thinking, w: CohereWriting) -> None:
+        log = w.log
+        if config.display is not None:
+            log.dropped("thinking.display", config.at, "thoughts are always shown here")
+        off = config.mode == "off" or (config.mode is None and config.effort == "none")
+        said: dict[str, Json] = {"type": "disabled" if off else "enabled"}
+        if config.effort is not None:
+            why = "the model thinks here, or does not"
+            log.approximated("thinking.effort", config.at, why)
+        elif config.mode not in ("on", "off"):
+            if config.mode is None and config.budget is None:
+                self.lose(config.extras, config.at, log)
+                return  # only what should be seen of it
+            log.approximated("thinking", config.at, "the model thinks here, or does not")
+        if config.budget is not None:
+            if off and not w.home:
+                log.dropped("thinking.budget", config.at, "what is not thought has no budget here")
+            else:
+                said["token_budget"] = config.budget
+        out["thinking"] = self.emit(said, config, log)

@@ -1,0 +1,255 @@
+"""Answers and errors of Cohere's, both ways."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Candidate,
+    ErrorKind,
+    Extras,
+    Failure,
+    Json,
+    Message,
+    Response,
+    Stop,
+    StopReason,
+    Usage,
+)
+from ...normal import lose_answer
+from ...reading import as_dict, expected, maybe_dict, maybe_str, need_dict
+from .documents import CohereWriting, respell
+from .request import Requests
+
+# https://docs.cohere.com/reference/chat, finish_reason; the last two are of version 1.
+STOP: dict[str, StopReason] = {
+    "COMPLETE": "end",
+    "STOP_SEQUENCE": "stop-sequence",
+    "MAX_TOKENS": "length",
+    "TOOL_CALL": "tool-call",
+    "ERROR": "error",
+    "TIMEOUT": "error",
+    "ERROR_LIMIT": "context",
+    "ERROR_TOXIC": "filter",
+}
+# What stands for each reason here; a cut answer must not look complete.
+STOP_WORDS: dict[StopReason, str] = {
+    "end": "COMPLETE",
+    "stop-sequence": "STOP_SEQUENCE",
+    "length": "MAX_TOKENS",
+    "context": "MAX_TOKENS",
+    "tool-call": "TOOL_CALL",
+    "filter": "ERROR",
+    "pause": "MAX_TOKENS",
+    "compaction": "MAX_TOKENS",
+    "cancelled": "ERROR",
+    "error": "ERROR",
+    "unfinished": "ERROR",
+    "other": "COMPLETE",
+}
+RESPONSE_KEYS = frozenset({"id", "finish_reason", "message", "usage"})
+TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens")
+# https://docs.cohere.com/reference/errors: what begins, ends or occurs in a message. There is no
+# type in most errors; the status, which tells the kind, is not in the body.
+KINDS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
+    (re.compile(r"^invalid request|^too many tokens|^unknown field"), "invalid-request"),
+    (re.compile(r"api key|api token", re.IGNORECASE), "authentication"),
+    (re.compile(r"not found(\.|$|, make sure)"), "not-found"),
+    (re.compile(r"payment method|[Mm]aximum billing"), "billing"),
+    (re.compile(r"rate limit|request limit|Trial key|try again later"), "rate-limit"),
+)
+TYPES: dict[str, ErrorKind] = {
+    "TOO_MANY_TOKENS": "invalid-request",
+    "INVALID_TOOL_GENERATION": "server",
+}
+
+
+class Responses(Requests):
+    """Reading and writing answers."""
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if doc.get("message").__class__ is str:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        usage = maybe_dict(doc, "usage", "")
+        return Response(
+            maybe_str(doc, "id", ""),
+            None,
+            (self.read_candidate(doc),),
+            self.read_usage(usage, "/usage") if usage else None,
+            dialect=self.name,
+            extras=self.keep(doc, RESPONSE_KEYS),
+        )
+
+    def read_candidate(self, doc: dict[str, Json]) -> Candidate:
+        said = need_dict(doc, "message", "")
+        message = self.read_assistant(said, "/message", answer=True)
+        if said.get("role") != "assistant":
+            role = [said["role"]] if "role" in said else []
+            message = replace(message, extras=self.respell(message.extras, role=role))
+        word = maybe_str(doc, "finish_reason", "")
+        stop = None if word is None else Stop(STOP.get(word, "other"), word, self.name)
+        return Candidate(message, stop, at="/message")
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        """Tokens as they are; where only what is billed was counted, that."""
+        tokens = maybe_dict(doc, "tokens", at)
+        billed = maybe_dict(doc, "billed_units", at)
+        counts, where = tokens or billed or {}, f"{at}/tokens" if tokens else f"{at}/billed_units"
+        asked, answered, thought = (count(counts, key, where) for key in TOKENS)
+        cached = count(doc, "cached_tokens", at)
+        spelling: dict[str, Json] = {}
+        known = [key for key in TOKENS if counts.get(key) is not None]
+        if not tokens:
+            spelling["tokens"] = None
+        elif {"input_tokens", "output_tokens"} - set(known):
+            spelling["known"] = known
+        rest, said = (asked or 0) - (cached or 0), (answered or 0) - (thought or 0)
+        if rest < 0:
+            spelling["input_tokens"] = asked or 0
+        if said < 0:
+            spelling["output_tokens"] = answered or 0
+        partly = {"tokens": known} if tokens else {}
+        extras = self.keep(doc, ("cached_tokens",), spelling or None, partly=partly)
+        return Usage(max(rest, 0), cached, None, None, max(said, 0), thought, at=at, extras=extras)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        w = CohereWriting(log, self.is_home(tree.dialect), answer=True)
+        if tree.failure is not None:
+            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+            lose_answer(tree, log)
+            return self.write_error(tree.failure, log)
+        first = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "there is one answer here")
+        if not tree.candidates:
+            log.invented("candidates", tree.at, "there is one answer here")
+        out: dict[str, Json] = {}
+        if tree.id is not None:
+            out["id"] = tree.id
+        elif not w.home:
+            out["id"] = log.ids("msg") if log.ids else "msg_1"
+            log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
+        out["message"] = self.write_answer(first, w)
+        self.write_stop(out, first, w)
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, w)
+        if not w.home:
+            self.note_rest(tree, first, log)
+        return self.emit(out, tree, log)
+
+    def write_answer(self, candidate: Candidate, w: CohereWriting) -> Json:
+        doc = self.write_assistant(candidate.message, w)
+        assert doc is not None
+        if "role" in (spelling := self.spelling(candidate.message)):
+            respell(doc, "role", spelling["role"])
+        return doc
+
+    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
+        """What other dialects say beside an answer and this one does not."""
+        for code, value in (
+            ("response.model", tree.model),
+            ("response.created", tree.created),
+            ("service_tier", tree.service_tier),
+            ("response.echo", (tree.echo and tree.echo.fields) or None),
+        ):
+            if value is not None:
+                log.dropped(code, tree.at, "not said in an answer here")
+        if candidate.logprobs is not None:
+            log.dropped("logprobs", candidate.at, "they have another form here")
+        self.lose(candidate.extras, candidate.at, log)
+
+    def write_stop(self, out: dict[str, Json], candidate: Candidate, w: CohereWriting) -> None:
+        stop = candidate.stop
+        if stop is None:
+            if not w.home:
+                out["finish_reason"] = "MAX_TOKENS"
+                why = "why it ended was not said: 'MAX_TOKENS'"
+                w.log.invented("stop.reason", candidate.at, why)
+            return
+        if self.is_home(stop.dialect):
+            out["finish_reason"] = stop.native
+            return
+        if stop.sequence is not None:
+            w.log.dropped("stop.sequence", candidate.at, "which string it was is not said here")
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+        word = out["finish_reason"] = STOP_WORDS[stop.reason]
+        if STOP[word] != stop.reason:
+            why = f"{stop.native or stop.reason!r} is {word!r} here"
+            w.log.approximated("stop.reason", candidate.at, why)
+
+    def write_usage(self, usage: Usage, w: CohereWriting) -> Json:
+        spelling = self.spelling(usage)
+        tokens: dict[str, Json] = {
+            "input_tokens": usage.input_total,
+            "output_tokens": usage.output_total,
+        }
+        if usage.reasoning is not None:
+            tokens["reasoning_tokens"] = usage.reasoning
+        tokens |= {key: spelling[key] for key in TOKENS if key in spelling}
+        if "known" in spelling:
+            tokens = {k: value for k, value in tokens.items() if k in spelling["known"]}
+        out: dict[str, Json] = {} if "tokens" in spelling else {"tokens": tokens}
+        if usage.cache_read is not None:
+            out["cached_tokens"] = usage.cache_read
+        if usage.cache_write is not None or usage.cache_write_ttl:
+            w.log.approximated("usage", usage.at, "what is written to a cache is input here")
+        self.note_counts(usage, w.log)
+        return self.emit(out, usage, w.log)
+
+    # -- errors -----------------------------------------------------------------------------
+
+    def read_error(self, doc: Json) -> Failure:
+        """``{"id", "message"}``, and rarely a type."""
+        doc = as_dict(doc, "")
+        said = doc.get("message")
+        if said.__class__ is not str:  # from a proxy, perhaps
+            extras = Extras(self.name, doc, spelling={"whole": True})
+            return Failure("other", "", dialect=self.name, extras=extras)
+        kind = maybe_str(doc, "error_type", "")
+        return Failure(
+            kind_of(kind, said),
+            said,
+            kind,
+            request_id=maybe_str(doc, "id", ""),
+            dialect=self.name,
+            extras=self.keep(doc, ("id", "message", "error_type")),
+        )
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        if self.spelling(tree).get("whole") and tree.extras is not None:
+            return tree.extras.fields
+        home = self.is_home(tree.dialect)
+        out: dict[str, Json] = {} if tree.request_id is None else {"id": tree.request_id}
+        out["message"] = tree.message
+        if home and tree.type is not None:
+            out["error_type"] = tree.type
+        elif not home and kind_of(None, tree.message) != tree.kind:
+            log.approximated("error.type", tree.at, "an error is little but a text here")
+        for code in ("code", "param"):
+            if getattr(tree, code) is not None:
+                log.dropped(f"error.{code}", tree.at, "an error is little but a text here")
+        return self.emit(out, tree, log)
+
+
+def count(doc: dict[str, Json], key: str, at: str) -> int | None:
+    """A count of tokens; the types say that it is a number, and it is always a whole one."""
+    value = doc.get(key)
+    if value is not None and value.__class__ is not int:
+        expected("an integer", value, f"{at}/{key}")
+    return value
+
+
+def kind_of(word: str | None, message: str) -> ErrorKind:
+    """What an error is about, by its type or else by its words."""
+    if word is not None and word in TYPES:
+        return TYPES[word]
+    return next((kind for pattern, kind in KINDS if pattern.search(message)), "other")

@@ -1,0 +1,237 @@
+"""What Cohere's chat API rejects.
+
+Unknown keys are not reported, though the API knows no mercy with them ("unknown field: parameter
+'strict' is not a valid field"): it learns new ones every month. Nor are rules of some models only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...checking import (
+    Page,
+    Placed,
+    Problems,
+    Rule,
+    Ruled,
+    examine,
+    lay_open,
+    number,
+    placed,
+    string,
+)
+from ...dialect import Problem
+from ...model import Json
+from .documents import NAMES
+from .request import MOST_STOPS, PARAMS, RANGES
+from .tools import NONE, REQUIRED
+
+# rule -> what it says, in quotes as the server says it.
+# https://docs.cohere.com/reference/errors and https://docs.cohere.com/reference/chat
+RULES: dict[str, str] = {
+    "malformed": "The document has not the shape of this API.",
+    "model": "'a model parameter is required for this endpoint.'",
+    "role": "Roles are system, user, assistant and tool.",
+    "empty-message": "'message must not be empty in a turn'.",
+    "unanswered-call": "'An assistant message with 'tool_calls' must be followed by tool messages "
+    "responding to each 'tool_call_id'.'",
+    "orphan-result": "'tool call id not found in previous tool calls', 'tool call id must be "
+    "provided with tool message'.",
+    "duplicate-call-id": "'cannot have duplicate tool ids'.",
+    "call-type": "'tool call must be of type function'.",
+    "tool-name": "'tool names can only contain certain characters (A-Za-z0-9_) and can't begin "
+    "with a digit'.",
+    "tool-field": "'unknown field: parameter 'strict' is not a valid field.'",
+    "tool-choice": "A choice is REQUIRED or NONE; what is required must be there.",
+    "documents": "'document at index 0 cannot be empty', 'duplicate document ID at index 1 and 0'.",
+    "format-documents": "'response_format is not supported with RAG.'",
+    "range": "temperature 0..1, p 0.01..0.99, k 0..500, frequency_penalty and presence_penalty "
+    "0..1: 'temperature must be between 0 and 1.0 inclusive.'",
+    "stop": "At most 5 stop sequences.",
+    "response-field": "An answer has an id, a finish_reason and a message.",
+    "error-field": "An error holds a message.",
+}
+ROLES = ("system", "user", "assistant", "tool")
+
+
+class Rules(Ruled):
+    """The rules of the real API, one function each."""
+
+    rules = RULES
+    call_ids = (r"[\s\S]", 10_000)
+    tool_names = NAMES
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+
+
+# -- the request ----------------------------------------------------------------------------------
+
+
+def model(page: Page) -> Problems:
+    if page.top.get("model") is None:
+        yield Problem("model", "", "a model parameter is required for this endpoint.")
+
+
+def ranges(page: Page) -> Problems:
+    for name, (low, high) in RANGES.items():
+        key = PARAMS[name][0]
+        value = number(page.top.get(key))
+        if value is not None and not low <= value <= high:
+            message = f"invalid request: {key} must be between {low} and {high} inclusive."
+            yield Problem("range", f"/{key}", message)
+
+
+def stops(page: Page) -> Problems:
+    given = page.top.get("stop_sequences")
+    if given.__class__ is list and len(given) > MOST_STOPS:
+        yield Problem("stop", "/stop_sequences", f"at most {MOST_STOPS} stop sequences")
+
+
+def documents(page: Page) -> Problems:
+    given = page.top.get("documents")
+    if given.__class__ is not list or not given:
+        return
+    seen: dict[Json, int] = {}
+    for index, doc in enumerate(given):
+        inner = doc.get("data") if doc.__class__ is dict else doc
+        if not inner:
+            message = f"invalid request: document at index {index} cannot be empty"
+            yield Problem("documents", f"/documents/{index}", message)
+        name = string(doc.get("id")) if doc.__class__ is dict else None
+        if name and name in seen:
+            message = (
+                f"invalid request: duplicate document ID {name} at index {index} and {seen[name]}"
+            )
+            yield Problem("documents", f"/documents/{index}/id", message)
+        seen.setdefault(name, index)
+    form = page.top.get("response_format")
+    if form.__class__ is dict and form.get("type") == "json_object":
+        message = "invalid request: response_format is not supported with RAG."
+        yield Problem("format-documents", "/response_format", message)
+
+
+# -- tools ----------------------------------------------------------------------------------------
+
+
+def inner_of(at: str, holder: dict[str, Json]) -> Placed:
+    inner = holder.get("function")
+    return f"{at}/function", inner if isinstance(inner, dict) else {}
+
+
+def tools(page: Page) -> Problems:
+    for at, tool in page.tools:
+        where, inner = inner_of(at, tool)
+        yield from named(f"{where}/name", inner.get("name"))
+        if "strict" in inner:
+            message = "unknown field: parameter 'strict' is not a valid field."
+            yield Problem("tool-field", f"{where}/strict", message)
+
+
+def named(at: str, name: Json) -> Problems:
+    if name.__class__ is str and not (name.isidentifier() and name.isascii()):
+        message = (
+            "invalid request: tool names can only contain certain characters (A-Za-z0-9_) and "
+            f"can't begin with a digit (provided name: {name!r})."
+        )
+        yield Problem("tool-name", at, message)
+
+
+def tool_choice(page: Page) -> Problems:
+    if page.choice is None:
+        return
+    if page.choice not in (REQUIRED, NONE):
+        yield Problem("tool-choice", page.choice_at, "tool_choice must be REQUIRED or NONE")
+    elif page.choice == REQUIRED and page.whole and not page.tools:
+        yield Problem("tool-choice", page.choice_at, "tool_choice needs tools")
+
+
+# -- messages -------------------------------------------------------------------------------------
+
+
+def turns(page: Page) -> Problems:
+    for at, message in page.messages:
+        role = string(message.get("role"))
+        if role is not None and role not in ROLES:
+            yield Problem("role", f"{at}/role", f"{role!r} is not one of {', '.join(ROLES)}")
+        spoken = any(message.get(key) for key in ("content", "tool_calls", "tool_plan"))
+        if role in ("system", "user", "assistant") and not spoken:
+            yield Problem("empty-message", at, "message must not be empty in a turn")
+
+
+def pairing(page: Page) -> Problems:
+    """Tool messages answer the assistant right before them."""
+    waiting: dict[str, str] = {}
+    answered: set[str] = set()
+    for at, message in page.messages:
+        if message.get("role") == "tool":
+            yield from result(at, message, waiting)
+            answered.add(string(message.get("tool_call_id")) or "")
+            continue
+        yield from unanswered(waiting, answered)
+        waiting, answered = {}, set()
+        for where, call in placed(message.get("tool_calls"), f"{at}/tool_calls"):
+            if (name := string(call.get("id"))) is not None:
+                waiting.setdefault(name, where)
+    if page.whole:
+        yield from unanswered(waiting, answered)
+
+
+def result(at: str, message: dict[str, Json], waiting: dict[str, str]) -> Problems:
+    name = string(message.get("tool_call_id"))
+    if name is None:
+        yield Problem("orphan-result", at, "tool call id must be provided with tool message")
+    elif name not in waiting:
+        yield Problem("orphan-result", at, "tool call id not found in previous tool calls")
+
+
+def unanswered(waiting: dict[str, str], answered: set[str]) -> Problems:
+    for name, at in waiting.items():
+        if name not in answered:
+            message = (
+                "invalid request: An assistant message with 'tool_calls' must be followed by tool "
+                "messages responding to each 'tool_call_id'. The following tool_call_ids did not "
+                f"have response messages: {name}"
+            )
+            yield Problem("unanswered-call", at, message)
+
+
+def calls(page: Page) -> Problems:
+    seen: set[str] = set()
+    answer = page.top.get("message")
+    said = (("/message", answer),) if answer.__class__ is dict else ()
+    for at, message in (*page.messages, *said):
+        for where, call in placed(message.get("tool_calls"), f"{at}/tool_calls"):
+            if call.get("type") != "function":
+                yield Problem("call-type", where, "tool call must be of type function")
+            name = string(call.get("id"))
+            if name is not None and name in seen:
+                yield Problem("duplicate-call-id", f"{where}/id", "cannot have duplicate tool ids")
+            seen.add(name or "")
+            inside, inner = inner_of(where, call)
+            yield from named(f"{inside}/name", inner.get("name"))
+
+
+# -- answers and errors ---------------------------------------------------------------------------
+
+
+def answer(page: Page) -> Problems:
+    for key in ("id", "finish_reason", "message"):
+        if key not in page.top:
+            yield Problem("response-field", "", f"{key!r} is missing")
+
+
+def failure(page: Page) -> Problems:
+    if page.top.get("message").__class__ is not str:
+        yield Problem("error-field", "", "an error holds a message")
+
+
+HISTORY: tuple[Rule, ...] = (turns, pairing, calls)
+FACETS: dict[str, tuple[Rule, ...]] = {
+    "request": (model, ranges, stops, documents, tools, tool_choice, *HISTORY),
+    "messages": HISTORY,
+    "tools": (tools,),
+    "tool-choice": (tool_choice,),
+    "response": (answer, calls),
+    "error": (failure,),
+}

@@ -1,0 +1,133 @@
+"""Tools of Cohere's and the choice among them, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ... import freeform
+from ...ledger import Ledger
+from ...model import Json, Tool, Toolbox, ToolChoice
+from ...reading import as_dict, as_list, as_str, maybe_str, need_dict, need_str
+from .documents import CohereWriting, respell
+from .messages import Messages
+
+REQUIRED, NONE = "REQUIRED", "NONE"
+NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
+
+
+class Tools(Messages):
+    """Reading and writing what the model may call."""
+
+    def read_tools(self, doc: Json) -> Toolbox:
+        return Toolbox(self.read_tool_list(doc, "", None), dialect=self.name)
+
+    def read_tool_list(self, docs: Json, at: str, strict: bool | None) -> tuple[Tool, ...]:
+        return tuple(
+            self.read_tool(as_dict(doc, f"{at}/{index}"), strict, f"{at}/{index}")
+            for index, doc in enumerate(as_list(docs, at))
+        )
+
+    def read_tool(self, doc: dict[str, Json], strict: bool | None, at: str) -> Tool:
+        function, where = need_dict(doc, "function", at), f"{at}/function"
+        spelling: dict[str, Json] = {}
+        if doc.get("type") != "function":
+            spelling["type"] = [doc["type"]] if "type" in doc else []
+        return Tool(
+            need_str(function, "name", where),
+            maybe_str(function, "description", where),
+            function.get("parameters"),
+            strict=strict,
+            at=at,
+            extras=self.keep(
+                doc,
+                ("type",),
+                spelling or None,
+                partly={"function": ("name", "description", "parameters")},
+            ),
+        )
+
+    def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        w = CohereWriting(log, self.is_home(tree.dialect))
+        for tool in tree.tools:
+            if tool.strict:
+                log.dropped("tool.strict", tool.at, "a request says whether tools are strict")
+        return self.write_tool_list(tree.tools, w)
+
+    def write_tool_list(self, tools: Sequence[Tool], w: CohereWriting) -> list[Json]:
+        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+
+    def write_tool(self, tool: Tool, w: CohereWriting) -> Json | None:
+        if tool.kind == "hosted":
+            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+            return None
+        if tool.kind == "custom":
+            why = "a freeform tool is wrapped as {'input': text}"
+            w.log.approximated("tool.kind", tool.at, why)
+            tool = replace(tool, description=freeform.wrap(tool), schema=freeform.SCHEMA)
+        self.lose_cache(tool.cache, w)
+        function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
+        if tool.description is not None:
+            function["description"] = tool.description
+        if tool.schema is not None or not w.home:
+            function["parameters"] = tool.schema if w.home else self.write_schema(tool, w)
+        out: dict[str, Json] = {}
+        respell(out, "type", self.spelling(tool).get("type", ["function"]))
+        out["function"] = function
+        return self.emit(out, tool, w.log)
+
+    def write_schema(self, tool: Tool, w: CohereWriting) -> Json:
+        if tool.schema.__class__ is dict:
+            return tool.schema
+        if tool.schema is None:
+            w.log.invented("tool.schema", tool.at, "a tool has parameters here, if only none")
+        else:
+            w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
+        return NOTHING_NEEDED
+
+    # -- choice -----------------------------------------------------------------------------
+
+    def read_tool_choice(self, doc: Json) -> ToolChoice:
+        """One word; where there is none, the model decides."""
+        if doc is None:
+            return ToolChoice("auto", dialect=self.name)
+        return self.read_choice(as_str(doc, ""), "")
+
+    def read_choice(self, doc: str, at: str) -> ToolChoice:
+        if doc == REQUIRED:
+            return ToolChoice("required", dialect=self.name, at=at)
+        if doc == NONE:
+            return ToolChoice("none", dialect=self.name, at=at)
+        return ToolChoice(payload=doc, dialect=self.name, at=at)
+
+    def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
+        if tree.mode == "auto" and tree.allowed is None and tree.parallel is not False:
+            self.lose(tree.extras, tree.at, log)
+            return None
+        return self.write_choice(tree, CohereWriting(log, self.is_home(tree.dialect)))
+
+    def write_choice(self, choice: ToolChoice, w: CohereWriting) -> Json | None:
+        """A choice; None where there is none to be said."""
+        log, at = w.log, choice.at
+        if choice.payload is not None:
+            if self.is_home(choice.dialect):
+                return choice.payload
+            log.dropped("tool_choice", at, "only the source knows this choice")
+        if choice.parallel is False:
+            log.dropped("tool_choice.parallel", at, "calls may always be parallel here")
+        if choice.allowed is not None:
+            log.dropped("tool_choice.allowed", at, "all tools of a request may be used")
+        self.lose(choice.extras, at, log)
+        match choice.mode:
+            case "required":
+                return REQUIRED
+            case "none":
+                return NONE
+            case "named":
+                why = "that a tool must be used can be said here, but not which"
+                log.approximated("tool_choice", at, why)
+                return REQUIRED
+            case "auto":
+                log.approximated("tool_choice", at, "that the model decides goes without saying")
+        return None
