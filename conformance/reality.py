@@ -23,8 +23,11 @@ DIALECTS = (
     "bedrock-converse",
     "mistral",
     "ollama",
+    "cohere",
 )
 FACETS = ("request", "response", "error")
+FILES = {"cohere": "cohere-v2"}
+"""How the files of the corpus call a dialect, where otherwise."""
 # How the path of a captured request tells its API.
 PATHS = (
     ("/v1/messages", "anthropic-messages"),
@@ -33,6 +36,7 @@ PATHS = (
     (":generateContent", "gemini"),
     (":streamGenerateContent", "gemini"),
     ("/api/chat", "ollama"),
+    ("/v2/chat", "cohere"),
 )
 
 
@@ -56,7 +60,7 @@ class Stream(NamedTuple):
 def streams(dialect: str) -> tuple[Stream, ...]:
     """Every recorded stream of a dialect, from the corpus and from the captures."""
     found: list[Stream] = []
-    for line in (SHARED / "corpus" / f"{dialect}-stream.jsonl").read_bytes().splitlines():
+    for line in _file(dialect, "stream").read_bytes().splitlines():
         entry = json.loads(line)
         found.append(Stream(entry["id"], dialect, _bytes(entry), entry["complete"]))
     root = SHARED / "captures"
@@ -115,15 +119,18 @@ def pairs(dialect: str) -> Iterator[tuple[Record, Record]]:
 
 
 def _paired(dialect: str, facet: str) -> Iterator[tuple[str, Record]]:
-    for line in (SHARED / "corpus" / f"{dialect}-{facet}.jsonl").read_bytes().splitlines():
+    for line in _file(dialect, facet).read_bytes().splitlines():
         entry = json.loads(line)
         if entry.get("pair") and isinstance(entry.get("body"), dict):
             yield entry["pair"], Record(entry["id"], dialect, facet, entry["body"])
 
 
+def _file(dialect: str, kind: str) -> Path:
+    return SHARED / "corpus" / f"{FILES.get(dialect, dialect)}-{kind}.jsonl"
+
+
 def _corpus(dialect: str, facet: str) -> Iterator[Record]:
-    path = SHARED / "corpus" / f"{dialect}-{facet}.jsonl"
-    for line in path.read_bytes().splitlines():
+    for line in _file(dialect, facet).read_bytes().splitlines():
         entry = json.loads(line)
         yield Record(entry["id"], dialect, facet, entry.get("body", entry.get("text")))
 

@@ -26,6 +26,8 @@ FAILED: dict[str, str] = {
     "918fedc9b79fc244-918fedc9-0-stream": "written by hand: a chunk that is no JSON",
     "3eafd2cd4e210b8e-954465e9-0-stream": "the answer failed, and it says so",
     "b144fae11f25c5e6-b144fae1-0-stream": "an error stands beside its last choice",
+    "bd93d95129c66b7a-bd93d951-0-stream": "the last event bears an error",
+    "bd93d95129c66b7a-bd93d951-1-stream": "the last event bears an error",
 }
 # Streams that are marked as incomplete and end here.
 ENDED: dict[str, str] = {
