@@ -35,6 +35,7 @@ OFFICIAL = {
     "bedrock-converse": "bedrock",
     "mistral": "mistral",
     "ollama": "ollama",
+    "cohere": "cohere",
 }
 
 

@@ -49,7 +49,7 @@ def ledger() -> str:
 # The columns of the matrix, by kind.
 GROUPS: dict[str, tuple[str, ...]] = {
     "The APIs": ("anthropic-messages", "openai-chat", "openai-responses", "copilot"),
-    "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama"),
+    "More APIs": ("gemini", "bedrock-converse", "mistral", "ollama", "cohere"),
     "Variants of Chat and Responses": (
         "deepseek", "openrouter", "groq", "xai",
         "azure-openai", "vllm", "llama-cpp", "open-responses",
