@@ -60,7 +60,7 @@ class Stream(NamedTuple):
 def streams(dialect: str) -> tuple[Stream, ...]:
     """Every recorded stream of a dialect, from the corpus and from the captures."""
     found: list[Stream] = []
-    for line in _file(dialect, "stream").read_bytes().splitlines():
+    for line in file_of(dialect, "stream").read_bytes().splitlines():
         entry = json.loads(line)
         found.append(Stream(entry["id"], dialect, _bytes(entry), entry["complete"]))
     root = SHARED / "captures"
@@ -119,18 +119,18 @@ def pairs(dialect: str) -> Iterator[tuple[Record, Record]]:
 
 
 def _paired(dialect: str, facet: str) -> Iterator[tuple[str, Record]]:
-    for line in _file(dialect, facet).read_bytes().splitlines():
+    for line in file_of(dialect, facet).read_bytes().splitlines():
         entry = json.loads(line)
         if entry.get("pair") and isinstance(entry.get("body"), dict):
             yield entry["pair"], Record(entry["id"], dialect, facet, entry["body"])
 
 
-def _file(dialect: str, kind: str) -> Path:
+def file_of(dialect: str, kind: str) -> Path:
     return SHARED / "corpus" / f"{FILES.get(dialect, dialect)}-{kind}.jsonl"
 
 
 def _corpus(dialect: str, facet: str) -> Iterator[Record]:
-    for line in _file(dialect, facet).read_bytes().splitlines():
+    for line in file_of(dialect, facet).read_bytes().splitlines():
         entry = json.loads(line)
         yield Record(entry["id"], dialect, facet, entry.get("body", entry.get("text")))
 

@@ -15,7 +15,7 @@ from dragoman.dialects import get
 from dragoman.repair import repair
 
 from . import laws
-from .reality import DIALECTS, FACETS, SHARED, records
+from .reality import DIALECTS, FACETS, file_of, records
 from .test_reality import readable
 
 # Documents that are taken for something else, each with its reason.
@@ -63,17 +63,17 @@ def accepted(dialect: str) -> Iterator[tuple[str, Any]]:
     """Recorded requests to the vendor's own API that it answered."""
     answered: set[str] = set()
     for kind in ("response", "stream"):
-        for entry in _entries(f"{dialect}-{kind}"):
+        for entry in _entries(dialect, kind):
             if entry.get("status") in (None, 200):
                 answered.add(entry["pair"])
-    for entry in _entries(f"{dialect}-request"):
+    for entry in _entries(dialect, "request"):
         if entry["origin"] == "recorded" and entry["via"] == OFFICIAL.get(dialect, "openai"):
             if entry["pair"] in answered:
                 yield entry["id"], entry["body"]
 
 
-def _entries(name: str) -> Iterator[dict[str, Any]]:
-    for line in (SHARED / "corpus" / f"{name}.jsonl").read_bytes().splitlines():
+def _entries(dialect: str, kind: str) -> Iterator[dict[str, Any]]:
+    for line in file_of(dialect, kind).read_bytes().splitlines():
         yield json.loads(line)
 
 

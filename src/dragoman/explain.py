@@ -215,6 +215,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Nothing: definitions, calls and choice are renamed alike. Choose names of letters, "
         "digits, `_` and `-`, up to 64 characters.",
     ),
+    "output.schema": (
+        "The target takes fewer words of JSON Schema, or demands more of an enforced one.",
+        "Keep to what docs/schemas.md lists for the target; check the answer yourself.",
+    ),
     "tool.schema": (
         "The target demands another form of schema, or takes fewer of its words.",
         "Keep to objects with properties and a list of what is required.",
