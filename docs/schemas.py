@@ -208,7 +208,7 @@ class Inquiry:
 
     def can_do_without(self, spot: Spot, key: str) -> bool:
         less = {k: v for k, v in spot.value.items() if k != key}
-        return self.takes(spot, less)
+        return self.takes(spot, less) or self.takes(spot, {**less, WORD: 1})
 
     # -- learning
 

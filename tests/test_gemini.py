@@ -39,3 +39,11 @@ def test_results_find_their_calls_by_name_then_by_place() -> None:
     )
     answered = [m["tool_call_id"] for m in result.document if m["role"] == "tool"]
     assert answered == ["call_2", "call_1", "call_3"]
+
+
+def test_a_key_in_both_spellings_is_refused() -> None:
+    """The API parses a protocol buffer, whose fields may be said once."""
+    said = {"parts": [{"text": "Be brief."}]}
+    doc = {"contents": [], "systemInstruction": None, "system_instruction": said}
+    with pytest.raises(dragoman.Malformed, match="said twice"):
+        dragoman.convert(doc, source="gemini", target="gemini")

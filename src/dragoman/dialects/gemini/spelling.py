@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...errors import Malformed
 from ...model import Json
 
 _HUMP = re.compile("([A-Z])")
@@ -34,9 +35,11 @@ SNAKE = {
 
 def pick(doc: dict[str, Json], key: str, said: dict[str, str]) -> Json:
     """The value of a key in either spelling; ``said`` notes the one that is not usual."""
-    if key in doc:
-        return doc[key]
     other = SNAKE.get(key)
+    if key in doc:
+        if other is not None and other in doc and other != key:
+            raise Malformed(f"said twice, as {key!r} and as {other!r}")  # nor does the API choose
+        return doc[key]
     if other is not None and other in doc:
         said[key] = other
         return doc[other]
