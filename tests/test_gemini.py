@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import convert
+from dragoman import Malformed, convert
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_a_key_in_both_spellings_is_refused() -> None:
     """The API parses a protocol buffer, whose fields may be said once."""
     said = {"parts": [{"text": "Be brief."}]}
     doc = {"contents": [], "systemInstruction": None, "system_instruction": said}
-    with pytest.raises(dragoman.Malformed, match="said twice"):
-        dragoman.convert(doc, source="gemini", target="gemini")
+    with pytest.raises(Malformed, match="said twice"):
+        convert(doc, source="gemini", target="gemini")
