@@ -44,6 +44,6 @@ def test_results_find_their_calls_by_name_then_by_place() -> None:
 def test_a_key_in_both_spellings_is_refused() -> None:
     """The API parses a protocol buffer, whose fields may be said once."""
     said = {"parts": [{"text": "Be brief."}]}
-    doc = {"contents": [], "systemInstruction": None, "system_instruction": said}
+    doc: dict[str, Any] = {"contents": [], "systemInstruction": None, "system_instruction": said}
     with pytest.raises(Malformed, match="said twice"):
         convert(doc, source="gemini", target="gemini")

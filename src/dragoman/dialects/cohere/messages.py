@@ -262,7 +262,7 @@ class Messages(Parts):
         for block in blocks:
             if block is plan:
                 continue
-            said = self.write_said(block, calls, w)
+            said = self.write_said(block, w)
             if said and isinstance(block, Text):
                 cited += self.write_citations(block, len(parts) if worded else None, w)
             worded = worded or any(part.get("type") == "text" for part in said)
@@ -310,10 +310,10 @@ class Messages(Parts):
         alone = not any(isinstance(block, Text | Refusal) for block in blocks[:-1])
         return last if calls and alone and last.text else None
 
-    def write_said(self, block: Block, calls: list[ToolCall], w: CohereWriting) -> list[Json]:
+    def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
         if isinstance(block, Text):
-            if block.text or w.home or (w.answer and not calls):
+            if block.text or block.citations or w.home:
                 return [self.write_text(block, w)]
             w.log.dropped("text.empty", block.at, "an empty text says nothing here")
             self.lose_cache(block.cache, w)

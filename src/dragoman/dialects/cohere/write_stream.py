@@ -89,15 +89,14 @@ class CohereWriter(StreamWriter):
 
     def open_content(self, block: Block, kind: str, number: int) -> bytes:
         voice = self.voices[number] = Voice(kind, -1)
-        if kind == "text":
-            voice.first, self.worded = not self.worded, True
+        if not self.home:
+            return b""  # it begins with its first word; what has none is not said
         content: Json = {"type": kind, kind: ""}
-        if self.home:
-            content = self.dialect.emit(content, block, self.aside)
-            return self.start_content(voice, content)
-        return b"" if kind == "thinking" else self.start_content(voice, content)
+        return self.start_content(voice, self.dialect.emit(content, block, self.aside))
 
     def start_content(self, voice: Voice, content: Json) -> bytes:
+        if voice.kind == "text":
+            voice.first, self.worded = not self.worded, True
         voice.index, self.contents = self.contents, self.contents + 1
         delta = {"message": {"content": content}}
         return event("content-start", {"index": voice.index, "delta": delta})
@@ -129,10 +128,10 @@ class CohereWriter(StreamWriter):
             text = apart(voice, event_)
             if not text:
                 return b""
-            if voice.index < 0:
-                begun = self.start_content(voice, {"type": "thinking", "thinking": ""})
         else:
             voice.said.append(text)
+        if voice.index < 0:
+            begun = self.start_content(voice, {"type": voice.kind, voice.kind: ""})
         message = {"content": {voice.kind: text}}
         return begun + event("content-delta", {"index": voice.index, "delta": {"message": message}})
 
@@ -159,7 +158,10 @@ class CohereWriter(StreamWriter):
                 out = self.say_call(voice, "{}")  # a call without arguments
             return out + event("tool-call-end", {"index": voice.index})
         self.texts[event_.index] = voice
-        out = self.say_citations(voice, voice.cited)
+        out = b""
+        if voice.cited and voice.index < 0 and voice.kind == "text":
+            out = self.start_content(voice, {"type": "text", "text": ""})
+        out += self.say_citations(voice, voice.cited)
         if voice.kind == "plan" or voice.index < 0:
             return out
         return out + event("content-end", {"index": voice.index})
