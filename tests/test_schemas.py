@@ -364,7 +364,7 @@ def check_strict(node: Any) -> None:
         assert node.keys() <= {"$ref", "$defs", "definitions"}
     else:
         assert "type" in node or "anyOf" in node
-    assert not node.keys() & {"oneOf", "allOf", "not", "default", "patternProperties", "if"}
+    assert not node.keys() & {"oneOf", "allOf", "not", "patternProperties", "if"}
     if "object" in types_of(node.get("type")):
         assert node["additionalProperties"] is False
         assert set(node["required"]) == node.get("properties", {}).keys()

@@ -6,9 +6,9 @@ words of their errors:
 
 - OpenAI: "'additionalProperties' is required to be supplied and to be false"; "'required' is
   required to be supplied and to be an array including every key in properties"; "'oneOf' is not
-  permitted"; "'default' is not permitted"; "schema must have a 'type' key"; "array schema missing
-  items"; "$ref cannot have keywords {'description'}"; "schema must be a JSON Schema of 'type:
-  "object"'" at the top, and no alternatives there.
+  permitted"; "schema must have a 'type' key"; "array schema missing items"; "$ref cannot have
+  keywords {'description'}"; "schema must be a JSON Schema of 'type: "object"'" at the top, and no
+  alternatives there. A ``default`` is let pass, and so is any ``format`` of numbers.
 - Anthropic, Bedrock: "For 'object' type, 'additionalProperties' must be explicitly set to false";
   "For 'integer' type, property 'minimum' is not supported"; "For 'array' type, 'minItems' values
   other than 0 or 1 are not supported"; no schema may refer to itself.
@@ -33,9 +33,8 @@ class Rules(NamedTuple):
 
     unknown: frozenset[str]
     """keywords that it refuses"""
-    idle: frozenset[str]
-    """keywords that it refuses and that constrain nothing"""
     formats: frozenset[str]
+    """of texts; there is no rule for others"""
     all_required: bool
     """every property must come"""
     typed: bool
@@ -61,7 +60,6 @@ FORMATS = frozenset(
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 OPENAI = Rules(
     unknown=COMPLEX | {"allOf", "prefixItems", "$dynamicRef", "$recursiveRef"},
-    idle=frozenset({"default"}),
     formats=FORMATS,
     all_required=True,
     typed=True,
@@ -75,7 +73,6 @@ CLAUDE = Rules(
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
         "maxLength", "maxItems", "prefixItems", "$dynamicRef", "$recursiveRef",
     },
-    idle=frozenset(),
     formats=FORMATS | {"uri"},
     all_required=False,
     typed=False,
@@ -174,7 +171,7 @@ class _Compiler:
             node = self.led(node, at)
             if "$ref" in node:
                 return self.below(node, at, depth)
-        if "allOf" in node:
+        if "allOf" in node and "allOf" in self.rules.unknown:
             node, at = self.joined(node, at)
         if "oneOf" in node:
             node = self.any_of(node, at)
@@ -236,8 +233,6 @@ class _Compiler:
             else:
                 out, lost = merge(out, {k: v for k, v in part.items() if k not in SILENT})
             if lost:
-                if "allOf" not in self.rules.unknown:
-                    return node, at  # it is known, within limits
                 self.cut(here, "the parts of 'allOf' cannot be joined to one")
         self.notes.same(here, "the parts of 'allOf' are joined to one")
         return out, at.mixed()
@@ -264,13 +259,15 @@ class _Compiler:
     def known(self, node: Node, at: Place) -> Node:
         """A schema without the keywords that are not."""
         rules, hints = self.rules, {}
+        texts = "string" in (types_of(node.get("type")) or ("string",))
         out: Node = {}
         for key, value in node.items():
             few = rules.few is not None and key == "minItems" and value not in (0, rules.few)
-            if key in rules.idle:
-                self.notes.gone(at / key, f"{key!r} is not permitted")
-                hints[key] = value
-            elif key == "format" and (value.__class__ is not str or value not in rules.formats):
+            if (
+                key == "format"
+                and texts
+                and not (value.__class__ is str and value in rules.formats)
+            ):
                 self.notes.gone(at / key, f"the format {value!r} is not known")
                 hints[key] = value
             elif few or key in rules.unknown or (key == "items" and value.__class__ is list):
