@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections.abc import Callable
@@ -145,19 +146,25 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/matrix.md": matrix,
     "docs/formats.md": formats,
     "docs/dragoman.1": man_page,
-    "src/dragoman/cli/probes.jsonl": probes,
+    "src/dragoman/cli/probes.jsonl.gz": probes,
 }
+
+
+def read(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
 def main() -> int:
     stale = [f"schemas/{name}" for name in schemas.main(check="--check" in sys.argv)]
     for name, make in PAGES.items():
         path, text = ROOT / name, make()
-        if path.exists() and path.read_text("utf-8") == text:
+        if path.exists() and read(path) == text:
             continue
         stale.append(name)
         if "--check" not in sys.argv:
-            path.write_text(text, "utf-8")
+            data = text.encode()
+            path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     if stale and "--check" in sys.argv:
         print(f"out of date: {', '.join(stale)}; run `make docs`")
         return 1

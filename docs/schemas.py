@@ -1,4 +1,4 @@
-"""Writes ``src/dragoman/cli/schemas``: JSON Schemas of the dialects' documents as we read them.
+"""Writes ``cli/schemas.jsonl.gz``: JSON Schemas of the dialects' documents as we read them.
 
 Nobody wrote these schemas down: they are found out by asking the readers. Every document of the
 corpus is read again and again, each time with one of its values replaced by a value of another
@@ -13,6 +13,7 @@ where a reader looks at two things at once.
 from __future__ import annotations
 
 import ast
+import gzip
 import inspect
 import json
 import re
@@ -26,11 +27,12 @@ from typing import Any, NamedTuple
 from dragoman import DragomanError, Malformed, dialects
 from dragoman.dialect import FACETS, Dialect
 from dragoman.ledger import Ledger
+from dragoman.reading import encode
 from dragoman.testing import load_corpus
 
 Json = Any
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "src" / "dragoman" / "cli" / "schemas"
+FILE = ROOT / "src" / "dragoman" / "cli" / "schemas.jsonl.gz"
 
 # One or more values of each type; unlikely words, so that none is by chance the right one.
 WORD = "zz-unheard-of"
@@ -49,27 +51,27 @@ KINDS = ("type", "role", "kind")
 
 def main(check: bool) -> list[str]:
     """Write what is not up to date, or only name it."""
-    wanted = {f"{name}.{facet}.json": schema for name, facet, schema in schemas()}
-    there = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.json")}
+    wanted = {f"{name}.{facet}": schema for name, facet, schema in schemas()}
+    there = dict(read(FILE)) if FILE.exists() else {}
     stale = sorted(name for name in wanted.keys() | there if wanted.get(name) != there.get(name))
-    for name in stale if not check else ():
-        if name in wanted:
-            FOLDER.mkdir(exist_ok=True)
-            (FOLDER / name).write_text(wanted[name], "utf-8")
-        else:
-            (FOLDER / name).unlink()
+    if stale and not check:
+        lines = [encode([name, schema]) for name, schema in sorted(wanted.items())]
+        FILE.write_bytes(gzip.compress(b"\n".join(lines), mtime=0))
     return stale
 
 
-def schemas() -> Iterator[tuple[str, str, str]]:
+def read(path: Path) -> list[Json]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def schemas() -> Iterator[tuple[str, str, Json]]:
     for name in dialects.names():
         for facet in dialects.get(name).facets():
             if name == "native" or facet not in FACETS:
                 continue  # of native, the model itself is the schema; a stream is no document
             found = documents(name, facet)
             if found:
-                schema = Inquiry(dialects.get(name), facet).schema(found)
-                yield name, facet, json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+                yield name, facet, Inquiry(dialects.get(name), facet).schema(found)
 
 
 # -- documents to ask about ----------------------------------------------------------------------

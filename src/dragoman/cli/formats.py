@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import resources
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from . import options, terminal
 from .app import command as make_command
 from .faults import usage
 from .ledger import LOOKS
+from .packed import packed
 
 WAYS = {("read", "write"): "", ("read",): " (read)", ("write",): " (write)"}
 
@@ -52,8 +52,7 @@ def command(
 
 def probes() -> Iterable[Probe]:
     """The conversations that come with the package."""
-    data = resources.files(__package__ or "").joinpath("probes.jsonl").read_bytes()
-    return (Probe(*parse(line)) for line in data.splitlines())
+    return (Probe(*parse(line)) for line in packed("probes.jsonl.gz"))
 
 
 def _table(listed: Iterable[Format]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from . import options, printing
 from .app import command as make_command
 from .faults import usage
 from .outputs import write_to
+from .packed import packed
 
 
 @make_command(
@@ -56,10 +56,10 @@ def schema_of(name: str, facet: str | None = None) -> Json:
         raise usage(f"{name} has no {facet} to read; it has: {have}", "--facet FACET")
     if name == "native":
         return native(facet)
-    file = resources.files("dragoman.cli") / "schemas" / f"{name}.{facet}.json"
-    if not file.is_file():
-        raise usage(f"there is no schema for a {name} {facet}")
-    return parse(file.read_bytes())
+    for line in packed("schemas.jsonl.gz"):
+        if line.startswith(f'["{name}.{facet}",'.encode()):
+            return parse(line)[1]
+    raise usage(f"there is no schema for a {name} {facet}")
 
 
 def native(facet: str) -> Json:
