@@ -23,7 +23,7 @@ KINDS: dict[str, str] = {
     "a schema in other words",
 }
 _KINDS_DO: dict[str, str] = {
-    "dropped": "A capsule (`--capsule`, `carry=True`) keeps it for the way home.",
+    "dropped": "A capsule (`--carry FILE`, `carry=True`) keeps it for the way home.",
     "approximated": "Look at what was written; a capsule keeps the original for the way home.",
     "invented": "Say it in the source, if the invented value is not the one you want.",
     "moved": "Nothing: no meaning is lost. Those who look for it must look elsewhere.",

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 @options.jsonl_option
 @options.output_options
 @options.ledger_options
-@click.option("--capsule", metavar="FILE", help="Write what the target could not hold.")
-@click.option("--carry", metavar="FILE", help="Bring home what such a capsule holds.")
+@click.option("--carry", metavar="FILE", help="Write a capsule: what the target cannot hold.")
+@click.option("--capsule", metavar="FILE", help="Bring home what such a capsule holds.")
 @click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
 @click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
 @click.option("--stop", is_flag=True, help="Stop at the first document that fails.")
@@ -93,11 +93,11 @@ class Conversion:
         self.tally = Tally(report)
         self.batch = Batch(inputs, stop=stop, tally=self.tally)
         self.plan = Plan(inputs, output, in_place=in_place)
-        self.plan.beside(report, capsule)
+        self.plan.beside(report, carry)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
         self.alone = False  # there is one document, and it is told of on its own
-        self.capsules = Capsules(capsule, carry, inputs)
+        self.capsules = Capsules(carry, capsule, inputs)
 
     def run(self) -> int:
         with self.tally.reporting(), self.capsules.opened():
@@ -213,7 +213,7 @@ class Capsules:
 
     def __init__(self, out: str | None, home: str | None, inputs: list[Input]) -> None:
         if out is not None and home is not None:
-            raise usage("--capsule writes a capsule, --carry takes one: not both at once")
+            raise usage("--carry writes a capsule, --capsule takes one: not both at once")
         if (out or home) and len(inputs) > 1:
             raise usage("a capsule belongs to one file", "convert them one by one")
         self.out = None if out is None else Path(out)
