@@ -34,6 +34,7 @@ from .read_parts import NOBODY
 from .schema import Saying
 from .spelling import both, pick, spelled
 from .tools import Tools
+from .vouching import vouch
 
 TAKEN = both(
     "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
@@ -291,6 +292,8 @@ class Requests(Tools):
         system, contents = self.write_conversation(tree.messages, w)
         if system is not None:
             out["systemInstruction"] = system
+        if not w.home:
+            vouch(contents, tree.messages, tree.model, log)
         out["contents"] = contents
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, w)

@@ -1,0 +1,39 @@
+"""Calls that no Gemini signed, for models that demand a signature.
+
+Gemini 3 refuses a history in which the first call of a step is not signed ("Function call is
+missing a thought_signature in functionCall parts"). Another model's calls have none; for them
+Google documents a word that stands in, and its own client sends it:
+https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...ledger import Ledger
+from ...model import Json, Message, ToolCall
+
+WORD = "skip_thought_signature_validator"
+WHY = "Gemini 3 takes no call without a signature; the word that Google allows stands in for it"
+
+
+def vouch(
+    contents: list[Json], messages: Sequence[Message], model: str | None, log: Ledger
+) -> None:
+    """Sign what the model would refuse unsigned, and say so."""
+    if model is None or "gemini-3" not in model:
+        return
+    calls = [block for m in messages for block in m.content if isinstance(block, ToolCall)]
+    parts = [part for content in contents for part in content["parts"] if "functionCall" in part]
+    places = dict(zip(map(id, parts), (call.at for call in calls), strict=False))
+    for part in first_calls(contents):
+        if "thoughtSignature" not in part:
+            part["thoughtSignature"] = WORD
+            log.invented("reasoning.seal", places.get(id(part), ""), WHY)
+
+
+def first_calls(contents: list[Json]) -> Iterator[dict[str, Json]]:
+    """The first call of every step; of earlier turns too, so that a history only ever grows."""
+    for content in contents:
+        if content["role"] == "model":
+            yield from [part for part in content["parts"] if "functionCall" in part][:1]
