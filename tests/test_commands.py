@@ -55,6 +55,26 @@ def test_the_examples_of_the_help_run(name: str, example: str) -> None:
     assert example.startswith(f"dragoman {name}") or f"| dragoman {name}" in example
 
 
+SHOWN = [
+    line.partition("  #")[0].strip()
+    for line in (ROOT / "README.md").read_text("utf-8").splitlines()
+    if line.startswith("dragoman ") and "  #" in line
+]
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_the_commands_of_the_readme_run(line: str) -> None:
+    outcome = run(line)
+    assert outcome.exit in ((0, 1) if line.split()[1] in ("check", "diff") else (0,)), (
+        outcome.stderr
+    )
+    assert outcome.stdout or outcome.stderr or "-o" in line or "--in-place" in line
+
+
+def test_the_readme_shows_commands() -> None:
+    assert len(SHOWN) >= 10
+
+
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_every_command_has_two_examples_and_says_what_it_does(name: str) -> None:
     command = COMMANDS[name]
