@@ -10,6 +10,7 @@ import pytest
 import dragoman
 from dragoman import testing
 from dragoman.detect import detect
+from dragoman.model import Reasoning, Response
 
 from . import laws
 from .reality import FACETS, Record, Stream, records, served, streams
@@ -118,6 +119,8 @@ def test_thoughts_of_openrouter_are_sealed_by_their_issuers() -> None:
     for record in recorded("openrouter"):
         if record.facet == "response":
             tree = dragoman.read(record.body, "openrouter", facet="response")
-            blocks = (b for c in tree.candidates for b in c.message.content)  # type: ignore[union-attr]
-            issuers |= {b.seal.issuer for b in blocks if getattr(b, "seal", None)}  # type: ignore[union-attr]
+            assert isinstance(tree, Response)
+            blocks = [block for each in tree.candidates for block in each.message.content]
+            seals = [block.seal for block in blocks if isinstance(block, Reasoning)]
+            issuers |= {seal.issuer for seal in seals if seal is not None}
     assert issuers == {"anthropic", "google", "openai", "xai", "openrouter"}

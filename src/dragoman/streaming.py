@@ -248,3 +248,16 @@ class FunctionsOnly(StreamWriter):
             return self.close(event)
         self.wrapped.discard(event.index)
         return self.delta(Delta(event.index, '"}')) + self.close(event)
+
+
+def as_written(tree: Response, written: dict[str, str]) -> Response:
+    """An answer whose calls have the very text of their arguments, by their places."""
+    answer = tree.candidates[0]
+    content = (
+        replace(block, arguments=written.get(block.at, block.arguments))
+        if isinstance(block, ToolCall)
+        else block
+        for block in answer.message.content
+    )
+    answer = replace(answer, message=replace(answer.message, content=tuple(content)))
+    return replace(tree, candidates=(answer,))

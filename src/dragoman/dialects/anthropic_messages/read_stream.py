@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
 from ...framing import Frame
 from ...model import Json, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
-from ...streaming import Said, StreamReader
+from ...streaming import Said, StreamReader, as_written
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -251,17 +250,7 @@ class AnthropicReader(StreamReader):
     def at_rest(self) -> Response:
         """The arguments of calls are the text that the model wrote, as they are in flight."""
         tree = super().at_rest()
-        if not self.written or self.home:
-            return tree
-        answer = tree.candidates[0]
-        content = (
-            replace(block, arguments=self.written.get(block.at, block.arguments))
-            if isinstance(block, ToolCall)
-            else block
-            for block in answer.message.content
-        )
-        answer = replace(answer, message=replace(answer.message, content=tuple(content)))
-        return replace(tree, candidates=(answer,))
+        return as_written(tree, self.written) if self.written and not self.home else tree
 
     def so_far(self, index: int, opened: Opened) -> Json:
         text = str(opened.said)

@@ -18,7 +18,7 @@ from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
 from ...reading import UNREADABLE, as_dict, decode, maybe_str, need_dict, need_list, need_str
-from ...streaming import Said, StreamReader
+from ...streaming import Said, StreamReader, as_written
 from .response import type_name
 
 if TYPE_CHECKING:
@@ -270,17 +270,7 @@ class BedrockReader(StreamReader):
     def at_rest(self) -> Response:
         """The arguments of calls are the text that the model wrote, as they are in flight."""
         tree = super().at_rest()
-        if not self.written or self.home:
-            return tree
-        answer = tree.candidates[0]
-        content = (
-            replace(block, arguments=self.written.get(block.at, block.arguments))
-            if isinstance(block, ToolCall)
-            else block
-            for block in answer.message.content
-        )
-        answer = replace(answer, message=replace(answer.message, content=tuple(content)))
-        return replace(tree, candidates=(answer,))
+        return as_written(tree, self.written) if self.written and not self.home else tree
 
 
 def joined(before: str, more: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ... import dates
+
 _date = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:Z|([+-])(\d\d):(\d\d))"
 ).fullmatch
@@ -22,7 +24,7 @@ def seconds_of(text: str) -> float | None:
     year, month, day, hour, minute, second = map(int, found.groups()[:6])
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
         return None
-    total = _days(year, month, day) * DAY + hour * 3600 + minute * 60 + second
+    total = dates.days_of(year, month, day) * DAY + hour * 3600 + minute * 60 + second
     if found[8]:
         offset = int(found[9]) * 3600 + int(found[10]) * 60
         total += -offset if found[8] == "+" else offset
@@ -38,21 +40,6 @@ def date_of(seconds: float) -> str:
     whole = int(seconds // 1)
     fraction = f"{seconds - whole:.6f}"[1:].rstrip("0").rstrip(".")
     days, rest = divmod(whole, DAY)
-    # The inverse of `_days`: years begin in March, so that a leap day is the last of its year.
-    era, of_era = divmod(days + 719468, 146097)
-    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    month = (5 * of_year + 2) // 153
-    day = of_year - (153 * month + 2) // 5 + 1
-    month = month + 3 if month < 10 else month - 9
-    year += era * 400 + (month <= 2)
+    year, month, day = dates.date_of(days)
     clock = f"{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}{fraction}"
     return f"{year:04}-{month:02}-{day:02}T{clock}Z"
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970 in the calendar that counts for ever."""
-    year -= month <= 2
-    era, of_era = divmod(year, 400)
-    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
