@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from .ledger import Ledger
-from .model import Block, Json, Media, Message, Response, Text, ToolCall, ToolResult
+from .model import Block, Extras, Json, Media, Message, Response, Text, ToolCall, ToolResult
 from .reading import maybe_bool
 from .writing import Writing, is_plain_text
 
@@ -166,3 +166,36 @@ def lose_answer(tree: Response, log: Ledger) -> None:
             log.dropped("candidates", candidate.at, "what was said before the failure")
         if candidate.stop is not None:
             log.dropped("stop.reason", candidate.at, "only the error itself is said here")
+
+
+def split_results(
+    blocks: list[Block], at: str, extras: Extras | None, out: list[Message], joined: Extras
+) -> None:
+    """Tool results leave the user turn; how they shared it is a matter of spelling: ``joined``."""
+    first = True
+    after_result = bool(out) and out[-1].role == "tool"
+    run: list[Block] = []
+
+    def flush() -> None:
+        nonlocal first, after_result
+        if run:
+            out.append(Message("user", tuple(run), at=at, extras=extras if first else joined))
+            run.clear()
+            first = after_result = False
+
+    for block in blocks:
+        if block.__class__ is not ToolResult:
+            run.append(block)
+            continue
+        flush()
+        note: Extras | None
+        if first:
+            note = extras
+            if after_result:
+                note = extras or Extras(joined.dialect)
+                note = replace(note, spelling=note.spelling | {"joined": False})
+        else:
+            note = None if after_result else joined
+        out.append(Message("tool", (block,), at=block.at, extras=note))
+        first, after_result = False, True
+    flush()

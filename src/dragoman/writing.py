@@ -23,6 +23,7 @@ from .model import (
     OutputFormat,
     Params,
     Text,
+    Tool,
     ToolCall,
     ToolResult,
 )
@@ -344,3 +345,27 @@ def lose_type(block: Media, w: Writing) -> None:
 def home_only(dialect: Dialect, issuer: str | None) -> bool:
     """Whether a seal or file id of that issuer may be sent to this dialect's API."""
     return issuer is None or issuer == dialect.issuer
+
+
+UNIONS = frozenset({"oneOf", "allOf", "anyOf"})
+
+
+def object_schema(tool: Tool, log: Ledger) -> Json:
+    """The schema of a tool, where only an object may stand at its top."""
+    schema = tool.schema
+    if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
+        # "input_schema does not support oneOf, allOf, or anyOf at the top level"
+        why = "alternatives cannot stand at the top of a schema here"
+        log.approximated("tool.schema", tool.at, why)
+        schema = {k: v for k, v in schema.items() if k not in UNIONS}
+    if schema.__class__ is dict and schema.get("type") == "object":
+        return schema
+    if schema is None:
+        log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
+        return {"type": "object", "properties": {}}
+    if schema.__class__ is dict and "type" not in schema:
+        # "tools.0.custom.input_schema.type: Field required", says Anthropic; Bedrock the same.
+        log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+        return {"type": "object", **schema}
+    log.approximated("tool.schema", tool.at, "the arguments of a tool are always an object")
+    return {"type": "object", "properties": {}}

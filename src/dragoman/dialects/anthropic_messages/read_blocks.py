@@ -28,7 +28,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results
+from ...normal import mark_custom_results, split_results
 from ...reading import (
     as_dict,
     compact,
@@ -160,36 +160,7 @@ class ReadBlocks(Dialect):
                 out.append(Message("tool", (block,), at=block.at, extras=extras))
                 extras = None
         else:
-            self.split_results(blocks, at, extras, out)
-
-    def split_results(
-        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
-    ) -> None:
-        """Tool results leave the user turn; how they shared it is a matter of spelling."""
-        first = True
-        after_result = bool(out) and out[-1].role == "tool"
-        run: list[Block] = []
-
-        def flush() -> None:
-            nonlocal first, after_result
-            if run:
-                out.append(Message("user", tuple(run), at=at, extras=extras if first else JOINED))
-                run.clear()
-                first = after_result = False
-
-        for block in blocks:
-            if block.__class__ is not ToolResult:
-                run.append(block)
-                continue
-            flush()
-            note: Extras | None
-            if first:
-                note = extras if not after_result else self.respell(extras, joined=False)
-            else:
-                note = None if after_result else JOINED
-            out.append(Message("tool", (block,), at=block.at, extras=note))
-            first, after_result = False, True
-        flush()
+            split_results(blocks, at, extras, out, JOINED)
 
     def respell(self, extras: Extras | None, **spelling: Json) -> Extras:
         if extras is None:

@@ -6,12 +6,11 @@ from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str
-from ...writing import Writing
+from ...writing import Writing, object_schema
 from .blocks import NAME, Blocks
 
 SCHEMA = "/input_schema"
 TOOL_KEYS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control"})
-UNIONS = frozenset({"oneOf", "anyOf", "allOf"})
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 KINDS = {mode: kind for kind, mode in MODES.items()}
 
@@ -94,25 +93,7 @@ class Tools(Blocks):
         return self.finish(out, tool, tool.cache, w)
 
     def write_schema(self, tool: Tool, w: Writing) -> Json:
-        schema = tool.schema
-        if w.home:
-            return schema
-        if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
-            # "input_schema does not support oneOf, allOf, or anyOf at the top level"
-            why = "alternatives cannot stand at the top of a schema here"
-            w.log.approximated("tool.schema", tool.at, why)
-            schema = {k: v for k, v in schema.items() if k not in UNIONS}
-        if schema.__class__ is dict and schema.get("type") == "object":
-            return schema
-        if schema is None:
-            w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
-            return {"type": "object", "properties": {}}
-        if schema.__class__ is dict and "type" not in schema:
-            # "tools.0.custom.input_schema.type: Field required"
-            w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
-            return {"type": "object", **schema}
-        w.log.approximated("tool.schema", tool.at, "the arguments of a tool are always an object")
-        return {"type": "object", "properties": {}}
+        return tool.schema if w.home else object_schema(tool, w.log)
 
     def read_tool_choice(self, doc: Json) -> ToolChoice:
         return self.read_choice(as_dict(doc, ""), "")

@@ -33,7 +33,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results
+from ...normal import mark_custom_results, split_results
 from ...reading import (
     as_dict,
     compact,
@@ -92,38 +92,9 @@ class ReadBlocks(Dialect):
         docs = need_list(doc, "content", at)
         blocks = self.read_blocks(docs, f"{at}/content", custom, results=role == "user")
         if role == "user" and any(isinstance(block, ToolResult) for block in blocks):
-            self.split_results(blocks, at, extras, out)
+            split_results(blocks, at, extras, out, JOINED)
         else:
             out.append(Message(role, tuple(blocks), at=at, extras=extras))
-
-    def split_results(
-        self, blocks: list[Block], at: str, extras: Extras | None, out: list[Message]
-    ) -> None:
-        """Tool results leave the user turn; how they shared it is a matter of spelling."""
-        first = True
-        after_result = bool(out) and out[-1].role == "tool"
-        run: list[Block] = []
-
-        def flush() -> None:
-            nonlocal first, after_result
-            if run:
-                out.append(Message("user", tuple(run), at=at, extras=extras if first else JOINED))
-                run.clear()
-                first = after_result = False
-
-        for block in blocks:
-            if not isinstance(block, ToolResult):
-                run.append(block)
-                continue
-            flush()
-            note: Extras | None
-            if first:
-                note = extras if not after_result else self.respell(extras, joined=False)
-            else:
-                note = None if after_result else JOINED
-            out.append(Message("tool", (block,), at=block.at, extras=note))
-            first, after_result = False, True
-        flush()
 
     def read_blocks(
         self,

@@ -8,12 +8,12 @@ from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str
+from ...writing import object_schema
 from .read_blocks import NAME, ReadBlocks
 from .write_blocks import Said, WriteBlocks
 
 SCHEMA = "/toolSpec/inputSchema/json"
 SPEC_KEYS = frozenset({"name", "description", "inputSchema", "strict"})
-UNIONS = frozenset({"oneOf", "anyOf", "allOf"})
 NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
 MODES = {"auto": "auto", "any": "required", "tool": "named"}
 WORDS = {mode: word for word, mode in MODES.items()}
@@ -113,26 +113,7 @@ class Tools(ReadBlocks, WriteBlocks):
         return self.emit({"toolSpec": spec}, tool, w.log)
 
     def write_schema(self, tool: Tool, w: Said) -> Json:
-        schema = tool.schema
-        if w.home:
-            return schema
-        if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
-            # "input_schema does not support oneOf, allOf, or anyOf at the top level"
-            why = "alternatives cannot stand at the top of a schema here"
-            w.log.approximated("tool.schema", tool.at, why)
-            schema = {k: v for k, v in schema.items() if k not in UNIONS}
-        if schema.__class__ is dict and schema.get("type") == "object":
-            return schema
-        if schema is None:
-            w.log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
-            return NOTHING_NEEDED
-        if schema.__class__ is dict and "type" not in schema:
-            # "The value at toolConfig.tools.0.toolSpec.inputSchema.json.type must be one of the
-            # following: object."
-            w.log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
-            return {"type": "object", **schema}
-        w.log.approximated("tool.schema", tool.at, "the arguments of a tool are always an object")
-        return NOTHING_NEEDED
+        return tool.schema if w.home else object_schema(tool, w.log)
 
     # -- choice -----------------------------------------------------------------------------
 
