@@ -28,6 +28,11 @@ UNTYPED: dict[str, set[tuple[str, str]]] = {
         ("usage", "cacheReadInputTokenCount"),
         ("usage", "cacheWriteInputTokenCount"),
     },
+    "openai-chat": {  # Google's endpoint, which documents it
+        ("tool_calls", "extra_content"),
+        ("messages", "extra_content"),
+        ("message", "extra_content"),
+    },
     "mistral": {("usage", "prompt_tokens_details")},
     "ollama": {("tool_calls", "id")},
 }

@@ -227,6 +227,8 @@ class Dialect:
                         out[key] = value | own
                     else:
                         out.setdefault(key, value)
+                if not self.is_home(extras.dialect):
+                    self.lose_signature(extras, node.at, log)
             elif node.__class__ is Request and (shared := self.shared.get(extras.dialect)):
                 known = {k: v for k, v in extras.fields.items() if k in shared}
                 rest = {k: v for k, v in extras.fields.items() if k not in shared}
@@ -245,6 +247,13 @@ class Dialect:
                     where = place if name is None else f"{place}/{escape(name)}"
                     why = f"only {extras.dialect} knows {key if name is None else name!r}"
                     log.dropped("extras", where, why)
+            self.lose_signature(extras, at, log)
+
+    def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
+        """A signature that has no place here, or that another provider wants back."""
+        if extras.seal is not None:
+            issuer = extras.seal.issuer
+            log.dropped("reasoning.seal", at, f"only {issuer} may receive what {issuer} sealed")
 
     def note_counts(self, usage: Usage, log: Ledger) -> None:
         """Token counts that contradict each other come from elsewhere summed anew."""
@@ -264,7 +273,9 @@ class Dialect:
 
     def is_mute(self, extras: Extras) -> bool:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""
-        return not extras.fields and not self.is_home(extras.dialect)
+        if extras.fields or extras.seal is not None:
+            return False
+        return not self.is_home(extras.dialect)
 
     def spelling(self, node: Node) -> dict[str, Json]:
         """How this dialect spelled the node, when it was this dialect."""

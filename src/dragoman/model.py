@@ -74,7 +74,8 @@ class Extras(Leaf, frozen=True):
     that say nothing (null, an empty list where absence means the same). ``spelling`` tells which
     of several equal forms the document used (a string or a list of one text). These two are
     restored at home and mean nothing anywhere else. ``inner`` names the fields that are what is
-    left of an object, so that a loss is one of its keys and not the whole of it.
+    left of an object, so that a loss is one of its keys and not the whole of it. ``seal`` is what
+    the provider signed of the node itself, a call or a text, and wants back with it.
     """
 
     dialect: str
@@ -82,6 +83,7 @@ class Extras(Leaf, frozen=True):
     blanks: dict[str, Json] = {}
     spelling: dict[str, Json] = {}
     inner: tuple[str, ...] = ()
+    seal: Seal | None = None
 
 
 class Node(Leaf, frozen=True, kw_only=True):

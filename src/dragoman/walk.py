@@ -140,7 +140,8 @@ def _extras_meaning(node: Node, extras: Extras) -> Extras | None:
     """Fields say something; spellings do not, but for counts that contradict the sums."""
     counts = extras.spelling if isinstance(node, Usage) else {}
     counts = {key: count for key, count in counts.items() if count is not None}
-    return replace(extras, spelling=counts) if extras.fields or counts else None
+    says = extras.fields or extras.seal is not None or counts
+    return replace(extras, spelling=counts) if says else None
 
 
 def _value_text(arguments: str) -> str:

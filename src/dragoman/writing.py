@@ -101,8 +101,8 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "unnamed",
-        "waiting",
+        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "signed",
+        "unnamed", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +117,7 @@ class Writing:
         self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
         self.called: set[str] = set()  # ids of calls, where each may occur only once
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
+        self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: list[tuple[str, str]] = []
 
@@ -310,7 +311,7 @@ def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
     """Whether a block is a text and nothing more; away from home, spellings are nothing."""
     return (
         block.__class__ is Text
-        and (block.extras is None or not (home or block.extras.fields))
+        and (block.extras is None or not (home or block.extras.fields or block.extras.seal))
         and block.cache is None
         and not block.citations
     )

@@ -33,6 +33,7 @@ class AzureOpenAI(OpenAIChat):
     kin = frozenset({"openai-chat"})
     user_key = "user"
     model_in_path = True
+    has_signatures = False
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,
         "content_filter": "invalid-request",

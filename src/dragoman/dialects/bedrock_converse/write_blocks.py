@@ -136,6 +136,7 @@ class WriteBlocks(Dialect):
         if not w.home and is_blank(text):
             # "The text field in the ContentBlock object ... is blank"
             w.log.dropped("text.empty", block.at, "blank texts are rejected")
+            self.lose(extras, block.at, w.log)
             return None
         if extras is not None and self.is_home(extras.dialect):
             if "guardContent" in extras.fields:

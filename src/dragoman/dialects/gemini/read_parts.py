@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from ...dialect import Dialect
+from msgspec.structs import replace
+
+from ...dialect import NOTHING, Dialect
 from ...model import (
     Block,
+    Extras,
     Hosted,
     Json,
     Media,
@@ -40,7 +43,8 @@ Called = dict[str, str]
 """The names of the calls so far, by id."""
 
 TEXT_KEYS = frozenset({"text"})
-THOUGHT_KEYS = both("text", "thought", "thoughtSignature")
+SIGNATURE = both("thoughtSignature")
+THOUGHT_KEYS = both("text", "thought") | SIGNATURE
 CALL_KEYS = ("id", "name", "args")
 RESULT_KEYS = frozenset({"id", "name", "response", "parts"})
 DATA_KEYS = both("mimeType", "data", "displayName")
@@ -131,13 +135,13 @@ class ReadParts(Dialect):
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
         text, thought = need_str(doc, "text", at), doc.get("thought")
+        said: dict[str, str] = {}
         spelling: dict[str, Json] = {}
         if thought is not True:
             taken = TEXT_KEYS
             if thought is False:
                 taken, spelling = THOUGHT_FALSE, {"thought": False}
-            return Text(text, at=at, extras=self.keep(doc, taken, spelling))
-        said: dict[str, str] = {}
+            return Text(text, at=at, extras=self.keep_part(doc, taken, said, at, spelling))
         signature = said_str(doc, "thoughtSignature", at, said)
         if signature == "":
             spelling["seal"] = ""
@@ -169,11 +173,32 @@ class ReadParts(Dialect):
         if name in custom and given is not None and given.keys() == {"input"}:
             if given["input"].__class__ is str:
                 kind, arguments = "custom", given["input"]
-        spelling = {"snake": said} if said else None
         extras = None
-        if len(doc) > 1 or spelling or call.keys() - CALL_SET or None in call.values():
-            extras = self.keep(doc, (), spelling, partly={key: CALL_KEYS})
+        if len(doc) > 1 or said or call.keys() - CALL_SET or None in call.values():
+            extras = self.keep_part(doc, NOBODY, said, at, partly={key: CALL_KEYS})
         return ToolCall(call_id, name, arguments, kind, at=at, extras=extras)  # type: ignore[arg-type]
+
+    def keep_part(
+        self,
+        doc: dict[str, Json],
+        taken: frozenset[str],
+        said: dict[str, str],
+        at: str,
+        spelling: dict[str, Json] | None = None,
+        *,
+        partly: Mapping[str, Iterable[str]] = NOTHING,
+    ) -> Extras | None:
+        """What a part says beyond the tree, and how Google signed it."""
+        signature = said_str(doc, "thoughtSignature", at, said)
+        spelling = spelling or {}
+        if said:
+            spelling["snake"] = said
+        if signature == "":
+            spelling["seal"] = ""
+        extras = self.keep(doc, taken | SIGNATURE, spelling, partly=partly)
+        if not signature:
+            return extras
+        return replace(extras or Extras(self.name), seal=Seal(signature, self.issuer))
 
     def read_result(self, doc: dict[str, Json], at: str, called: Called) -> ToolResult:
         """The answer of a tool. Its name says nothing new where the call is known by its id."""
@@ -241,7 +266,7 @@ class ReadParts(Dialect):
             source,
             filename=said_str(blob, "displayName", where, said),
             at=at,
-            extras=self.keep_media(doc, key, DATA_KEYS, said),
+            extras=self.keep_part(doc, NOBODY, said, at, partly={key: DATA_KEYS}),
         )
 
     def read_file(self, doc: dict[str, Json], at: str) -> Block:
@@ -262,13 +287,8 @@ class ReadParts(Dialect):
             source,
             filename=said_str(file, "displayName", where, said),
             at=at,
-            extras=self.keep_media(doc, key, FILE_KEYS, said),
+            extras=self.keep_part(doc, NOBODY, said, at, partly={key: FILE_KEYS}),
         )
-
-    def keep_media(
-        self, doc: dict[str, Json], key: str, keys: frozenset[str], said: dict[str, str]
-    ) -> Any:
-        return self.keep(doc, (), {"snake": said} if said else None, partly={key: keys})
 
     # -- what the provider does -------------------------------------------------------------
 

@@ -155,7 +155,19 @@ class WriteParts(ReadParts):
             return out
         if "thought" in self.spelling(block):
             out["thought"] = False
-        return self.emit(out, block, w.log)
+        return self.finish(out, block, w)
+
+    def finish(self, out: dict[str, Json], block: Block, w: Writing) -> dict[str, Json]:
+        """A part with its signature, if it is Google's, and with what else was kept of it."""
+        extras = block.extras
+        if extras is None:
+            return out
+        if extras.seal is not None and home_only(self, extras.seal.issuer):
+            out["thoughtSignature"] = extras.seal.data
+            block = replace(block, extras=replace(extras, seal=None))
+        elif "seal" in (spelling := self.spelling(block)):
+            out["thoughtSignature"] = spelling["seal"]
+        return self.emit(spelled(out, self.said(block)), block, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
         seal = block.seal
@@ -206,10 +218,7 @@ class WriteParts(ReadParts):
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
-        out: dict[str, Json] = {"functionCall": inner}
-        if call.extras is None:
-            return out
-        return self.emit(spelled(out, self.said(call)), call, w.log)
+        return self.finish({"functionCall": inner}, call, w)
 
     def write_result(self, result: ToolResult, w: Writing, called: Called) -> Json:
         spelling = self.spelling(result)
@@ -329,9 +338,7 @@ class WriteParts(ReadParts):
         if block.filename is not None:
             inner["displayName"] = block.filename
         self.lose_cache(block.cache, w)
-        said = self.said(block)
-        out = spelled({key: spelled(inner, said)}, said)
-        return out if block.extras is None else self.emit(out, block, w.log)
+        return self.finish({key: spelled(inner, self.said(block))}, block, w)
 
     def fit_media(self, block: Media, w: Writing) -> Media | None:
         """A medium from elsewhere as this API takes it; None where it cannot be said."""

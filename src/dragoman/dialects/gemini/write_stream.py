@@ -80,7 +80,10 @@ class GeminiWriter(StreamWriter):
         """Whether a block is text and nothing more, so that it can be said bit by bit."""
         if not isinstance(block, Text | Refusal | Reasoning):
             return False
-        return block.extras is None or self.dialect.is_mute(block.extras) or not self.home
+        extras = block.extras
+        if extras is None or self.dialect.is_mute(extras):
+            return True
+        return not self.home and extras.seal is None
 
     def delta(self, event: Delta) -> bytes:
         spoken, text = self.blocks[event.index], event.text

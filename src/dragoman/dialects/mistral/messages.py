@@ -35,6 +35,7 @@ class Messages(Parts):
 
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
     has_freeform = False
+    has_signatures = False
     has_subsets = False
     enforces = False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ...dialect import Dialect
 from ...model import (
     Block,
     Cache,
@@ -23,6 +22,7 @@ from ...model import (
 from ...normal import with_extension
 from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
 from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
+from .signing import Signing
 
 TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
 MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
@@ -35,7 +35,7 @@ TTLS = ("30m", "12h")
 HOME_MARK: dict[str, Json] = {"mode": "explicit"}
 
 
-class Parts(Dialect):
+class Parts(Signing):
     """Reading and writing what stands inside a message."""
 
     name = "openai-chat"

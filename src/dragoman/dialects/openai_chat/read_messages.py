@@ -35,6 +35,8 @@ from ...reading import (
 )
 from ...writing import is_plain_text
 from .parts import Parts
+from .signing import KEY as SIGNED
+from .signing import signature_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -200,6 +202,8 @@ class ReadMessages(Parts):
             citations = self.read_annotations(cited, f"{at}/annotations")
             said = (replace(said[0], citations=citations),)
         blocks += said
+        if (signed := signature_of(doc)) is not None and self.sign_last(blocks, signed):
+            taken.append(SIGNED)
         if (refusal := maybe_str(doc, "refusal", at)) is not None:
             blocks.append(Refusal(refusal, at=f"{at}/refusal"))
             taken.append("refusal")
@@ -245,13 +249,12 @@ class ReadMessages(Parts):
                 maybe_str(custom, "input", f"{at}/custom") or "",
                 "custom",
                 at=at,
-                extras=self.keep(doc, ("id", "type"), partly={"custom": ("name", "input")}),
+                extras=self.keep_call(doc, {}, {"custom": ("name", "input")}),
             )
         if function.__class__ is not dict and isinstance(kind, str) and kind != "function":
             return Raw(self.name, doc, at=at)
         function = need_dict(doc, "function", at)
         text, spelling = self.read_arguments(function, f"{at}/function")
-        taken = ["name", "arguments"]
         if kind is None and "type" not in doc:
             spelling["type"] = None
         elif kind is not None and kind != "function":
@@ -261,8 +264,17 @@ class ReadMessages(Parts):
             need_str(function, "name", f"{at}/function"),
             text,
             at=at,
-            extras=self.keep(doc, ("id", "type"), spelling, partly={"function": taken}),
+            extras=self.keep_call(doc, spelling, {"function": ("name", "arguments")}),
         )
+
+    def keep_call(
+        self, doc: dict[str, Json], spelling: dict[str, Json], partly: dict[str, tuple[str, ...]]
+    ) -> Extras | None:
+        """What a call says beyond the tree, and how it was signed."""
+        signed = signature_of(doc)
+        taken = ("id", "type") if signed is None else ("id", "type", SIGNED)
+        extras = self.keep(doc, taken, spelling, partly=partly)
+        return extras if signed is None else self.signed(extras, signed)
 
     def read_arguments(self, doc: dict[str, Json], at: str) -> tuple[str, dict[str, Json]]:
         """The argument text; some servers send an object, and blank means no arguments."""

@@ -40,6 +40,8 @@ from ...streaming import Said, StreamReader, is_complete
 from ...writing import is_blank
 from .read_messages import THINKING_KEYS
 from .response import error_beside
+from .signing import KEY as SIGNED
+from .signing import signature_of
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -114,6 +116,7 @@ class Speaker:
         self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
         self.ended: set[str | int] = set()  # calls that were open and are no more
+        self.signed = False
 
 
 class ChatReader(StreamReader):
@@ -301,6 +304,9 @@ class ChatReader(StreamReader):
             speaker.arguments[number] = Said(True)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
+        if index is not None and SIGNED in doc:
+            why = "the signature of a call came behind its beginning"
+            self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
         if number in speaker.ended:
             if not is_blank(text):
                 raise Malformed("more arguments for a call that had all of them", at)
@@ -308,9 +314,8 @@ class ChatReader(StreamReader):
             if any(k.__class__ is int and k > number for k in (*speaker.open, *speaker.ended)):
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
-            block = self.dialect.read_call(
-                with_arguments(call, ""), f"/choices/{speaker.number}/message/tool_calls/{number}"
-            )
+            where = f"/choices/{speaker.number}/message/tool_calls/{number}"
+            block = self.call_block(speaker, call, where)
             index = self.begin_block(speaker, number, hollow(block), events)
             waited = str(speaker.arguments[number])
             if waited:
@@ -319,6 +324,10 @@ class ChatReader(StreamReader):
             speaker.arguments[number].add(text)
             if index is not None:
                 events.append(Delta(index, text))
+
+    def call_block(self, speaker: Speaker, call: dict[str, Json], at: str) -> Block:
+        """What is known of a call when it begins."""
+        return self.dialect.read_call(with_arguments(call, ""), at)
 
     def number_of(self, speaker: Speaker, doc: dict[str, Json], at: str) -> int:
         """Which call a delta belongs to."""
@@ -412,6 +421,26 @@ class ChatReader(StreamReader):
             events.append(Close(index))
         speaker.ended.update(speaker.open)
         speaker.open.clear()
+        self.sign(speaker, events)
+
+    def sign(self, speaker: Speaker, events: list[Event]) -> None:
+        """The signature of a text comes when all of it was said, as a text that says nothing."""
+        said = "content" in speaker.said
+        found = None if speaker.signed else signature_of(speaker.message)
+        if found is None or not (said or speaker.message.get("content") == ""):
+            return
+        speaker.signed = True
+        at = f"/choices/{speaker.number}/message/content"
+        block = Text("", at=at, extras=self.dialect.signed(None, found))
+        self.add_signed(speaker, block, said, events)
+
+    def add_signed(self, speaker: Speaker, block: Block, said: bool, events: list[Event]) -> None:
+        """A text that says nothing, and bears the signature of what was said before it."""
+        events.append(Close(self.begin_block(speaker, SIGNED, block, events)))
+        del speaker.open[SIGNED]
+        if said:
+            why = "the signature of a text comes behind it; at rest the text bears it"
+            self.notes.append(("stream.text", block.at, why))
 
     def finish(self) -> Sequence[Event]:
         """``[DONE]``: the answer is complete if every candidate said why it stopped."""
@@ -500,6 +529,8 @@ def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
 def says_something(block: Block) -> bool:
     if isinstance(block, Reasoning):
         return any(block.content) or any(block.summary) or block.seal is not None
+    if isinstance(block, Text) and block.extras is not None and block.extras.seal is not None:
+        return True
     return not isinstance(block, Text | Refusal) or bool(block.text)
 
 

@@ -304,6 +304,7 @@ class Requests(Tools):
         elif not w.home and not self.model_in_path:
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
+        w.signed = self.is_addressed(tree.model)
         self.write_params(out, tree, w)
         if tree.tools is not None:
             self.write_request_tools(out, tree.tools, w)

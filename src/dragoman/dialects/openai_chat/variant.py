@@ -22,6 +22,7 @@ class Compatible(OpenAIChat):
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
     has_freeform = False
+    has_signatures = False
     has_subsets = False
     enforces = False
     cache_key: ClassVar[str | None] = None

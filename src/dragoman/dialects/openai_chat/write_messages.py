@@ -118,6 +118,8 @@ class WriteMessages(Parts):
         if message.name is None and (extras is None or self.is_mute(extras)):
             if (usual := self.write_usual(content, w)) is not None:
                 return usual
+        beside: dict[str, Json] = {}
+        content = self.lift_signature(content, beside, w)
         if len(content) == 1 and message.extras is None and is_plain_text(content[0]):
             doc: dict[str, Json] = {"role": "assistant", "content": content[0].text}
         else:
@@ -134,9 +136,23 @@ class WriteMessages(Parts):
                 self.lose(message.extras, message.at, w.log)
                 w.log.dropped("message.empty", message.at, "a message must say something here")
                 return None
+        doc |= beside
         if message.name is not None:
             doc["name"] = message.name
         return doc if message.extras is None else self.emit(doc, message, w.log)
+
+    def lift_signature(
+        self, content: tuple[Block, ...], beside: dict[str, Json], w: Writing
+    ) -> tuple[Block, ...]:
+        """The signature of the last text is the message's here."""
+        for index in range(len(content) - 1, -1, -1):
+            block = content[index]
+            if isinstance(block, Text):
+                bare = self.write_signature(beside, block, w)
+                if bare is block:
+                    return content
+                return (*content[:index], bare, *content[index + 1 :])
+        return content
 
     def write_usual(self, content: Sequence[Block], w: Writing) -> Json | None:
         """A plain text, plain calls or both, which is what nearly every turn holds."""
@@ -352,7 +368,7 @@ class WriteMessages(Parts):
         name = w.tool_name(call.name, call.at)
         if call.kind == "custom":
             out["custom"] = {"name": name, "input": call.arguments}
-            return self.emit(out, call, w.log)
+            return self.emit(out, self.write_signature(out, call, w), w.log)
         out["function"] = {"name": name, "arguments": call.arguments or "{}"}
         if call.extras is None:
             return out
@@ -361,7 +377,7 @@ class WriteMessages(Parts):
             out["type"] = spelling["type"]
             if out["type"] is None:
                 del out["type"]
-        return self.emit(out, call, w.log)
+        return self.emit(out, self.write_signature(out, call, w), w.log)
 
     def write_arguments(self, function: dict[str, Json], call: ToolCall) -> None:
         spelled = self.spelling(call).get("arguments", "text")

@@ -69,6 +69,7 @@ class ChatWriter(FunctionsOnly):
         self.tails: dict[int, bytes] = {}
         self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of a thought
         self.texts: dict[int, Spoken] = {}
+        self.called: dict[int, Json] = {}  # ids of calls
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None))
@@ -132,6 +133,7 @@ class ChatWriter(FunctionsOnly):
         voice.calls += 1
         voice.said.add("tool_calls")
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        self.called[index] = doc.get("id")
         custom = "custom" in doc
         key, field = ("custom", "input") if custom else ("function", "arguments")
         doc = {"index": place, **doc, key: {**doc[key], field: ""}}

@@ -2,24 +2,28 @@
 
 ``reasoning_details`` lists them part by part: a text, perhaps signed; a summary; or what is
 encrypted. Its ``format`` tells whose the seal is. Summaries and the encrypted part behind them are
-one thought of those APIs that seal thoughts so; any other part is a thought by itself.
+one thought of those APIs that seal thoughts so; any other part is a thought by itself. But what
+Google encrypted is the signature of a call, which its ``id`` names, or of the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...model import Block, Extras, Json, Message, Raw, Reasoning, Seal
+from ...model import Block, Extras, Json, Message, Raw, Reasoning, Seal, Text, ToolCall
 from ...reading import as_dict
 from ...writing import Writing
+from ..openai_chat.signing import ISSUER, unsigned
 from ..openai_chat.variant import Compatible
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
 WORD = {TEXT: "text", SUMMARY: "summary"}
 SEALED = {TEXT: "signature", ENCRYPTED: "data"}
 COMMON = frozenset({"type", "format", "index", "id"})
+SIGNATURE = COMMON | {"data"}
 # https://openrouter.ai/docs/use-cases/reasoning-tokens#reasoning_details-api-reference
 ISSUERS = {
     "anthropic-claude-v1": "anthropic",
@@ -54,7 +58,6 @@ class Details(Compatible):
         details = doc.get("reasoning_details")
         if details.__class__ is not list or not details:
             return super().read_assistant(doc, at)
-        blocks = self.read_details(details, f"{at}/reasoning_details")
         rest = {k: v for k, v in doc.items() if k != "reasoning_details"}
         said, words = doc.get("reasoning"), words_of(details)
         spelling: dict[str, Json] = {}
@@ -68,18 +71,42 @@ class Details(Compatible):
         message = super().read_assistant(rest, at)
         extras = self.respell(message.extras, **spelling)
         extras = replace(extras, fields=extras.fields | odd)
-        return replace(message, content=(*blocks, *message.content), extras=extras)
+        content = list(message.content)
+        taken = self.read_signatures(details, content)
+        blocks = self.read_details(details, f"{at}/reasoning_details", taken)
+        return replace(message, content=(*blocks, *content), extras=extras)
 
-    def read_details(self, docs: list[Json], at: str) -> list[Block]:
+    def read_signatures(self, details: list[Json], content: list[Block]) -> set[int]:
+        """Google's signatures go to what they sign; which entries of the list these were."""
+        taken: set[int] = set()
+        for index, doc in enumerate(details):
+            place = signs(doc, content) if is_signature(doc) else None
+            if place is not None:
+                content[place] = self.sign(content[place], doc, index)
+                taken.add(index)
+        return taken
+
+    def sign(self, block: Block, doc: dict[str, Json], index: int) -> Block:
+        rest = {key: value for key, value in doc.items() if key != "data"}
+        extras = self.respell(block.extras, detail=[index, rest])
+        return replace(block, extras=replace(extras, seal=Seal(doc["data"], ISSUER)))
+
+    def read_details(
+        self, docs: list[Json], at: str, taken: Collection[int] = frozenset()
+    ) -> list[Block]:
         out: list[Block] = []
         summaries: list[dict[str, Json]] = []  # that may belong to what comes next
+        start = ""
         for index, value in enumerate(docs):
             where = f"{at}/{index}"
             doc = as_dict(value, where)
+            if index in taken:
+                continue
+            if not summaries:
+                start = where
             if is_summary(doc):
                 summaries.append(doc)
                 continue
-            start = f"{at}/{index - len(summaries)}"
             if summaries and is_item_seal(doc):
                 out.append(self.read_thought([*summaries, doc], start))
             else:
@@ -88,7 +115,7 @@ class Details(Compatible):
                 out.append(self.read_detail(doc, where))
             summaries = []
         if summaries:
-            out.append(self.read_thought(summaries, f"{at}/{len(docs) - len(summaries)}"))
+            out.append(self.read_thought(summaries, start))
         return out
 
     def read_detail(self, doc: dict[str, Json], at: str) -> Block:
@@ -121,25 +148,66 @@ class Details(Compatible):
         issuer = ISSUERS.get(str(doc.get("format")), self.issuer)
         if doc["type"] == TEXT:
             return Seal(doc["signature"], issuer)
-        if issuer == "google":
-            # It seals a call or a text of the answer, of which nothing here tells the place.
-            issuer = self.issuer
+        if issuer == ISSUER:
+            issuer = self.issuer  # it signs nothing that is here
         return Seal(doc["data"], issuer, "encrypted")
 
     # -- writing ----------------------------------------------------------------------------
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
-        doc = super().write_assistant(message, w)
-        details = None if doc is None else doc.get("reasoning_details")
-        if not details:
-            return doc
-        assert doc is not None
-        if self.spelling(message).get("reasoning") or (w.answer and not w.home):
-            if words := words_of(details):
-                doc["reasoning"] = words
-        if not w.home:
-            self.note_boundaries(message, details, w)
+        signed = [b for b in message.content if is_signed(b, message.content)]
+        doc = super().write_assistant(self.unsigned(message) if signed else message, w)
+        if doc is None:
+            for block in signed:
+                self.lose(block.extras, block.at, w.log)
+            return None
+        if details := doc.get("reasoning_details"):
+            if self.spelling(message).get("reasoning") or (w.answer and not w.home):
+                if words := words_of(details):
+                    doc["reasoning"] = words
+            if not w.home:
+                self.note_boundaries(message, details, w)
+        if signed:
+            self.write_signatures(doc, message)
         return doc
+
+    def unsigned(self, message: Message) -> Message:
+        content = (
+            unsigned(block, "detail")
+            if isinstance(block, Text | ToolCall) and is_signed(block, message.content)
+            else block
+            for block in message.content
+        )
+        return replace(message, content=tuple(content))
+
+    def write_signatures(self, doc: dict[str, Json], message: Message) -> None:
+        """Google's signatures, each in its place in the list, or at its end."""
+        details = doc.setdefault("reasoning_details", [])
+        calls = [call.get("id") for call in doc.get("tool_calls", ())]
+        placed: list[tuple[int, Json]] = []
+        for block in message.content:
+            call_id = calls.pop(0) if isinstance(block, ToolCall) and calls else None
+            if not is_signed(block, message.content):
+                continue
+            spelled = self.spelling(block).get("detail")
+            if spelled is None:
+                details.append(self.signature(block, call_id, len(details)))
+            else:
+                placed.append((spelled[0], self.signature(block, None, 0)))
+        for index, entry in sorted(placed, key=lambda found: found[0]):
+            details.insert(index, entry)
+
+    def signature(self, block: Block, call_id: str | None, index: int) -> dict[str, Json]:
+        """The entry that signs a call, or the text."""
+        assert block.extras is not None
+        assert block.extras.seal is not None
+        spelled = self.spelling(block).get("detail")
+        entry: dict[str, Json] = {"type": ENCRYPTED, "data": block.extras.seal.data}
+        if spelled is not None:
+            rest: dict[str, Json] = spelled[1]
+            return entry | rest
+        entry |= {"format": FORMATS[ISSUER], "index": index}
+        return entry if call_id is None else entry | {"id": call_id}
 
     def note_boundaries(self, message: Message, details: list[Json], w: Writing) -> None:
         again = self.read_details(details, "")
@@ -220,6 +288,37 @@ def is_said(doc: dict[str, Json], key: str | None) -> bool:
     """Whether an entry says something under a key; an empty seal says nothing."""
     value = doc.get(key) if key is not None else None
     return value.__class__ is str and (bool(value) or key not in SEALED.values())
+
+
+def is_signature(doc: Json) -> bool:
+    """Whether an entry is what Google signed of a call or of a text."""
+    if doc.__class__ is not dict or doc.get("type") != ENCRYPTED:
+        return False
+    return doc.get("format") == FORMATS[ISSUER] and is_said(doc, "data") and doc.keys() <= SIGNATURE
+
+
+def signs(doc: dict[str, Json], content: Sequence[Block]) -> int | None:
+    """The place of what an entry signs: the call that it names, or the last text."""
+    call_id = doc.get("id")
+    for index in range(len(content) - 1, -1, -1):
+        block = content[index]
+        if block.extras is not None and block.extras.seal is not None:
+            continue
+        if isinstance(block, ToolCall) and call_id is not None and block.id == call_id:
+            return index
+        if isinstance(block, Text) and call_id is None:
+            return index
+    return None
+
+
+def is_signed(block: Block, content: Sequence[Block]) -> bool:
+    """Whether Google signed a block, and in a place that can be said here."""
+    seal = None if block.extras is None else block.extras.seal
+    if seal is None or seal.issuer != ISSUER:
+        return False
+    if isinstance(block, Text):
+        return block is [b for b in content if isinstance(b, Text)][-1]
+    return isinstance(block, ToolCall)
 
 
 def is_summary(doc: dict[str, Json]) -> bool:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ...events import Close, Delta, Event, Open, Sealed, hollow
 from ...ledger import Ledger
-from ...model import Block, Json, Raw, Reasoning
+from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
 from ...reading import as_dict, as_list, expected
 from ...streaming import Said
 from ..openai_chat.read_stream import ChatReader, Speaker
+from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter
 from .details import (
     ENCRYPTED,
@@ -27,6 +30,8 @@ from .details import (
     Part,
     is_item_seal,
     is_said,
+    is_signature,
+    is_signed,
     is_summary,
     words_of,
 )
@@ -77,6 +82,7 @@ class OpenRouterReader(ChatReader):
         super().__init__(dialect, whole)
         self.entries: dict[int, list[Entry]] = {}
         self.run: dict[int, int] = {}  # summaries in the thought that is open
+        self.signatures: dict[int, list[dict[str, Json]]] = {}  # whose call has not come yet
 
     def read_delta(
         self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
@@ -98,6 +104,9 @@ class OpenRouterReader(ChatReader):
         self, speaker: Speaker, doc: dict[str, Json], at: str, events: list[Event]
     ) -> None:
         entries = self.entries.setdefault(speaker.number, [])
+        if is_signature(doc):
+            self.read_signature(speaker, Entry(doc, self.whole), doc, at)
+            return
         going_on = bool(entries) and entries[-1].goes_on(doc)
         if not going_on:
             entries.append(Entry(doc, self.whole))
@@ -116,6 +125,40 @@ class OpenRouterReader(ChatReader):
             events.append(Sealed(index, self.dialect.read_seal({**entry.doc, "type": entry.kind})))
         if not entry.word:
             events.append(Close(speaker.open.pop(THOUGHT)))
+
+    def read_signature(self, speaker: Speaker, entry: Entry, doc: dict[str, Json], at: str) -> None:
+        """It comes before the call that it signs, or behind the text."""
+        entry.add(doc, at)
+        self.entries[speaker.number].append(entry)
+        call_id = doc.get("id")
+        if any(call.get("id") == call_id for call in speaker.calls.values() if call_id):
+            why = "the signature of a call came behind its beginning"
+            self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
+        else:
+            self.signatures.setdefault(speaker.number, []).append(doc)
+
+    def call_block(self, speaker: Speaker, call: dict[str, Json], at: str) -> Block:
+        block = super().call_block(speaker, call, at)
+        for doc in self.signatures.get(speaker.number, ()):
+            if isinstance(block, ToolCall) and doc.get("id") == block.id is not None:
+                self.signatures[speaker.number].remove(doc)
+                return self.dialect.sign(block, doc, 0)
+        return block
+
+    def sign(self, speaker: Speaker, events: list[Event]) -> None:
+        """Signatures that no call took: one is that of the text; others sign nothing here."""
+        for doc in self.signatures.pop(speaker.number, ()):
+            said = "content" in speaker.said
+            if doc.get("id") is None and (said or speaker.message.get("content") == ""):
+                text = Text("", at=f"/choices/{speaker.number}/message/content")
+                self.add_signed(speaker, self.dialect.sign(text, doc, 0), said, events)
+            else:
+                at = f"/choices/{speaker.number}/message/{THOUGHT}"
+                block = self.dialect.read_thought([doc], at)
+                index = self.begin_block(speaker, THOUGHT, hollow(block), events)
+                assert block.seal is not None
+                events += [Sealed(index, block.seal), Close(speaker.open.pop(THOUGHT))]
+                self.out_of_order(speaker)
 
     def begin_thought(self, speaker: Speaker, entry: Entry, events: list[Event]) -> int:
         """Another thought, or more of the summaries of one."""
@@ -177,7 +220,11 @@ class OpenRouterWriter(ChatWriter):
         if isinstance(block, Raw) and spelling.get("place") == "details":
             _, begun = self.voice(number)
             return begun + self.say(number, block.payload)
-        return super().open(event)
+        if not isinstance(block, Text | ToolCall) or not is_signed(block, (block,)):
+            return super().open(event)
+        opened = super().open(replace(event, block=unsigned(block, "detail")))
+        entry = self.dialect.signature(block, self.called.get(event.index), 0)
+        return opened + self.say(number, entry)
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from ...dialect import Dialect
 from ...model import Cache, Extras, Json, Node, Seal
 from ...writing import Writing
@@ -24,6 +26,8 @@ SEALS: dict[str, dict[str, str]] = {
     "google": {"signature": "thoughtSignature"},
     "openai": {"encrypted": "reasoningEncryptedContent"},
 }
+SIGNER = "google"
+"""who signs parts that are no thoughts"""
 TTLS = ("5m", "1h")
 
 
@@ -144,6 +148,16 @@ class WithOptions(Version):
             parts[KEY] = ()
         return self.keep(doc, taken, spelling, partly=parts)
 
+    def keep_part(
+        self, options: Taker, taken: frozenset[str], spelling: dict[str, Json] | None = None
+    ) -> Extras | None:
+        """``keep_options`` for a part that Google may have signed: a text, a call, a file."""
+        signature = options.take(SIGNER, SEALS[SIGNER]["signature"]) or None
+        extras = self.keep_options(options, taken, spelling)
+        if signature is None:
+            return extras
+        return replace(extras or Extras(self.name), seal=Seal(signature, SIGNER))
+
     def read_cache(self, options: Taker) -> Cache | None:
         if options.left is None:
             return None
@@ -200,6 +214,9 @@ class WithOptions(Version):
     ) -> dict[str, Json]:
         """Extras, and the options that the tree has names for."""
         if node.extras is not None:
+            if (seal := node.extras.seal) is not None and seal.issuer == SIGNER:
+                shares = (*shares, self.write_seal(seal, node.at, w))
+                node = replace(node, extras=replace(node.extras, seal=None))
             out = self.emit(out, node, w.log)
             if "options" in (spelling := self.spelling(node)):
                 shares = (*shares, spelling["options"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from ...media import plain_type, sniff
 from ...model import (
     Block,
-    Extras,
     Hosted,
     Json,
     Media,
@@ -89,7 +90,7 @@ class ReadParts(WithOptions):
                 options = Taker(doc, at)
                 cache = self.read_cache(options)
                 text = need_str(doc, "text", at)
-                extras = self.keep_options(options, TEXT_KEYS)
+                extras = self.keep_part(options, TEXT_KEYS)
                 return Text(text, cache=cache, at=at, extras=extras)
             case "image":
                 return self.read_file(doc, "image", at)
@@ -161,7 +162,7 @@ class ReadParts(WithOptions):
         return Media(
             kind, source, detail, title, filename, context, citable, cache=cache,
             at=options.at.removesuffix(f"/{KEY}"),
-            extras=self.keep_options(options, taken, spelling),
+            extras=self.keep_part(options, taken, spelling),
         )  # fmt: skip
 
     def read_media_type(
@@ -291,10 +292,10 @@ class ReadParts(WithOptions):
             spelling["form"] = "null"
         else:
             spelling["form"] = "absent"
-        extras = self.keep_options(options, CALL_KEYS, spelling)
+        extras = self.keep_part(options, CALL_KEYS, spelling)
         if extras is not None and extras.blanks.keys() & {"input", "args"}:
             blanks = {k: v for k, v in extras.blanks.items() if k not in ("input", "args")}
-            extras = Extras(extras.dialect, extras.fields, blanks, extras.spelling, extras.inner)
+            extras = replace(extras, blanks=blanks)
         return ToolCall(call_id, name, text, kind, item, cache, at=at, extras=extras)  # type: ignore[arg-type]
 
     # -- results ----------------------------------------------------------------------------

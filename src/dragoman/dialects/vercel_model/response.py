@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from ... import dates
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -41,6 +42,7 @@ from .request import Requests
 
 B = TypeVar("B", bound=Block)
 METADATA = "providerMetadata"
+DAY = 86_400
 CALL_KEYS = frozenset({"type", "toolCallId", "toolName", "input"})
 RESPONSE_KEYS = frozenset({"finishReason", "usage", "warnings", "content"})
 
@@ -147,7 +149,7 @@ class Responses(Requests):
             text or "{}",
             item_id=item,
             at=at,
-            extras=self.keep_options(options, CALL_KEYS, spelling),
+            extras=self.keep_part(options, CALL_KEYS, spelling),
         )
 
     def read_stop(self, doc: dict[str, Json], message: Message) -> Stop | None:
@@ -400,24 +402,14 @@ def settled(payload: dict[str, Json]) -> dict[str, Json]:
     return doc
 
 
-# -- dates: JSON has none, and a clock or a calendar is nothing for this layer ---------------
+# -- dates: JSON has none, and a clock is nothing for this layer ------------------------------
 
 
 def date_of(seconds: float) -> str:
     """Seconds since 1970 as ``Date`` prints them: ``2026-01-31T12:00:00.000Z``."""
-    millis = round(seconds * 1000)
-    days, rest = divmod(millis, 86_400_000)
-    # https://howardhinnant.github.io/date_algorithms.html#civil_from_days
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
-    ) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted + 2) // 5 + 1
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    year = year_of_era + era * 400 + (month <= 2)
-    clock, millis = divmod(rest, 1000)
+    clock, millis = divmod(round(seconds * 1000), 1000)
+    days, clock = divmod(clock, DAY)
+    year, month, day = dates.date_of(days)
     hours, minutes = divmod(clock // 60, 60)
     return f"{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{clock % 60:02}.{millis:03}Z"
 
@@ -430,10 +422,6 @@ def seconds_of(said: Json) -> float | None:
     if not all(number.isdigit() for number in numbers):
         return None
     year, month, day, hours, minutes, seconds, millis = map(int, numbers)
-    year -= month <= 2
-    era, year_of_era = divmod(year, 400)
-    day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    whole = (days - 719_468) * 86_400 + hours * 3600 + minutes * 60 + seconds
-    found = whole + millis / 1000 if millis else float(whole)
+    whole = dates.days_of(year, month, day) * DAY + hours * 3600 + minutes * 60 + seconds
+    found = whole + millis / 1000 if millis else whole
     return found if date_of(found) == said else None
