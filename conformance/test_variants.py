@@ -116,6 +116,7 @@ def test_streams(via: str) -> None:
 
 def test_thoughts_of_openrouter_are_sealed_by_their_issuers() -> None:
     issuers: set[str] = set()
+    signers: set[str] = set()
     for record in recorded("openrouter"):
         if record.facet == "response":
             tree = dragoman.read(record.body, "openrouter", facet="response")
@@ -123,4 +124,7 @@ def test_thoughts_of_openrouter_are_sealed_by_their_issuers() -> None:
             blocks = [block for each in tree.candidates for block in each.message.content]
             seals = [block.seal for block in blocks if isinstance(block, Reasoning)]
             issuers |= {seal.issuer for seal in seals if seal is not None}
-    assert issuers == {"anthropic", "google", "openai", "xai", "openrouter"}
+            signed = [block.extras.seal for block in blocks if block.extras is not None]
+            signers |= {seal.issuer for seal in signed if seal is not None}
+    assert issuers == {"anthropic", "google", "openai", "xai"}
+    assert signers == {"google"}  # of calls and texts

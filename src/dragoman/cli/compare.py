@@ -252,6 +252,9 @@ def extras(a: Spot, b: Spot, field: str, trail: Trail) -> Iterator[Difference]:
         trail,
         deeper=True,
     )
+    ours, theirs = (None if each is None else each.seal for each in (one, two))
+    if ours != theirs:
+        yield from values(Side(a.at, said(ours)), Side(b.at, said(theirs)), (*trail, "seal"))
 
 
 def values(a: Side, b: Side, trail: Trail, deeper: bool = False) -> Iterator[Difference]:

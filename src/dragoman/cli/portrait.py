@@ -174,7 +174,10 @@ def known(facts: Sequence[Fact]) -> tuple[Fact, ...]:
 
 def fields(node: Node) -> tuple[Fact, ...]:
     extras = node.extras
-    return () if extras is None else tuple((k, brief(v)) for k, v in extras.fields.items())
+    if extras is None:
+        return ()
+    signed = known([("seal", sealed(extras.seal))])
+    return (*((k, brief(v)) for k, v in extras.fields.items()), *signed)
 
 
 def answered(tree: Response, title: str) -> Portrait:
