@@ -59,6 +59,28 @@ def test_what_is_signed_comes_back_to_the_same_part(through: str) -> None:
     assert not back.losses
 
 
+STREAMS = Path(__file__).parent / "streams"
+
+
+@pytest.mark.parametrize("source", ["openai-chat", "openrouter"])
+@pytest.mark.parametrize("target", ["gemini", "openai-chat", "openrouter"])
+@pytest.mark.parametrize("what", ["call", "text"])
+def test_a_signature_arrives_in_flight(what: str, source: str, target: str) -> None:
+    data = (STREAMS / f"signed-{what}.{source}.sse").read_bytes()
+    signature = signatures(
+        dragoman.convert(
+            dragoman.collect(data, source).to_json(),
+            source=source,
+            target="gemini",
+            facet="response",
+        ).document
+    )
+    assert len(signature) == 1
+    said = dragoman.convert(data, source=source, target=target, facet="stream").document
+    collected = dragoman.collect(said, target).document
+    assert json.dumps(collected).count(json.dumps(signature[0])) == 1
+
+
 def test_another_model_does_not_get_them() -> None:
     """A history that was Gemini's, sent to somebody else by Chat Completions."""
     doc = json.loads((CORPUS / "gemini-signed-parts" / "openai-chat.request.json").read_bytes())

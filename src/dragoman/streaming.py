@@ -29,8 +29,9 @@ from .events import (
 )
 from .framing import Frame
 from .ledger import Ledger
-from .model import Failure, Json, Response, ToolCall
+from .model import Block, Citation, Failure, Json, Reasoning, Response, Seal, ToolCall
 from .reading import DEPTH, UNREADABLE, compact, decode, parse, plain
+from .writing import home_only
 
 TRUNCATED = "the stream ended before the answer did"
 
@@ -248,6 +249,93 @@ class FunctionsOnly(StreamWriter):
             return self.close(event)
         self.wrapped.discard(event.index)
         return self.delta(Delta(event.index, '"}')) + self.close(event)
+
+
+class OneByOne(StreamWriter):
+    """Where blocks come one after the other.
+
+    Of blocks that are open side by side elsewhere, all but the first wait for their turn, and the
+    ledger says so.
+    """
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        super().__init__(dialect, home, log)
+        self.current: int | None = None  # the block that is said now
+        self.block: Block | None = None
+        self.sealed: Seal | None = None
+        self.part: tuple[int, str] = (-1, "")  # what was said last of a thought
+        self.waiting: dict[int, list[Event]] = {}
+
+    def enter(self, event: Open) -> bytes:
+        """A block begins, and it is its turn."""
+        raise NotImplementedError
+
+    def say(self, event: Delta) -> bytes:
+        """More of the block that is said now."""
+        raise NotImplementedError
+
+    def quote(self, citation: Citation) -> bytes:
+        """Where the text that is said now comes from."""
+        raise NotImplementedError
+
+    def leave(self) -> bytes:
+        """Nothing more comes for the block that is said now."""
+        raise NotImplementedError
+
+    def open(self, event: Open) -> bytes:
+        if event.candidate:
+            return b""  # there is one answer here
+        if self.current is None:
+            self.current, self.block = event.index, event.block
+            self.sealed, self.part = None, (-1, "")
+            return self.enter(event)
+        self.waiting[event.index] = [event]
+        self.log.moved("stream.order", event.block.at, "it waited for the block before it")
+        return b""
+
+    def delta(self, event: Delta) -> bytes:
+        return self.say(event) if event.index == self.current else self.wait(event)
+
+    def cite(self, event: Cite) -> bytes:
+        return self.quote(event.citation) if event.index == self.current else self.wait(event)
+
+    def seal(self, event: Sealed) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        self.sealed = event.seal
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        out = [self.leave()]
+        self.current = None
+        while self.waiting and self.current is None:
+            index = next(iter(self.waiting))
+            out += [self.write(waited) for waited in self.waiting.pop(index)]
+        return b"".join(out)
+
+    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+        if event.index in self.waiting:
+            self.waiting[event.index].append(event)
+        return b""
+
+    def thought(self, event: Delta) -> str | None:
+        """The parts of a thought become one, apart from each other by a blank line.
+
+        None where it was said already: a thought is said once, in full or in summary.
+        """
+        if self.part[1] not in ("", event.place):
+            return None
+        part = (event.part, event.place)
+        first = self.part[0] < 0 or part == self.part
+        self.part = part
+        return event.text if first else f"\n\n{event.text}"
+
+    def own_seal(self, block: Reasoning) -> Seal | None:
+        """The seal of a thought, if it may be said here."""
+        seal = self.sealed or block.seal
+        return seal if seal is not None and home_only(self.dialect, seal.issuer) else None
 
 
 def as_written(tree: Response, written: dict[str, str]) -> Response:

@@ -1,7 +1,7 @@
 """Writing the stream of the Anthropic Messages API.
 
-Blocks come one after the other here, so of blocks that are open side by side elsewhere, all but
-the first wait for their turn, and the ledger says so.
+Blocks come one after the other here. An empty one is not said, so a block begins with its first
+word.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Event, Open, Ping, Sealed
+from ...events import Begin, Delta, Open, Ping
 from ...ledger import Ledger
-from ...model import Block, Json, Media, Reasoning, Refusal, Text, ToolCall
+from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
 from ...reading import compact, encode
-from ...streaming import StreamWriter
-from ...writing import home_only, is_blank
+from ...streaming import OneByOne
+from ...writing import is_blank
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -30,23 +30,18 @@ def frame(kind: str, **fields: Json) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode({"type": kind, **fields}))
 
 
-class AnthropicWriter(StreamWriter):
+class AnthropicWriter(OneByOne):
     dialect: AnthropicMessages
 
     def __init__(self, dialect: AnthropicMessages, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.number = -1  # of the block that was begun last
-        self.current: int | None = None  # the block that is said now
-        self.block: Block | None = None
         self.begun = False  # whether the current block has been opened here
         self.plain = False  # whether its deltas can be said as they are
         self.wrapped = False  # whether they are a string inside an object
         self.head = b""  # what a delta of it begins with
         self.blank = ""  # white space that is said only if something follows
-        self.part = (-1, "")
-        self.sealed: Sealed | None = None
-        self.waiting: dict[int, list[Event]] = {}
         self.start: dict[str, Json] = {}
 
     def begin(self, event: Begin) -> bytes:
@@ -60,62 +55,19 @@ class AnthropicWriter(StreamWriter):
         self.start = doc
         return frame("message_start", message=doc)
 
-    # -- one block after the other ----------------------------------------------------------
-
-    def open(self, event: Open) -> bytes:
-        if event.candidate:
-            return b""  # there is one answer here
-        if self.current is None:
-            return self.enter(event)
-        self.waiting[event.index] = [event]
-        self.log.moved("stream.order", event.block.at, "it waited for the block before it")
-        return b""
+    # -- the block that is said now ---------------------------------------------------------
 
     def delta(self, event: Delta) -> bytes:
         if event.index == self.current:
-            if self.plain and event.place == "text":
+            if self.plain and event.place == "text":  # as most are
                 return self.head + encode_text(event.text) + TAIL
             return self.say(event)
         return self.wait(event)
 
-    def cite(self, event: Cite) -> bytes:
-        if event.index != self.current:
-            return self.wait(event)
-        doc = self.dialect.write_citation(event.citation, self.w)
-        if doc is None or not isinstance(self.block, Text):
-            return b""
-        delta = {"type": "citations_delta", "citation": doc}
-        opened = b"" if self.begun else self.enter_block()
-        return opened + frame("content_block_delta", index=self.number, delta=delta)
-
-    def seal(self, event: Sealed) -> bytes:
-        if event.index != self.current:
-            return self.wait(event)
-        self.sealed = event
-        return b""
-
-    def close(self, event: Close) -> bytes:
-        if event.index != self.current:
-            return self.wait(event)
-        out = [self.leave()]
-        self.current = None
-        while self.waiting and self.current is None:
-            index = next(iter(self.waiting))
-            out += [self.write(waited) for waited in self.waiting.pop(index)]
-        return b"".join(out)
-
-    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
-        if event.index in self.waiting:
-            self.waiting[event.index].append(event)
-        return b""
-
-    # -- the block that is said now ---------------------------------------------------------
-
     def enter(self, event: Open) -> bytes:
-        self.current, self.block = event.index, event.block
-        self.begun = self.plain = self.wrapped = False
-        self.blank, self.sealed, self.part = "", None, (-1, "")
         block = event.block
+        self.begun = self.plain = self.wrapped = False
+        self.blank = ""
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
             return self.enter_block()
         if isinstance(block, Reasoning):
@@ -194,14 +146,19 @@ class AnthropicWriter(StreamWriter):
         return opened + self.head + encode(text) + TAIL
 
     def think(self, event: Delta) -> bytes:
-        """The parts of a thought become one, apart from each other by a blank line."""
-        part = (event.part, event.place)
-        if self.part[1] not in ("", event.place):
-            return b""  # a thought is said once here
-        text = event.text if part == self.part or self.part[0] < 0 else "\n\n" + event.text
+        text = self.thought(event)
+        if text is None:
+            return b""
         opened = b"" if self.begun or not event.text else self.enter_block()
-        self.part = part
         return opened + self.head + encode(text) + TAIL if self.begun else b""
+
+    def quote(self, citation: Citation) -> bytes:
+        doc = self.dialect.write_citation(citation, self.w)
+        if doc is None or not isinstance(self.block, Text):
+            return b""
+        delta = {"type": "citations_delta", "citation": doc}
+        opened = b"" if self.begun else self.enter_block()
+        return opened + frame("content_block_delta", index=self.number, delta=delta)
 
     def leave(self) -> bytes:
         block = self.block
@@ -212,9 +169,7 @@ class AnthropicWriter(StreamWriter):
         return self.unwrap() + frame("content_block_stop", index=self.number)
 
     def leave_thought(self, block: Reasoning) -> bytes:
-        seal = block.seal if self.sealed is None else self.sealed.seal
-        if seal is not None and not home_only(self.dialect, seal.issuer):
-            seal = None
+        seal = self.own_seal(block)
         if seal is not None and seal.kind == "encrypted":
             doc = self.dialect.write_reasoning(replace(block, seal=seal), self.w)
             return b"" if self.begun else self.whole(doc)

@@ -1,7 +1,6 @@
 """Writing the stream of Bedrock's ConverseStream.
 
-Blocks come one after the other here, so of blocks that are open side by side elsewhere, all but
-the first wait for their turn, and the ledger says so. Only calls are announced.
+Blocks come one after the other here. Only calls are announced; all else begins with its first word.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Event, Open, Sealed
+from ...events import Begin, Delta, Open
 from ...framing.eventstream import write_frame
 from ...ledger import Ledger
-from ...model import Block, Json, Media, Reasoning, Refusal, Text, ToolCall
+from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
 from ...reading import compact, encode
-from ...streaming import StreamWriter
-from ...writing import home_only, is_blank
+from ...streaming import OneByOne
+from ...writing import is_blank
 from .response import type_name
 
 if TYPE_CHECKING:
@@ -29,81 +28,29 @@ def frame(name: str, **payload: Json) -> bytes:
     return write_frame(name, encode(payload))
 
 
-class BedrockWriter(StreamWriter):
+class BedrockWriter(OneByOne):
     dialect: BedrockConverse
 
     def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.number = -1  # of the block that was begun last
-        self.current: int | None = None  # the block that is said now
-        self.block: Block | None = None
         self.begun_here = False  # whether anything of the current block was said
         self.wrapped = False  # whether its deltas are a string inside an object
         self.open_text = False  # whether arguments have begun
         self.blank = ""  # white space that is said only if something follows
-        self.part = (-1, "")
-        self.sealed: Sealed | None = None
         self.cites: list[Json] = []  # that came before a word
-        self.waiting: dict[int, list[Event]] = {}
 
     def begin(self, event: Begin) -> bytes:
         message = self.at_rest(replace(event.response, failure=None))["output"]["message"]
         return frame("messageStart", **{k: v for k, v in message.items() if k != "content"})
 
-    # -- one block after the other ----------------------------------------------------------
-
-    def open(self, event: Open) -> bytes:
-        if event.candidate:
-            return b""  # there is one answer here
-        if self.current is None:
-            return self.enter(event)
-        self.waiting[event.index] = [event]
-        self.log.moved("stream.order", event.block.at, "it waited for the block before it")
-        return b""
-
-    def delta(self, event: Delta) -> bytes:
-        return self.say(event) if event.index == self.current else self.wait(event)
-
-    def cite(self, event: Cite) -> bytes:
-        if event.index != self.current:
-            return self.wait(event)
-        doc = self.dialect.write_citation(event.citation, self.w)
-        if doc is None or not isinstance(self.block, Text):
-            return b""
-        if self.begun_here or self.home:
-            return self.piece(citation=doc)
-        self.cites.append(doc)
-        return b""
-
-    def seal(self, event: Sealed) -> bytes:
-        if event.index != self.current:
-            return self.wait(event)
-        self.sealed = event
-        return b""
-
-    def close(self, event: Close) -> bytes:
-        if event.index != self.current:
-            return self.wait(event)
-        out = [self.leave()]
-        self.current = None
-        while self.waiting and self.current is None:
-            index = next(iter(self.waiting))
-            out += [self.write(waited) for waited in self.waiting.pop(index)]
-        return b"".join(out)
-
-    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
-        if event.index in self.waiting:
-            self.waiting[event.index].append(event)
-        return b""
-
     # -- the block that is said now ---------------------------------------------------------
 
     def enter(self, event: Open) -> bytes:
-        self.current, block = event.index, event.block
-        self.block = block
+        block = event.block
         self.begun_here = self.wrapped = self.open_text = False
-        self.blank, self.sealed, self.part, self.cites = "", None, (-1, ""), []
+        self.blank, self.cites = "", []
         if isinstance(block, ToolCall):
             return self.enter_call(block)
         if isinstance(block, Text | Refusal | Reasoning):
@@ -191,15 +138,21 @@ class BedrockWriter(StreamWriter):
         return self.piece(text=text)
 
     def think(self, event: Delta) -> bytes:
-        """The parts of a thought become one, apart from each other by a blank line."""
-        if self.part[1] not in ("", event.place):
-            return b""  # a thought is said once here
-        part = (event.part, event.place)
-        text = event.text if part == self.part or self.part[0] < 0 else "\n\n" + event.text
-        if not text and not self.home:
+        if not (event.text or self.home or self.begun_here):
+            return b""  # it begins with its first word
+        text = self.thought(event)
+        if text or (text is not None and self.home):
+            return self.piece(reasoningContent={"text": text})
+        return b""
+
+    def quote(self, citation: Citation) -> bytes:
+        doc = self.dialect.write_citation(citation, self.w)
+        if doc is None or not isinstance(self.block, Text):
             return b""
-        self.part = part
-        return self.piece(reasoningContent={"text": text})
+        if self.begun_here or self.home:
+            return self.piece(citation=doc)
+        self.cites.append(doc)
+        return b""
 
     def leave(self) -> bytes:
         block = self.block
@@ -215,9 +168,7 @@ class BedrockWriter(StreamWriter):
         return out + self.stop() if self.begun_here else b""
 
     def leave_thought(self, block: Reasoning) -> bytes:
-        seal = block.seal if self.sealed is None else self.sealed.seal
-        if seal is not None and not home_only(self.dialect, seal.issuer):
-            seal = None
+        seal = self.own_seal(block)
         if seal is None:
             return self.piece(reasoningContent={"text": ""}) if self.home_and_mute() else b""
         if seal.kind == "encrypted":
