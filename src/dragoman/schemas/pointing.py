@@ -15,12 +15,15 @@ pass over although it can be said in words that it heeds:
 from __future__ import annotations
 
 from ..model import Json
-from ..reading import encode, escape
+from ..reading import escape
 from .merging import NOTHING_OF_VALUES, alike, is_number, merge, type_of
 from .notes import DEPTH, MOST, Notes, Place, Rewritten
 from .refs import LISTS, SILENT, SINGLES, TABLES, circles, resolve
 
 Node = dict[str, Json]
+REWRITTEN = frozenset({"$ref", "const", "allOf", "exclusiveMinimum", "exclusiveMaximum"})
+TABLED = frozenset(TABLES)
+LOOKED_AT = REWRITTEN.union(TABLES, LISTS, SINGLES)
 
 
 def portable(schema: Json) -> Rewritten:
@@ -39,12 +42,24 @@ def portable(schema: Json) -> Rewritten:
     return Rewritten(out, tuple(writer.notes.found))
 
 
-def is_plain(schema: Json) -> bool:
-    """Whether a schema has nothing that could have to be rewritten; a look at the bytes tells."""
-    data = encode(schema)
-    if b'"$ref"' in data or b'"const"' in data:
-        return False
-    return b'"allOf"' not in data and b'"exclusiveM' not in data
+def is_plain(*schemas: Json) -> bool:
+    """Whether schemas have nothing that could have to be rewritten, where ``below`` would look."""
+    left = [*schemas]
+    for schema in left:
+        if schema.__class__ is not dict or LOOKED_AT.isdisjoint(schema):
+            continue  # as most are
+        for key in schema:
+            if key in LOOKED_AT:
+                if key in REWRITTEN:
+                    return False
+                value = schema[key]
+                if value.__class__ is list:
+                    left += value
+                elif key in TABLED and value.__class__ is dict:
+                    left += value.values()
+                else:
+                    left.append(value)
+    return True
 
 
 class _Writer:

@@ -37,8 +37,8 @@ class Saying(Writing):
 
     def look_at(self, tools: tuple[Tool, ...]) -> None:
         """One look at all schemas is much quicker than one at each."""
-        found = [tool.schema for tool in tools if tool.schema is not None]
-        self.plain = not self.home and not self.own and schemas.is_plain(found)
+        found = (tool.schema for tool in tools)
+        self.plain = not self.home and not self.own and schemas.is_plain(*found)
 
 
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:
