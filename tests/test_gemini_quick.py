@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,7 +13,16 @@ from dragoman.dialects.gemini import Gemini, read_stream, turns
 from dragoman.dialects.gemini.read_parts import NOBODY, Called
 from dragoman.errors import Malformed
 from dragoman.ledger import Ledger
-from dragoman.model import Block, Json, Message, Params, Request, Tree
+from dragoman.model import (
+    Block,
+    Json,
+    Message,
+    Params,
+    Request,
+    Role,
+    ToolResult,
+    Tree,
+)
 from dragoman.normal import mark_custom_results
 from dragoman.reading import as_dict
 from dragoman.testing import Document, broken, load_corpus
@@ -55,11 +63,24 @@ class Careful(Gemini):
     def read_usual_params(self, doc: dict[str, Json]) -> None:
         return None
 
-    def write_parts(self, blocks: Any, w: Writing, called: Called) -> list[Json]:
-        return [part for block in blocks for part in self.write_part(block, w, called)]
+    def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        out: list[Json] = []
+        called: Called = {}
+        results = False
+        for message in messages:
+            results = self.write_turn(message, out, results, called, w)
+        return out
 
-    def write_usual_result(self, content: Any, w: Writing, called: Called) -> None:
-        return None
+    def write_parts(
+        self, blocks: Sequence[Block], w: Writing, called: Called, role: Role | None = None
+    ) -> list[Json]:
+        out: list[Json] = []
+        for block in blocks:
+            if isinstance(block, ToolResult) and role == "assistant" and not w.home:
+                self.note_result(block, w)
+            else:
+                out += self.write_part(block, w, called)
+        return out
 
     def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ... import freeform, schemas
+from ...dialect import NOTHING
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
 from ...reading import as_dict, as_str, expected, maybe_str, need_str
@@ -143,7 +144,7 @@ class Tools(Turns):
         before = ""
         w.look_at(tools)
         for tool in tools:
-            spelling = self.spelling(tool)
+            spelling = NOTHING if tool.extras is None else self.spelling(tool)
             kind = "hosted" if tool.kind == "hosted" else "function"
             joined = spelling.get("joined", kind == before == "function") and bool(out)
             if kind == "hosted":
@@ -165,7 +166,7 @@ class Tools(Turns):
         return list(out)
 
     def write_tool(self, tool: Tool, w: Saying) -> Json:
-        spelling = self.spelling(tool)
+        spelling = NOTHING if tool.extras is None else self.spelling(tool)
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         schema, description = tool.schema, tool.description
         if tool.kind == "custom":
@@ -185,8 +186,9 @@ class Tools(Turns):
                 write_parameters(out, tool, schema, w)
         if tool.strict:
             w.log.dropped("tool.strict", tool.at, "a single tool cannot be strict here")
-        self.lose_cache(tool.cache, w)
-        if tool.extras is None:
+        if tool.cache is not None:
+            self.lose_cache(tool.cache, w)
+        if tool.extras is None or (not w.home and self.is_mute(tool.extras)):
             return out
         return self.emit(spelled(out, self.said(tool)), tool, w.log)
 

@@ -42,12 +42,7 @@ SPEAKERS: dict[Role, str] = {
 }
 CONTENT_KEYS = frozenset({"role", "parts"})
 NOT_USER = frozenset({Reasoning, ToolCall})
-# What cannot be said in a turn, by its speaker.
-UNFIT = {
-    "user": NOT_USER | {ToolResult},
-    "assistant": frozenset({ToolResult}),
-    "tool": frozenset[type[Block]](),
-}
+UNFIT = NOT_USER | {ToolResult}
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
@@ -196,7 +191,7 @@ class Turns(WriteParts):
         for message in messages:
             self.lose(message.extras, message.at, w.log)
         if not parts:
-            w.log.dropped("message.empty", messages[0].at, "a content must have parts here")
+            self.note_empty(messages[0], w)
             return None
         return {"parts": parts}
 
@@ -220,43 +215,80 @@ class Turns(WriteParts):
         """The contents; results that follow each other share one."""
         out: list[Json] = []
         called: Called = {}
+        home = w.home
         results = False  # the last content ends in the result of a tool
         for message in messages:
             role, content, extras = message.role, message.content, message.extras
-            usual = extras is None or (not w.home and self.is_mute(extras))
-            # Most turns are one text or one result.
-            if usual and role in ("user", "assistant") and len(content) == 1:
-                if is_plain_text(content[0]) and message.name is None:
-                    parts = [{"text": content[0].text}]
+            # The usual turns: one result, one plain text, or what the model said and called.
+            if extras is not None and (home or not self.is_mute(extras)):
+                pass
+            elif role == "tool":
+                if len(content) == 1 and (result := content[0]).__class__ is ToolResult:
+                    call_id, said = result.call_id, result.content
+                    if (
+                        call_id in called
+                        and (result.extras is None or (not home and self.is_mute(result.extras)))
+                        and not result.is_error
+                        and result.name is None
+                        and result.cache is None
+                        and len(said) == 1
+                        and (text := said[0]).__class__ is Text
+                        and text.extras is None
+                        and text.cache is None
+                        and not text.citations
+                    ):  # as write_result does, without the call
+                        answer = {"output": text.text}
+                        inner = {"id": call_id, "name": called[call_id], "response": answer}
+                        if results:
+                            out[-1]["parts"].append({"functionResponse": inner})
+                        else:
+                            out.append({"role": "user", "parts": [{"functionResponse": inner}]})
+                            results = True
+                        continue
+            elif message.name is not None or (role != "assistant" and role != "user"):
+                pass
+            elif len(content) == 1 and (text := content[0]).__class__ is Text:
+                if (
+                    (text.extras is None or (not home and self.is_mute(text.extras)))
+                    and text.cache is None
+                    and not text.citations
+                ):
+                    parts = [{"text": text.text}]
                     out.append({"role": SPEAKERS[role], "parts": parts})
                     results = False
                     continue
-            elif usual and role == "tool":
-                part = self.write_usual_result(content, w, called)
-                if part is not None:
-                    if results:
-                        out[-1]["parts"].append(part)
-                    else:
-                        out.append({"role": "user", "parts": [part]})
-                        results = True
-                    continue
-            joined = results and role == "tool"
-            if not usual:
-                joined = self.spelling(message).get("joined", joined)
-            parts = self.write_parts(self.fit(message, w), w, called)
-            if joined and out:
-                out[-1]["parts"] += parts
-                self.lose(extras, message.at, w.log)
-            elif usual and parts:  # as write_content does where there is nothing else to say
-                out.append({"role": SPEAKERS[role], "parts": parts})
-            elif parts or w.home:
-                out.append(self.write_content(message, self.role_of(message, w), parts, w))
-            else:
-                self.lose(extras, message.at, w.log)
-                w.log.dropped("message.empty", message.at, "a content must have parts here")
+            elif role == "assistant":
+                parts = self.write_parts(content, w, called, role)
+                if parts or home:
+                    out.append({"role": "model", "parts": parts})
+                    results = False
+                else:
+                    self.note_empty(message, w)
                 continue
-            results = role == "tool"
+            results = self.write_turn(message, out, results, called, w)
         return out
+
+    def write_turn(
+        self, message: Message, out: list[Json], results: bool, called: Called, w: Writing
+    ) -> bool:
+        """One turn of any kind; whether the last content then ends in the result of a tool."""
+        extras, joined = message.extras, results and message.role == "tool"
+        if extras is not None:
+            joined = self.spelling(message).get("joined", joined)
+        parts = self.write_parts(self.fit(message, w), w, called, message.role)
+        if joined and out:
+            out[-1]["parts"] += parts
+            self.lose(extras, message.at, w.log)
+        elif parts or w.home:
+            out.append(self.write_content(message, self.role_of(message, w), parts, w))
+        else:
+            self.lose(extras, message.at, w.log)
+            self.note_empty(message, w)
+            return results
+        return message.role == "tool"
+
+    def note_empty(self, message: Message, w: Writing) -> None:
+        w.log.dropped("message.empty", message.at, "a content must have parts here")
 
     def role_of(self, message: Message, w: Writing) -> str | None:
         spelling = self.spelling(message)
@@ -292,14 +324,14 @@ class Turns(WriteParts):
             return self.only_text(message, w)
         if message.name is not None:
             w.log.dropped("message.name", message.at, "speakers have no names here")
-        if UNFIT[role].isdisjoint(map(type, content)):
-            return content  # as usual
+        if role != "user" or UNFIT.isdisjoint(map(type, content)):
+            return content  # as usual; write_parts looks after what the model cannot say
         kept: list[Block] = []
         for block in content:
-            if role == "user" and block.__class__ in NOT_USER:
+            if block.__class__ in NOT_USER:
                 w.log.dropped("content.role", block.at, "the user cannot say this here")
-            elif role != "tool" and block.__class__ is ToolResult:
-                w.log.dropped("content.role", block.at, "a result is no part of this turn here")
+            elif block.__class__ is ToolResult:
+                self.note_result(block, w)
             else:
                 kept.append(block)
         return kept

@@ -20,6 +20,7 @@ from ...model import (
     Raw,
     Reasoning,
     Refusal,
+    Role,
     Source,
     Text,
     ToolCall,
@@ -42,13 +43,15 @@ USUAL_TYPES = {
 class WriteParts(ReadParts):
     """What stands inside a content, out of the tree."""
 
-    def write_parts(self, blocks: Sequence[Block], w: Writing, called: Called) -> list[Json]:
+    def write_parts(
+        self, blocks: Sequence[Block], w: Writing, called: Called, role: Role | None = None
+    ) -> list[Json]:
         out: list[Json] = []
-        staying = w.names.staying
+        home, log, staying = w.home, w.log, w.names.staying
         for block in blocks:
             extras = block.extras
             # The usual shapes, most blocks by far: nothing to them that could get lost.
-            if extras is not None and (w.home or not self.is_mute(extras)):
+            if extras is not None and (home or not self.is_mute(extras)):
                 pass
             elif block.__class__ is Text:
                 if block.cache is None and not block.citations:
@@ -58,48 +61,24 @@ class WriteParts(ReadParts):
                 call_id, name = block.id, block.name
                 if (
                     call_id is not None
-                    and (name in staying or w.home)
+                    and (name in staying or home)
                     and block.kind == "function"
                     and block.arguments
                     and block.item_id is None
                     and block.cache is None
                 ):
                     called[call_id] = name
-                    inner = {"id": call_id, "name": name, "args": object_of(block, w.log)}
+                    inner = {"id": call_id, "name": name, "args": object_of(block, log)}
                     out.append({"functionCall": inner})
                     continue
-            out += self.write_part(block, w, called)
+            if block.__class__ is ToolResult and role == "assistant" and not home:
+                self.note_result(block, w)
+            else:
+                out += self.write_part(block, w, called)
         return out
 
-    def write_usual_result(
-        self, content: Sequence[Block], w: Writing, called: Called
-    ) -> Json | None:
-        """The message of a tool, if it is one plain text that answers a known call; else None.
-
-        Most are so, and this is what write_result makes of them.
-        """
-        if len(content) != 1 or (result := content[0]).__class__ is not ToolResult:
-            return None
-        call_id, said, extras = result.call_id, result.content, result.extras
-        if (
-            (extras is not None and (w.home or not self.is_mute(extras)))
-            or result.is_error
-            or result.name is not None
-            or result.cache is not None
-            or call_id not in called
-            or len(said) != 1
-        ):
-            return None
-        text = said[0]
-        if (
-            text.__class__ is not Text
-            or text.extras is not None
-            or text.cache is not None
-            or text.citations
-        ):
-            return None
-        inner = {"id": call_id, "name": called[call_id], "response": {"output": text.text}}
-        return {"functionResponse": inner}
+    def note_result(self, result: ToolResult, w: Writing) -> None:
+        w.log.dropped("content.role", result.at, "a result is no part of this turn here")
 
     def write_part(self, block: Block, w: Writing, called: Called) -> list[Json]:
         """One block as parts: a document made of blocks, or a passage, may be several."""
