@@ -55,7 +55,8 @@ def convert(
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, now, ids)
     value = load(doc)
-    reader, writer = _dialect(source, value, facet), dialects.get(target)
+    reader = dialects.get(source) if source is not None else _detected(value, facet)
+    writer = dialects.get(target)
     tree = reader.read(value, facet)
     if not carry:
         value = None  # what is no longer needed makes room for what is written
@@ -142,9 +143,7 @@ def _convert_stream(
     return Result(said, transcoder.losses)
 
 
-def _dialect(name: str | None, doc: Json, facet: str) -> Dialect:
-    if name is not None:
-        return dialects.get(name)
+def _detected(doc: Json, facet: str) -> Dialect:
     from .detect import detect
 
     guesses = detect(doc, facet=facet)

@@ -107,7 +107,11 @@ def _spell(at: str, key: str, count: int) -> tuple[str, ...]:
 
 FEW, MANY = 256, 4096
 _few = _spell("", "", FEW)
-_spelled = lru_cache(maxsize=16)(_spell)
+
+
+@lru_cache(maxsize=16)
+def _spelled(at: str, key: str, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return _spell(at, "", count), _spell(at, key, count)
 
 
 def tokens(items: list[Json]) -> tuple[str, ...]:
@@ -115,14 +119,14 @@ def tokens(items: list[Json]) -> tuple[str, ...]:
     return _few if len(items) <= FEW else _spell("", "", len(items))
 
 
-def pointers(at: str, items: list[Json], key: str = "") -> tuple[str, ...]:
-    """The pointers of the items of a long list, or of a key in each; as many, or more.
+def pointers(at: str, items: list[Json], key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The pointers of the items of a long list, and of a key in each; as many, or more.
 
     All conversations have their messages in the same places, so these are spelled only once.
     """
     count = len(items)
     if count > MANY:
-        return _spell(at, key, count)
+        return _spell(at, "", count), _spell(at, key, count)
     return _spelled(at, key, FEW if count <= FEW else MANY)
 
 

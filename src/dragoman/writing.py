@@ -101,16 +101,19 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "signed",
+        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "rules",
+        "signed",
         "unnamed", "waiting",
     )  # fmt: skip
+
+    ids: Names
+    names: Names
 
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
     ) -> None:
         self.log = log
-        self.ids = Names(id_rule, "tool_call.id")
-        self.names = Names(name_rule, "tool.name")
+        self.rules = id_rule, name_rule
         self.home = home  # the tree was read from this dialect: all is said again as it was
         self.answer = answer  # an answer for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
@@ -120,6 +123,18 @@ class Writing:
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: list[tuple[str, str]] = []
+
+    if not TYPE_CHECKING:  # to which all attributes are there from the beginning
+
+        def __getattr__(self, name: str) -> Names:
+            """The identifiers, made when asked for: most short conversations have none."""
+            if name == "ids":
+                self.ids = made = Names(self.rules[0], "tool_call.id")
+            elif name == "names":
+                self.names = made = Names(self.rules[1], "tool.name")
+            else:
+                raise AttributeError(name)
+            return made
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""

@@ -99,7 +99,7 @@ class ReadBlocks(Dialect):
     def read_history(self, docs: list[Json], at: str, custom: frozenset[str]) -> list[Message]:
         """The messages in normal form: each tool result a message of its own."""
         out: list[Message] = []
-        places, contents = pointers(at, docs), pointers(at, docs, "/content")
+        places, contents = pointers(at, docs, "/content")
         for index, doc in enumerate(docs):  # not zip, which takes long to begin
             where = places[index]
             if doc.__class__ is dict and len(doc) == 2:

@@ -109,7 +109,7 @@ class Turns(Tools):
         results = False  # the last turn written ends in a tool result
         turn: list[Json] | None = None  # that turn, if it holds nothing else
         waiting: list[Message] = []
-        home, known, again = w.home, w.ids.staying, w.again
+        home = w.home
         for index, message in enumerate(messages):
             role, content, extras = message.role, message.content, message.extras
             # The usual turns: one result, what the model said and called, or one plain text.
@@ -129,8 +129,8 @@ class Turns(Tools):
                             and block.is_error is None
                             and block.name is None
                             and block.cache is None
-                            and call_id in known
-                            and not again
+                            and call_id in w.ids.staying
+                            and not w.again
                             and len(said) == 1
                             and (text := said[0]).__class__ is Text
                             and text.extras is None

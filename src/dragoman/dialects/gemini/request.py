@@ -277,7 +277,8 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        w.speak_to(tree.model)
+        if tree.tools or tree.params.output is not None:  # who have schemas
+            w.speak_to(tree.model)
         spelling = self.spelling(tree)
         if tree.tools:
             w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")

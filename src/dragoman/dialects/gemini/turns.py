@@ -63,7 +63,7 @@ class Turns(WriteParts):
     ) -> list[Message]:
         out: list[Message] = []
         called: Called = {}
-        places, inside = pointers(at, docs), pointers(at, docs, "/parts")
+        places, inside = pointers(at, docs, "/parts")
         for index, doc in enumerate(docs):
             # The usual shapes: one text, what the model says, what its tools answer.
             if doc.__class__ is dict and len(doc) == 2:

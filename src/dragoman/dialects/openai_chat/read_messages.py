@@ -59,7 +59,7 @@ class ReadMessages(Parts):
         out: list[Message] = []
         append = out.append
         custom = after_tool = False
-        places, contents = pointers(at, docs), pointers(at, docs, "/content")
+        places, contents = pointers(at, docs, "/content")
         for index, doc in enumerate(docs):  # not zip, which takes long to begin
             where = places[index]
             if doc.__class__ is not dict:

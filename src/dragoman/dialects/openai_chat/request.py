@@ -241,7 +241,8 @@ class Requests(Tools):
         for key in ("max_completion_tokens", "max_tokens"):
             limit = maybe_int(doc, key, "")
             if limit is not None:
-                taken.add(key)
+                if key not in TAKEN:
+                    taken.add(key)
                 ats["max_tokens"] = f"/{key}"
                 if key != self.limit_key:
                     spelling["max_tokens"] = key

@@ -90,7 +90,7 @@ class Items(Calls):
         """The items of a request in normal form, appended to ``out``."""
         run: list[Block] = []  # what the model said last
         start = ""
-        places, outputs = pointers(at, docs), pointers(at, docs, "/output")
+        places, outputs = pointers(at, docs, "/output")
         for index, doc in enumerate(docs):  # not zip, which takes long to begin
             where = places[index]
             kind = doc.get("type") if doc.__class__ is dict else None
