@@ -106,6 +106,11 @@ class ReadBlocks(Dialect):
                 role, content = doc.get("role"), doc.get("content")
                 if role == "user" or role == "assistant":  # the usual shapes
                     if content.__class__ is list:
+                        if role == "user" and not (out and out[-1].role == "tool"):
+                            results = self.read_results(content, contents[index])
+                            if results:
+                                out += results
+                                continue
                         blocks = self.read_blocks(content, contents[index], custom)
                         if role == "assistant" and len(blocks) > 1:
                             out.append(Message("assistant", tuple(blocks), at=where))
@@ -162,6 +167,32 @@ class ReadBlocks(Dialect):
         else:
             split_results(blocks, at, extras, out, JOINED)
 
+    def read_results(self, docs: list[Json], at: str) -> list[Message] | None:
+        """A turn of nothing but usual results, as most are: each a message of its own; else None.
+
+        This is what read_result and add_turn make of each where there is nothing to keep.
+        """
+        out: list[Message] = []
+        token = tokens(docs)
+        for index, doc in enumerate(docs):
+            try:  # what has keys is an object: of JSON, there is nothing else
+                kind, call_id, content = doc["type"], doc["tool_use_id"], doc["content"]
+            except (KeyError, TypeError):
+                return None
+            if kind != "tool_result" or call_id.__class__ is not str or len(doc) != 3:
+                return None
+            where = at + token[index]
+            extras = None
+            if content.__class__ is str:
+                text = Text(content, at=where + "/content")
+            elif (words := only_text(content)) is not None:
+                text, extras = Text(words, at=where + "/content/0"), AS_LIST
+            else:
+                return None
+            result = ToolResult(call_id, (text,), at=where, extras=extras)
+            out.append(Message("tool", (result,), at=where))
+        return out
+
     def respell(self, extras: Extras | None, **spelling: Json) -> Extras:
         if extras is None:
             return Extras(NAME, spelling=spelling)
@@ -186,16 +217,6 @@ class ReadBlocks(Dialect):
                         continue
                 out.append(self.read_call(doc, where, custom))
             elif kind == "tool_result":
-                call_id, content = doc.get("tool_use_id"), doc.get("content")
-                if call_id.__class__ is str and len(doc) == 3:
-                    if content.__class__ is str:
-                        text = Text(content, at=f"{where}/content")
-                        out.append(ToolResult(call_id, (text,), at=where))
-                        continue
-                    if (words := only_text(content)) is not None:
-                        text = Text(words, at=f"{where}/content/0")
-                        out.append(ToolResult(call_id, (text,), at=where, extras=AS_LIST))
-                        continue
                 out.append(self.read_result(doc, where))
             elif kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
                 out.append(Text(doc["text"], at=where))

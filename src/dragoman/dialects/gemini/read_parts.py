@@ -102,15 +102,17 @@ class ReadParts(Dialect):
         out: list[Message] = []
         token = tokens(docs)
         for index, doc in enumerate(docs):
-            if doc.__class__ is not dict or len(doc) != 1:
+            try:  # what has keys is an object: of JSON, there is nothing else
+                result = doc["functionResponse"]
+                call_id, name, answer = result.get("id"), result["name"], result["response"]
+                said = answer["output"]
+            except (KeyError, TypeError, AttributeError):
                 return None
-            if (result := doc.get("functionResponse")).__class__ is not dict:
+            if name.__class__ is not str or said.__class__ is not str:
                 return None
-            call_id, name, answer = result.get("id"), result.get("name"), result.get("response")
-            size = 3 if call_id.__class__ is str else 2
-            if name.__class__ is not str or answer.__class__ is not dict or len(result) != size:
+            if len(result) != (3 if call_id.__class__ is str else 2):
                 return None
-            if len(answer) != 1 or (said := answer.get("output")).__class__ is not str:
+            if len(doc) != 1 or len(answer) != 1:
                 return None
             if call_id is not None and called.get(call_id) == name:
                 name = None
