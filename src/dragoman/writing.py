@@ -62,8 +62,10 @@ class Names:
         """Whether an identifier is legal here, and nobody else's."""
         if name in self.staying:
             return True
-        if not self.fits(name):
-            return False
+        # Nearly all identifiers are ASCII words, which every pattern allows.
+        if not (name.isascii() and name.isidentifier() and len(name) <= self.limit):
+            if not self.fits(name):
+                return False
         if self.given and (name in self.given or name in self.given.values()):
             return False
         self.staying.add(name)
@@ -71,9 +73,7 @@ class Names:
 
     def fits(self, name: str) -> bool:
         """Whether an identifier is legal here."""
-        # Nearly all identifiers are ASCII words, which every pattern allows.
-        word = name.isidentifier() and len(name) <= self.limit and name.isascii()
-        return word or _fits(self.pattern, self.limit)(name) is not None
+        return _fits(self.pattern, self.limit)(name) is not None
 
     def __call__(self, name: str, at: str, log: Ledger) -> str:
         if self.stays(name):
