@@ -23,10 +23,12 @@ from dragoman.schemas import (
     enforced,
     from_openapi,
     openapi,
+    pointing,
     portable,
     trimmed,
 )
 from dragoman.schemas.merging import types_of
+from dragoman.schemas.refs import LISTS, SINGLES, TABLES
 from dragoman.schemas.subset import FORMATS, TYPES
 from dragoman.testing import resolves
 
@@ -353,6 +355,24 @@ def test_without_an_approximation_references_accept_the_same(schema: Any, value:
     found = portable(schema)
     if found.notes and is_exact(found):
         assert accepts(found.schema, value) is accepts(schema, value), found
+
+
+@few
+@given(tame | anything | wild)
+def test_what_is_plain_has_nothing_to_rewrite(schema: Any) -> None:
+    quick = portable(schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pointing, "is_plain", lambda *schemas: False)
+        assert quick == portable(schema)
+
+
+@pytest.mark.parametrize("word", sorted(pointing.REWRITTEN))
+@pytest.mark.parametrize("key", [*TABLES, *LISTS, *SINGLES])
+def test_what_may_be_rewritten_is_seen_wherever_schemas_stand(key: str, word: str) -> None:
+    inner = {word: 1}
+    assert not pointing.is_plain({}, {key: {"a": inner} if key in TABLES else inner})
+    assert not pointing.is_plain({"properties": {"a": {"items": {key: [{}, inner]}}}})
+    assert pointing.is_plain({"enum": [inner], "default": inner, "properties": {word: {}}})
 
 
 # -- what is enforced ----------------------------------------------------------------------------
