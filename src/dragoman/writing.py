@@ -102,8 +102,7 @@ class Writing:
 
     __slots__ = (
         "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "rules",
-        "signed",
-        "unnamed", "waiting",
+        "signed", "unnamed", "waiting",
     )  # fmt: skip
 
     ids: Names
