@@ -30,13 +30,19 @@ NAMES = (r"(?:[A-Za-z_]|(?!^)[0-9])", 10_000)
 class CohereWriting(Writing):
     """One conversion into Cohere's dialect: it knows where documents may stand, and their ids."""
 
-    __slots__ = ("beside", "documents", "known")
+    __slots__ = ("beside", "documents", "hoisted", "known")
 
     def __init__(self, log: Ledger, home: bool, answer: bool = False) -> None:
         super().__init__(log, ANYTHING, NAMES, home, answer)
         self.beside = False  # whether documents may stand beside the conversation
         self.documents: list[Json] = []
+        self.hoisted: list[Json] = []  # images of results, for a turn of the user behind them
         self.known: set[str] = set()
+
+    def lowered(self) -> list[Json]:
+        """The turn of the user that holds what was hoisted, if anything was."""
+        parts, self.hoisted = self.hoisted, []
+        return [{"role": "user", "content": parts}] if parts else []
 
     def document_id(self, passage: Passage) -> str:
         """ "duplicate document ID adfasd at index 1 and 0", says the API otherwise."""

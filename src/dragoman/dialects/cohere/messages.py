@@ -25,7 +25,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import results_in_place
+from ...normal import HOISTED, results_in_place, unhoist
 from ...reading import as_dict, compact, maybe_list, maybe_str, need_dict, need_list, need_str
 from ...writing import is_blank
 from .documents import CohereWriting, is_document, last_question, respell
@@ -56,10 +56,14 @@ class Messages(Parts):
         return History(tuple(messages), dialect=self.name, extras=extras)
 
     def read_history(self, docs: list[Json], at: str) -> list[Message]:
-        return [
-            self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
-            for index, doc in enumerate(docs)
-        ]
+        out: list[Message] = []
+        for index, doc in enumerate(docs):
+            message = self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
+            if message.role == "user" and out and out[-1].role == "tool":
+                if len(doc) == 2 and unhoist(message, out, self.holds_all):
+                    continue
+            out.append(message)
+        return out
 
     def read_message(self, doc: dict[str, Json], at: str) -> Message:
         said = need_str(doc, "role", at)
@@ -133,6 +137,8 @@ class Messages(Parts):
         spelling: dict[str, Json] = {}
         if is_listed(content, blocks):
             spelling["content"] = "list"
+        if any(map(is_image, blocks)):
+            spelling["images"] = True
         failed = None
         if blocks and is_said(first := blocks[0]) and is_marked(first.text):
             failed, text = unmark_error(first.text)
@@ -165,10 +171,13 @@ class Messages(Parts):
         for index, message in enumerate(messages):
             if message.role == "tool":
                 out += self.write_results(message, w)
-            elif message.role == "assistant":
+                continue
+            out += w.lowered()
+            if message.role == "assistant":
                 out.append(self.write_assistant(message, w))
             else:
                 out.append(self.write_turn(message, index == asked, w))
+        out += w.lowered()
         return [doc for doc in out if doc is not None]
 
     def write_turn(self, message: Message, last: bool, w: CohereWriting) -> Json | None:
@@ -377,7 +386,10 @@ class Messages(Parts):
         if result.call_id is not None or not w.home:
             given = w.result_id(result)
             doc["tool_call_id"] = w.again.get(given, given)
-        parts = [part for block in self.marked(result, w) for part in self.write_piece(block, w)]
+        content = self.marked(result, w)
+        if not self.holds_all(result):
+            content = self.hoist(content, doc.get("tool_call_id"), w)
+        parts = [part for block in content for part in self.write_piece(block, w)]
         if is_single(parts) and self.spelling(result).get("content") != "list":
             doc["content"] = parts[0]["text"]
         elif parts:
@@ -408,6 +420,27 @@ class Messages(Parts):
             w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
             content[0] = replace(words, text=mark_plain(words.text))
         return content
+
+    def holds_all(self, result: ToolResult) -> bool:
+        """Whether a result holds its images itself, against the official rules."""
+        return "images" in self.spelling(result)
+
+    def hoist(self, content: list[Block], call_id: Json, w: CohereWriting) -> list[Block]:
+        """What stays in a result; its images go to a question behind the run of results."""
+        images = [block for block in content if is_image(block)]
+        if not images:
+            return content
+        w.hoisted.append({"type": "text", "text": HOISTED.format(id=call_id)})
+        seen = False
+        for block in content:
+            if isinstance(block, Media) and is_image(block):
+                seen = True
+                w.hoisted.append(self.write_image(block, w))
+                why = "a result is texts and documents; this follows in a user turn"
+                w.moved("tool_result.content", block.at, why)
+            elif seen:
+                w.log.approximated("content.order", block.at, "images follow the text here")
+        return [block for block in content if not is_image(block)]
 
     def write_piece(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of a result."""
