@@ -2,16 +2,30 @@
 
 A freeform tool becomes a function with one string, ``{"input": text}``. Its description ends in
 ``MARK`` (and its grammar, if it has one), which tells the model what to write and the reader
-what the tool really is.
+what the tool really is. At home the function is said again word for word: ``extras`` of what was
+unwrapped hold the schema of the tool and the arguments of the call as they stood there.
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from msgspec.structs import replace
 
-from .ledger import Ledger
-from .model import Grammar, Json, Tool, ToolCall, ToolChoice, ToolResult
-from .reading import compact
+from .model import (
+    Block,
+    Extras,
+    Grammar,
+    Json,
+    Request,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from .normal import mark_custom_results
+from .reading import UNREADABLE, compact, decode
+from .writing import Writing
 
 MARK = "[freeform tool]"
 GRAMMAR = " The input must match this {syntax} grammar:\n{definition}"
@@ -25,36 +39,123 @@ SCHEMA: Json = {
 
 
 WRAPPED = "a freeform {} is wrapped as {{'input': text}}"
+KEPT = "wrapped"
+"""The spelling under which the function is kept that stood for what was unwrapped."""
+N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
 
 
-def tool_as_function(tool: Tool, log: Ledger) -> Tool:
+# -- writing ----------------------------------------------------------------------------------
+
+
+def names_in(tools: tuple[Tool, ...] | None) -> frozenset[str]:
+    """The freeform tools: by these, readers know the calls of them again."""
+    return frozenset(tool.name for tool in tools or () if tool.kind == "custom")
+
+
+def tool_as_function(tool: Tool, w: Writing) -> Tool:
     """The function that stands for a freeform tool."""
     if tool.kind != "custom":
         return tool
-    log.approximated("tool.kind", tool.at, WRAPPED.format("tool"))
+    w.moved("tool.kind", tool.at, WRAPPED.format("tool"))
     return replace(tool, kind="function", description=wrap(tool), schema=SCHEMA, grammar=None)
 
 
-def call_as_function(call: ToolCall, log: Ledger) -> ToolCall:
+def call_as_function(call: ToolCall, w: Writing) -> ToolCall:
     """The call of the function that stands for a freeform tool."""
     if call.kind != "custom":
         return call
-    log.approximated("tool_call.kind", call.at, WRAPPED.format("call"))
+    note = w.log.moved if call.name in w.custom else w.log.approximated
+    note("tool_call.kind", call.at, WRAPPED.format("call"))
     return replace(call, kind="function", arguments=compact({"input": call.arguments}))
 
 
-def note_result(result: ToolResult, log: Ledger) -> None:
-    """The result of a freeform call is the result of a function."""
-    if result.kind == "custom":
-        log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+def note_result(result: ToolResult, w: Writing) -> None:
+    """The result of a freeform call is known as such by its call, if that is known."""
+    if result.kind == "custom" and not w.custom and not w.home:
+        w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
 
 
-def choice_as_function(choice: ToolChoice, log: Ledger) -> ToolChoice:
+def choice_as_function(choice: ToolChoice, w: Writing) -> ToolChoice:
     """The choice of the function that stands for a freeform tool."""
     if choice.kind != "custom":
         return choice
-    log.approximated("tool.kind", choice.at, WRAPPED.format("tool"))
+    if choice.name not in w.custom:
+        w.log.approximated("tool.kind", choice.at, WRAPPED.format("tool"))
     return replace(choice, kind="function")
+
+
+def as_read(node: N) -> N:
+    """At home, the function that stood for what was unwrapped; anything else as it is."""
+    spelling = node.extras.spelling if node.extras is not None else {}
+    if node.kind != "custom" or KEPT not in spelling:
+        return node
+    if isinstance(node, Tool):
+        schema = spelling[KEPT]
+        return replace(node, kind="function", description=wrap(node), schema=schema, grammar=None)
+    if isinstance(node, ToolCall):
+        return replace(node, kind="function", arguments=spelling[KEPT])
+    return replace(node, kind="function")
+
+
+# -- reading ----------------------------------------------------------------------------------
+
+
+def unwrap_tool(tool: Tool, dialect: str) -> Tool:
+    """The freeform tool that a function stands for, if it does."""
+    if tool.kind != "function" or tool.strict:
+        return tool
+    if (found := unwrap(tool.description, tool.schema)) is None:
+        return tool
+    text, grammar = found
+    custom = replace(tool, kind="custom", description=text, schema=None, grammar=grammar)
+    return _kept(replace(custom, schema_at=None), dialect, tool.schema)
+
+
+def unwrap_calls(tree: Request) -> Request:
+    """A request in which the calls of freeform tools are freeform, as are their results."""
+    custom, dialect = names_in(tree.tools), tree.dialect
+    if not custom or dialect is None:
+        return tree
+    calls = [
+        replace(m, content=tuple(_unwrapped(block, custom, dialect) for block in m.content))
+        if m.role == "assistant"
+        else m
+        for m in tree.messages
+    ]
+    messages = [
+        m if m is before else replace(m, content=tuple(_answer(b, dialect) for b in m.content))
+        for m, before in zip(mark_custom_results(calls), calls, strict=True)
+    ]
+    choice = tree.tool_choice
+    if choice is not None and choice.kind == "function" and choice.name in custom:
+        choice = _kept(replace(choice, kind="custom"), dialect, True)
+    return replace(tree, messages=tuple(messages), tool_choice=choice)
+
+
+def _unwrapped(block: Block, custom: frozenset[str], dialect: str) -> Block:
+    if not isinstance(block, ToolCall) or block.kind != "function" or block.name not in custom:
+        return block
+    try:
+        value = decode(block.arguments)
+    except UNREADABLE:
+        return block
+    if value.__class__ is not dict or value.keys() != {"input"}:
+        return block
+    if value["input"].__class__ is not str:
+        return block
+    return _kept(replace(block, kind="custom", arguments=value["input"]), dialect, block.arguments)
+
+
+def _answer(block: Block, dialect: str) -> Block:
+    return _kept(block, dialect, True) if isinstance(block, ToolResult) else block
+
+
+def _kept(node: N, dialect: str, function: Json) -> N:
+    extras = node.extras or Extras(dialect)
+    return replace(node, extras=replace(extras, spelling=extras.spelling | {KEPT: function}))
+
+
+# -- the mark ---------------------------------------------------------------------------------
 
 
 def wrap(tool: Tool) -> str:

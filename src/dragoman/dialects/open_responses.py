@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from .. import freeform
 from ..ledger import Ledger
-from ..model import Json, Params, Tool, ToolCall, ToolChoice, ToolResult, Tree
+from ..model import Json, Params, Request, Tool, ToolCall, ToolChoice, ToolResult, Tree
 from ..reading import maybe_number
 from ..sniffing import Verdict, objects, told_by
 from ..streaming import FunctionsOnly, StreamWriter
 from ..walk import rebuild
-from ..writing import Names
+from ..writing import Names, Writing
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import ItemWriting
 
@@ -45,9 +45,17 @@ class OpenResponses(OpenAIResponses):
         w.names = Names(NAMES, "tool.name")
         return w
 
+    def read_request(self, doc: Json) -> Request:
+        return freeform.unwrap_calls(super().read_request(doc))
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        tools = super().read_tool_list(docs, at)
+        return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
+
     def write(self, tree: Tree, log: Ledger) -> Json:
-        if not self.is_home(tree.dialect):
-            tree = rebuild(tree, lambda node, at: as_function(node, log))
+        w = self.writing(log, tree.dialect)
+        w.custom = freeform.names_in(tree.tools) if isinstance(tree, Request) else frozenset()
+        tree = rebuild(tree, lambda node, at: as_function(node, w))
         return super().write(tree, log)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
@@ -85,16 +93,18 @@ class OpenResponses(OpenAIResponses):
         super().write_params(out, params, spelling, w)
 
 
-def as_function(node: Any, log: Ledger) -> Any:
+def as_function(node: Any, w: Writing) -> Any:
     """What is freeform elsewhere is a function here."""
     if isinstance(node, Tool):
-        return freeform.tool_as_function(node, log)
+        return freeform.as_read(node) if w.home else freeform.tool_as_function(node, w)
     if isinstance(node, ToolCall):
-        return freeform.call_as_function(node, log)
+        return freeform.as_read(node) if w.home else freeform.call_as_function(node, w)
     if isinstance(node, ToolChoice):
-        return freeform.choice_as_function(node, log)
+        return freeform.as_read(node) if w.home else freeform.choice_as_function(node, w)
+    if isinstance(node, ToolResult) and w.home:
+        return freeform.as_read(node)
     if isinstance(node, ToolResult) and node.kind == "custom":
-        freeform.note_result(node, log)
+        freeform.note_result(node, w)
         return replace(node, kind="function")
     return node
 

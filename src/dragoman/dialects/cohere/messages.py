@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
+from ... import freeform
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...marks import is_marked, mark_error, mark_plain, unmark_error
@@ -26,7 +27,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import HOISTED, results_in_place, unhoist
-from ...reading import as_dict, compact, maybe_list, maybe_str, need_dict, need_list, need_str
+from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str
 from ...writing import is_blank
 from .documents import CohereWriting, is_document, last_question, respell
 from .parts import Parts, is_image
@@ -348,6 +349,7 @@ class Messages(Parts):
         return doc
 
     def write_call(self, call: ToolCall, w: CohereWriting) -> Json:
+        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
         spelling = self.spelling(call)
         out: dict[str, Json] = {}
         if call.id is not None or not w.home:
@@ -364,10 +366,6 @@ class Messages(Parts):
         return self.emit(out, call, w.log)
 
     def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
-        if call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            return compact({"input": call.arguments})
         if is_blank(call.arguments) and not w.home:
             return "{}"
         return call.arguments
@@ -400,8 +398,7 @@ class Messages(Parts):
                 w.log.invented("text.empty", result.at, "a result has a text here")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
-        if result.kind != "function":
-            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+        freeform.note_result(result, w)
         self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
 from ...reading import (
@@ -89,7 +90,7 @@ class Requests(Tools):
             spelling["strict_tools"] = strict
         choice = maybe_str(doc, "tool_choice", "")
         params = self.read_params(doc, taken)
-        return Request(
+        tree = Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
             tools,
@@ -98,6 +99,7 @@ class Requests(Tools):
             dialect=self.name,
             extras=self.keep(doc, taken, spelling or None),
         )
+        return freeform.unwrap_calls(tree)
 
     def read_params(self, doc: dict[str, Json], taken: set[str]) -> Params:
         said: dict[str, Any] = {}
@@ -152,6 +154,7 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect))
+        w.custom = freeform.names_in(tree.tools)
         form = tree.params.output
         # "invalid request: response_format is not supported with RAG."
         w.beside = w.home or form is None or form.kind == "text"

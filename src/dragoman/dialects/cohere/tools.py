@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
@@ -24,10 +22,11 @@ class Tools(Messages):
         return Toolbox(self.read_tool_list(doc, "", None), dialect=self.name)
 
     def read_tool_list(self, docs: Json, at: str, strict: bool | None) -> tuple[Tool, ...]:
-        return tuple(
+        tools = (
             self.read_tool(as_dict(doc, f"{at}/{index}"), strict, f"{at}/{index}")
             for index, doc in enumerate(as_list(docs, at))
         )
+        return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
 
     def read_tool(self, doc: dict[str, Json], strict: bool | None, at: str) -> Tool:
         function, where = need_dict(doc, "function", at), f"{at}/function"
@@ -62,10 +61,7 @@ class Tools(Messages):
         if tool.kind == "hosted":
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
-        if tool.kind == "custom":
-            why = "a freeform tool is wrapped as {'input': text}"
-            w.log.approximated("tool.kind", tool.at, why)
-            tool = replace(tool, description=freeform.wrap(tool), schema=freeform.SCHEMA)
+        tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
         self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from ... import freeform
 from ...dialect import Dialect
 from ...errors import Malformed
@@ -237,6 +235,7 @@ class Messages(Dialect):
         return self.emit(doc, message, w.log)
 
     def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
+        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
@@ -250,11 +249,7 @@ class Messages(Dialect):
         function: dict[str, Json] = {"name": call.name}
         if "index" in spelling:
             function["index"] = spelling["index"]
-        if call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            function["arguments"] = {"input": call.arguments}
-        elif spelling.get("arguments", "") is None:
+        if spelling.get("arguments", "") is None:
             pass
         elif spelling.get("arguments") == "text":
             function["arguments"] = call.arguments
@@ -291,8 +286,7 @@ class Messages(Dialect):
             doc["content"] = None if "content" in spelling else ""
             if not w.home and not result.content:
                 w.log.invented("text.empty", result.at, "a result has a text here")
-        if result.kind != "function":
-            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+        freeform.note_result(result, w)
         self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         return self.emit(doc, result, w.log)
@@ -388,10 +382,11 @@ class Messages(Dialect):
         return Toolbox(self.read_tool_list(doc, ""), dialect=self.name)
 
     def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
-        return tuple(
+        tools = (
             self.read_tool(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
             for index, doc in enumerate(as_list(docs, at))
         )
+        return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
         function, where = need_dict(doc, "function", at), f"{at}/function"
@@ -423,10 +418,7 @@ class Messages(Dialect):
         if tool.kind == "hosted":
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
-        if tool.kind == "custom":
-            why = "a freeform tool is wrapped as {'input': text}"
-            w.log.approximated("tool.kind", tool.at, why)
-            tool = replace(tool, description=freeform.wrap(tool), schema=freeform.SCHEMA)
+        tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
         if tool.strict:
             w.log.dropped("tool.strict", tool.at, "no schema is enforced here")
         self.lose_cache(tool.cache, w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, ToolChoice
 from ...normal import effort_of
@@ -65,7 +66,7 @@ class Requests(Messages):
             tools = self.read_tool_list(doc["tools"], "/tools")
         known: list[str] = []
         params = self.read_params(doc, known, spelling)
-        return Request(
+        tree = Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
             tools,
@@ -74,6 +75,7 @@ class Requests(Messages):
             dialect=self.name,
             extras=self.keep(doc, TAKEN, spelling or None, partly={"options": known}),
         )
+        return freeform.unwrap_calls(tree)
 
     def read_params(
         self, doc: dict[str, Json], known: list[str], spelling: dict[str, Json]
@@ -132,6 +134,7 @@ class Requests(Messages):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = OllamaWriting(log, self.is_home(tree.dialect))
+        w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ... import schemas
+from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -142,7 +142,7 @@ class Requests(Tools):
         if params.stream and doc.get("stream_options") == {"include_usage": True}:
             taken.add("stream_options")
             spelling["usage"] = True
-        return Request(
+        tree = Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
             tools,
@@ -151,6 +151,7 @@ class Requests(Tools):
             dialect=self.name,
             extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling),
         )
+        return tree if self.has_freeform else freeform.unwrap_calls(tree)
 
     def read_messages(self, doc: Json) -> History:
         """A history is a bare list; an object that holds one is tolerated."""
@@ -299,6 +300,7 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
+        w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model

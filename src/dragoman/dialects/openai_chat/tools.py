@@ -37,6 +37,8 @@ class Tools(Messages):
         for index, doc in enumerate(as_list(docs, at)):
             where = f"{at}/{index}"
             out.append(self.read_tool(as_dict(doc, where), where))
+        if not self.has_freeform:
+            return tuple(freeform.unwrap_tool(tool, self.name) for tool in out)
         return tuple(out)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
@@ -138,8 +140,8 @@ class Tools(Messages):
                 return tool.payload
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
-        if not (self.has_freeform or w.home):
-            tool = freeform.tool_as_function(tool, w.log)
+        if not self.has_freeform:
+            tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
         if tool.cache is not None:
             self.lose_cache(tool.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
@@ -252,8 +254,7 @@ class Tools(Messages):
             return None
         if choice.mode is None:
             return None
-        if not w.home:
-            choice = self.sayable_choice(choice, w)
+        choice = freeform.as_read(choice) if w.home else self.sayable_choice(choice, w)
         spelling = self.spelling(choice)
         if choice.allowed is not None:
             function = [{"type": "function", "function": {"name": n}} for n in choice.allowed]
@@ -276,7 +277,7 @@ class Tools(Messages):
         if choice.allowed is not None and not self.has_subsets:
             w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
             choice = replace(choice, allowed=None)
-        return choice if self.has_freeform else freeform.choice_as_function(choice, w.log)
+        return choice if self.has_freeform else freeform.choice_as_function(choice, w)
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         """A conversion into this dialect: ids up to 40 characters, names `[a-zA-Z0-9_-]{1,64}`."""

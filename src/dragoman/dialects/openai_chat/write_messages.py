@@ -356,8 +356,8 @@ class WriteMessages(Parts):
             doc["tool_calls"] = out
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if not (self.has_freeform or w.home):
-            call = freeform.call_as_function(call, w.log)
+        if not self.has_freeform:
+            call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
@@ -392,8 +392,8 @@ class WriteMessages(Parts):
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
-        if not (self.has_freeform or w.home):
-            freeform.note_result(block, w.log)
+        if not self.has_freeform:
+            freeform.note_result(block, w)
         content, extras, call_id = block.content, block.extras, block.call_id
         if (
             (extras is None or (not w.home and self.is_mute(extras)))
