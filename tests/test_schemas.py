@@ -674,3 +674,24 @@ def test_other_models_get_json_schema() -> None:
     (tool,) = document["tools"][0]["functionDeclarations"]
     assert tool["parametersJsonSchema"]["additionalProperties"] is False
     assert [f"{loss.kind} {loss.what}" for loss in losses] == ["renamed tool.schema"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "what"),
+    [
+        ({f"p{i}": {"type": "string"} for i in range(5001)}, "5000 properties"),
+        ({"p": {"enum": list(range(600))}, "q": {"enum": list(range(401))}}, "1000 values"),
+        ({"p": {"enum": [f"{i:060}" for i in range(251)]}}, "15000 letters in 'enum'"),
+        ({"p" * 119_999: {"type": "string"}, "qq": {"type": "string"}}, "120000 letters"),
+    ],
+)
+def test_what_is_too_large_is_not_enforced(properties: dict[str, Any], what: str) -> None:
+    """OpenAI refuses the request: "Expected at most 1000 enum values in total"."""
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    found = enforced(schema | {"additionalProperties": False}, OPENAI)
+    assert isinstance(found, Refused)
+    assert what in found.why
+    *_, last = properties
+    fewer = {k: v for k, v in properties.items() if k != last}
+    smaller = schema | {"properties": fewer, "required": list(fewer)}
+    assert isinstance(enforced(smaller | {"additionalProperties": False}, OPENAI), Rewritten)

@@ -8,7 +8,8 @@ words of their errors:
   required to be supplied and to be an array including every key in properties"; "'oneOf' is not
   permitted"; "schema must have a 'type' key"; "array schema missing items"; "$ref cannot have
   keywords {'description'}"; "schema must be a JSON Schema of 'type: "object"'" at the top, and no
-  alternatives there. A ``default`` is let pass, and so is any ``format`` of numbers.
+  alternatives there. A ``default`` is let pass, and so is any ``format`` of numbers. And not too
+  much of it: "Expected at most 1000 enum values in total within a single schema".
 - Anthropic, Bedrock: "For 'object' type, 'additionalProperties' must be explicitly set to false";
   "For 'integer' type, property 'minimum' is not supported"; "For 'array' type, 'minItems' values
   other than 0 or 1 are not supported"; no schema may refer to itself.
@@ -28,6 +29,21 @@ from .refs import SILENT, circles, resolve
 Node = dict[str, Json]
 
 
+class Sizes(NamedTuple):
+    """How large a schema may be, all in all."""
+
+    levels: int
+    """objects inside each other"""
+    properties: int
+    letters: int
+    """of the names of properties and definitions, and of the values of ``enum`` and ``const``"""
+    values: int
+    """of all ``enum``"""
+    many: int
+    """from so many values on, the letters of one ``enum`` are limited"""
+    many_letters: int
+
+
 class Rules(NamedTuple):
     """What the compiler of an API knows."""
 
@@ -42,6 +58,7 @@ class Rules(NamedTuple):
     recursive: bool
     few: int | None
     """the greatest ``minItems`` there is"""
+    sizes: Sizes | None = None
 
 
 COMPLEX = frozenset(
@@ -65,6 +82,7 @@ OPENAI = Rules(
     typed=True,
     recursive=True,
     few=None,
+    sizes=Sizes(10, 5_000, 120_000, 1_000, many=250, many_letters=15_000),
 )
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 CLAUDE = Rules(
@@ -118,6 +136,8 @@ def _compile(schema: Json, rules: Rules, *, firm: bool) -> Rewritten | Refused:
     compiler = _Compiler(schema, rules, firm)
     try:
         out = compiler.root()
+        if firm and rules.sizes is not None:
+            _Measure(rules.sizes).take(out, 0)
     except Refused as refused:
         return refused
     if not compiler.notes.found:
@@ -353,6 +373,50 @@ class _Compiler:
             return False
         kinds = types_of(node.get("type"))
         return any(fits(None, kind) for kind in kinds) if kinds else True
+
+
+class _Measure:
+    """How large a schema is; one that is too large is refused as a whole."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
+        self.properties = self.letters = self.values = 0
+
+    def take(self, node: Json, level: int) -> None:
+        if node.__class__ is not dict:
+            return
+        sizes = self.sizes
+        level += "properties" in node
+        for key in ("properties", "$defs", "definitions"):
+            table = node.get(key)
+            if table.__class__ is dict:
+                self.properties += len(table) if key == "properties" else 0
+                self.letters += sum(map(len, table))
+        values = node["enum"] if node.get("enum").__class__ is list else []
+        letters = sum(map(length, values))
+        self.values += len(values)
+        self.letters += letters + length(node.get("const"))
+        for count, most, what in (
+            (level, sizes.levels, "objects inside each other"),
+            (self.properties, sizes.properties, "properties"),
+            (self.letters, sizes.letters, "letters in names and values"),
+            (self.values, sizes.values, "values of 'enum'"),
+            (letters if len(values) > sizes.many else 0, sizes.many_letters, "letters in 'enum'"),
+        ):
+            if count > most:
+                raise Refused("", f"there are more than {most} {what}")
+        for key in ("properties", "$defs", "definitions"):
+            if node.get(key).__class__ is dict:
+                for inner in node[key].values():
+                    # A definition is not inside the object that it stands in.
+                    self.take(inner, level if key == "properties" else 0)
+        for inner in node["anyOf"] if node.get("anyOf").__class__ is list else ():
+            self.take(inner, level)
+        self.take(node.get("items"), level)
+
+
+def length(value: Json) -> int:
+    return len(value) if value.__class__ is str else 0
 
 
 def is_lone(node: Json) -> bool:
