@@ -30,6 +30,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
+from ...normal import HOISTED, unhoist
 from ...reading import (
     as_dict,
     as_list,
@@ -53,7 +54,7 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 SAID = ("role", "content", "images", "thinking", "tool_calls")
-ANSWERED = ("role", "content", "tool_name", "tool_call_id")
+ANSWERED = ("role", "content", "images", "tool_name", "tool_call_id")
 ANYTHING = (r"[\s\S]", 10_000)
 
 
@@ -92,6 +93,9 @@ class Messages(Dialect):
             for block in message.content:
                 if isinstance(block, ToolCall) and block.id is not None:
                     known[block.id] = block.name
+            if message.role == "user" and out and out[-1].role == "tool":
+                if len(doc) == 3 and unhoist(message, out, self.holds_all):
+                    continue
             out.append(message)
         return out
 
@@ -175,9 +179,18 @@ class Messages(Dialect):
         if name is not None and call_id is not None and known.get(call_id) == name:
             spelling["tool_name"] = name  # its call says so
             name = None
+        images = [
+            self.read_image(data, f"{at}/images/{index}")
+            for index, data in enumerate(maybe_list(doc, "images", at) or ())
+        ]
+        if images:
+            spelling["images"] = True
+        elif doc.get("images") == []:
+            spelling["images"] = []
+        said = () if text is None else (Text(text, at=f"{at}/content"),)
         return ToolResult(
             call_id,
-            () if text is None else (Text(text, at=f"{at}/content"),),
+            (*said, *images),
             failed,
             name,
             at=at,
@@ -196,16 +209,19 @@ class Messages(Dialect):
 
     def write_history(self, messages: Sequence[Message], w: OllamaWriting) -> list[Json]:
         out: list[Json] = []
+        hoisted: list[Json] = []
         for message in messages:
             if message.role != "tool":
+                out += hoisted
+                hoisted.clear()
                 out.append(self.write_turn(message, w))
                 continue
             for block in message.content:
                 if not isinstance(block, ToolResult):
                     raise Malformed("a tool message holds tool results", block.at)
                 self.lose(message.extras, message.at, w.log)
-                out.append(self.write_result(block, w))
-        return out
+                out.append(self.write_result(block, hoisted, w))
+        return out + hoisted
 
     def write_turn(self, message: Message, w: OllamaWriting) -> dict[str, Json]:
         role = message.role
@@ -260,10 +276,19 @@ class Messages(Dialect):
         out["function"] = function
         return self.emit(out, call, w.log)
 
-    def write_result(self, result: ToolResult, w: OllamaWriting) -> Json:
+    def holds_all(self, result: ToolResult) -> bool:
+        """Whether a result holds its images itself, where most models do not see them."""
+        return self.spelling(result).get("images") is True
+
+    def write_result(self, result: ToolResult, hoisted: list[Json], w: OllamaWriting) -> Json:
         texts: list[str] = []
+        images: list[Media] = []
         for block in result.content:
-            if isinstance(block, Text | Passage):
+            if isinstance(block, Media) and is_sendable(block):
+                images.append(block)
+            elif isinstance(block, Text | Passage) or is_worded(block):
+                if images:
+                    w.log.approximated("content.order", block.at, "images follow the text here")
                 for text in self.texts_in(block, w):
                     if texts:
                         w.log.approximated("text.boundary", block.at, "a result is one text here")
@@ -289,7 +314,35 @@ class Messages(Dialect):
         freeform.note_result(result, w)
         self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
+        self.write_shown(doc, result, images, hoisted, w)
         return self.emit(doc, result, w.log)
+
+    def write_shown(
+        self,
+        doc: dict[str, Json],
+        result: ToolResult,
+        images: list[Media],
+        hoisted: list[Json],
+        w: OllamaWriting,
+    ) -> None:
+        """Images of a result. Most models see only those of a user, so they get a turn of one."""
+        shown: list[Json] = [self.write_image(block, w) for block in images]
+        if self.holds_all(result):
+            doc["images"] = shown
+            return
+        if "images" in self.spelling(result):
+            doc["images"] = []
+        if not shown:
+            return
+        known = doc.get("tool_call_id")
+        for block in images:
+            why = "a model sees the images of a user; this follows in a turn of one"
+            if known is None:
+                w.log.approximated("tool_result.content", block.at, why)
+            else:
+                w.moved("tool_result.content", block.at, why)
+        mark = HOISTED.format(id=known if known is not None else doc.get("tool_name", ""))
+        hoisted.append({"role": "user", "content": mark, "images": shown})
 
     def write_names(
         self, doc: dict[str, Json], result: ToolResult, spelling: dict[str, Json], w: OllamaWriting
@@ -489,6 +542,11 @@ class Turn:
         elif not self.texts and not self.w.answer and not beside:
             self.w.log.invented("text.empty", message.at, "a message has a text here")
         return said
+
+
+def is_worded(block: Block) -> bool:
+    """A document of plain text."""
+    return isinstance(block, Media) and block.source.kind in ("text", "blocks")
 
 
 def is_sendable(block: Block) -> bool:
