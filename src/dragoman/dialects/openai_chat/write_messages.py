@@ -454,7 +454,9 @@ class WriteMessages(Parts):
         texts: list[Block] = []
         media: list[Block] = []
         for part in mark_last_text(block, w):
-            inline = isinstance(part, Text | Passage) or spelled == "list"
+            inline = (
+                isinstance(part, Text | Passage) or spelled == "list" or is_plain_document(part)
+            )
             (texts if inline else media).append(part)
             if media and inline:
                 w.log.approximated("content.order", part.at, "images follow the text here")
@@ -505,6 +507,11 @@ class WriteMessages(Parts):
             return
         mark = HOISTED.format(id=doc.get("tool_call_id"))
         hoisted += [{"type": "text", "text": mark}, *parts]
+
+
+def is_plain_document(block: Block) -> bool:
+    """A document that is plain text here, and so may stay in a result."""
+    return isinstance(block, Media) and block.source.kind == "text"
 
 
 class Said:
