@@ -23,11 +23,14 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
+from ...normal import results_in_place
 from ...writing import Writing, home_only, is_plain_text
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
 from .ids import ID_RULE, MistralWriting
 from .parts import Parts
+
+SILENCE = "."
 
 
 class Messages(Parts):
@@ -78,8 +81,30 @@ class Messages(Parts):
 
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         if not w.home:
-            messages = [self.as_sayable(message, w) for message in messages]
+            messages = results_in_place(messages, w.log)
+            messages = self.in_order([self.as_sayable(message, w) for message in messages], w)
         return super().write_history(messages, w)
+
+    def in_order(self, messages: Sequence[Message], w: Writing) -> list[Message]:
+        """Turns as they may follow each other.
+
+        "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role
+        'tool'" (code 3230): the system speaks before an answer, and the model behind its tools.
+        """
+        out: list[Message] = []
+        before = ""
+        for message in messages:
+            if message.role == "system" and before in ("assistant", "tool"):
+                why = "the system speaks only at the beginning or behind a user here"
+                w.log.approximated("message.role", message.at, why)
+                message = replace(message, role="user")
+            if message.role == "user" and before == "tool":
+                why = f"the model answers before a user goes on here, by saying {SILENCE!r}"
+                w.log.invented("message.empty", message.at, why)
+                out.append(Message("assistant", (Text(SILENCE, at=message.at),), at=message.at))
+            out.append(message)
+            before = message.role
+        return out
 
     def as_sayable(self, message: Message, w: Writing) -> Message:
         """There are no developers here, and speakers have no names."""

@@ -56,12 +56,17 @@ class Requests(Messages):
         return params
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
-        out: Json = super().write_request(replace(tree, prefill=None), log)
+        home = self.is_home(tree.dialect)
         last = tree.messages[-1] if tree.messages else None
-        if last is None or self.is_home(tree.dialect) or not begins_answer(last):
+        if last is not None and last.role in ("system", "developer") and not home:
+            # "Expected last role User or Tool (or Assistant with prefix True) for serving"
+            log.approximated("message.role", last.at, "a user speaks last here")
+            last = replace(last, role="user")
+            tree = replace(tree, messages=(*tree.messages[:-1], last))
+        out: Json = super().write_request(replace(tree, prefill=None), log)
+        if last is None or home or not begins_answer(last):
             return out
         if out["messages"] and out["messages"][-1]["role"] == "assistant":
-            # "Expected last role User or Tool (or Assistant with prefix True) for serving"
             out["messages"][-1]["prefix"] = True
             if not tree.prefill:
                 why = "the model goes on with this turn here, and does not answer anew"
