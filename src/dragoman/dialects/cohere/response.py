@@ -103,12 +103,15 @@ class Responses(Requests):
         counts, where = tokens or billed or {}, f"{at}/tokens" if tokens else f"{at}/billed_units"
         asked, answered, thought = (count(counts, key, where) for key in TOKENS)
         cached = count(doc, "cached_tokens", at)
-        spelling: dict[str, Json] = {}
+        places = [(tokens or {}, key) for key in TOKENS] + [(doc, "cached_tokens")]
+        spelling: dict[str, Json] = {
+            f"float {key}": None for holder, key in places if holder.get(key).__class__ is float
+        }
         known = [key for key in TOKENS if counts.get(key) is not None]
         if not tokens:
             spelling["tokens"] = None
         elif {"input_tokens", "output_tokens"} - set(known):
-            spelling["known"] = known
+            spelling |= {f"unknown {key}": None for key in TOKENS if key not in known}
         rest, said = (asked or 0) - (cached or 0), (answered or 0) - (thought or 0)
         if rest < 0:
             spelling["input_tokens"] = asked or 0
@@ -195,11 +198,15 @@ class Responses(Requests):
         if usage.reasoning is not None:
             tokens["reasoning_tokens"] = usage.reasoning
         tokens |= {key: spelling[key] for key in TOKENS if key in spelling}
-        if "known" in spelling:
-            tokens = {k: value for k, value in tokens.items() if k in spelling["known"]}
+        tokens = {
+            key: float(value) if f"float {key}" in spelling else value
+            for key, value in tokens.items()
+            if f"unknown {key}" not in spelling
+        }
         out: dict[str, Json] = {} if "tokens" in spelling else {"tokens": tokens}
         if usage.cache_read is not None:
-            out["cached_tokens"] = usage.cache_read
+            cached = usage.cache_read
+            out["cached_tokens"] = float(cached) if "float cached_tokens" in spelling else cached
         if usage.cache_write is not None or usage.cache_write_ttl:
             w.log.approximated("usage", usage.at, "what is written to a cache is input here")
         self.note_counts(usage, w.log)
@@ -241,8 +248,10 @@ class Responses(Requests):
 
 
 def count(doc: dict[str, Json], key: str, at: str) -> int | None:
-    """A count of tokens; the types say that it is a number, and it is always a whole one."""
+    """A count of tokens; the SDK says ``12.0``, and the API itself 12."""
     value = doc.get(key)
+    if value.__class__ is float and value.is_integer():
+        return int(value)
     if value is not None and value.__class__ is not int:
         expected("an integer", value, f"{at}/{key}")
     return value

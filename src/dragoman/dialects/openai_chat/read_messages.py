@@ -259,6 +259,8 @@ class ReadMessages(Parts):
             spelling["type"] = None
         elif kind is not None and kind != "function":
             spelling["type"] = kind
+        if doc.get("index").__class__ is int:  # as in a stream; the place in the list says it
+            spelling["index"] = doc["index"]
         return ToolCall(
             maybe_str(doc, "id", at),
             need_str(function, "name", f"{at}/function"),
@@ -272,7 +274,11 @@ class ReadMessages(Parts):
     ) -> Extras | None:
         """What a call says beyond the tree, and how it was signed."""
         signed = signature_of(doc)
-        taken = ("id", "type") if signed is None else ("id", "type", SIGNED)
+        taken = ["id", "type"]
+        if "index" in spelling:
+            taken.append("index")
+        if signed is not None:
+            taken.append(SIGNED)
         extras = self.keep(doc, taken, spelling, partly=partly)
         return extras if signed is None else self.signed(extras, signed)
 

@@ -377,6 +377,8 @@ class WriteMessages(Parts):
             out["type"] = spelling["type"]
             if out["type"] is None:
                 del out["type"]
+        if "index" in spelling:
+            out["index"] = spelling["index"]
         return self.emit(out, self.write_signature(out, call, w), w.log)
 
     def write_arguments(self, function: dict[str, Json], call: ToolCall) -> None:
