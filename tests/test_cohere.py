@@ -190,8 +190,9 @@ def test_citations_come_back_as_they_were(citations: Any) -> None:
 
 
 def test_all_tools_are_strict_or_none_is() -> None:
-    tools = [
-        {"name": name, "input_schema": {"type": "object"}, "strict": strict}
+    schema = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+    tools: list[dict[str, Any]] = [
+        {"name": name, "input_schema": schema, "strict": strict}
         for name, strict in (("a", True), ("b", False))
     ]
     doc, lost = said([HI], tools=tools)
@@ -200,6 +201,16 @@ def test_all_tools_are_strict_or_none_is() -> None:
     doc, lost = said([HI], tools=tools[:1])
     assert doc["strict_tools"] is True
     assert lost == []
+
+
+def test_strict_tools_need_something_and_are_few() -> None:
+    """ "At least one required parameter must be specified", "a maximum of 200 fields"."""
+    wide = {"x": {"type": "object", "properties": {f"p{i}": {} for i in range(200)}}}
+    for properties, required in (({"x": {"type": "string"}}, []), (wide, ["x"])):
+        schema = {"type": "object", "properties": properties, "required": required}
+        doc, lost = said([HI], tools=[{"name": "a", "input_schema": schema, "strict": True}])
+        assert "strict_tools" not in doc
+        assert lost == ["dropped tool.strict"]
 
 
 def test_names_of_tools() -> None:
@@ -425,6 +436,10 @@ def test_detection(facet: str, doc: Any) -> None:
 
 
 DATA = {"data": {"text": "a"}}
+FUNCTION: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "f", "parameters": {"type": "object"}},
+}
 BROKEN: list[tuple[str, str, Any]] = [
     ("malformed", "request", ASKED | {"seed": "x"}),
     ("model", "request", {"messages": [HI]}),
@@ -446,6 +461,12 @@ BROKEN: list[tuple[str, str, Any]] = [
         "request",
         ASKED | {"documents": [DATA], "response_format": {"type": "json_object"}},
     ),
+    (
+        "format-documents",
+        "request",
+        ASKED | {"tools": [FUNCTION], "response_format": {"type": "json_object"}},
+    ),
+    ("strict-tools", "request", ASKED | {"tools": [FUNCTION], "strict_tools": True}),
     ("range", "request", ASKED | {"temperature": 1.5}),
     ("range", "request", ASKED | {"p": 1}),
     ("stop", "request", ASKED | {"stop_sequences": list("abcdef")}),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
@@ -50,6 +52,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "presence_penalty": (0, 1),
 }
 MOST_STOPS = 5
+MOST_FIELDS = 200
 UNSAID = {
     "logit_bias": "tokens have no biases here",
     "top_logprobs": "alternatives of tokens are not reported here",
@@ -156,6 +159,12 @@ class Requests(Tools):
         w = CohereWriting(log, self.is_home(tree.dialect))
         w.custom = freeform.names_in(tree.tools)
         form = tree.params.output
+        tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
+        if tools and form is not None and form.kind != "text" and not w.home:
+            # "not supported when used in combinations with the `documents` or `tools` parameters"
+            log.dropped("output", form.at, "no form of the answer is demanded beside tools here")
+            form = None
+            tree = replace(tree, params=replace(tree.params, output=None))
         # "invalid request: response_format is not supported with RAG."
         w.beside = w.home or form is None or form.kind == "text"
         out: dict[str, Json] = {}
@@ -164,7 +173,6 @@ class Requests(Tools):
         elif not w.home:
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
-        tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
         out["messages"] = self.write_history(tree.messages, w)
         if w.documents:
             out["documents"] = w.documents
@@ -184,11 +192,15 @@ class Requests(Tools):
         """All tools are strict here, or none is."""
         strict = [tool for tool in tools if tool.strict]
         functions = [tool for tool in tools if tool.kind != "hosted"]
+        why = "all tools are strict here, or none is"
         if strict and strict == functions:
-            out["strict_tools"] = True
-            return
+            said = [tool["function"].get("parameters") for tool in out["tools"]]
+            why = "" if w.home else why_not_strict(said)
+            if not why:
+                out["strict_tools"] = True
+                return
         for tool in strict:
-            w.log.dropped("tool.strict", tool.at, "all tools are strict here, or none is")
+            w.log.dropped("tool.strict", tool.at, why)
 
     def write_wish(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
         choice = tree.tool_choice
@@ -270,3 +282,27 @@ class Requests(Tools):
             else:
                 said["token_budget"] = config.budget
         out["thinking"] = self.emit(said, config, log)
+
+
+def why_not_strict(schemas: list[Json]) -> str:
+    """Why tools with these parameters cannot be strict; empty where they can.
+
+    https://docs.cohere.com/docs/tool-use-parameter-types#important-notes: "At least one required
+    parameter must be specified", and "a maximum of 200 fields across all tools".
+    """
+    if not all(schema.get("required") for schema in schemas if schema.__class__ is dict):
+        return "a strict tool needs a parameter that is required here"
+    if sum(map(fields_in, schemas)) > MOST_FIELDS:
+        return f"strict tools have at most {MOST_FIELDS} parameters here, all in all"
+    return ""
+
+
+def fields_in(schema: Json) -> int:
+    """How many properties a schema describes, those of its parts included."""
+    if schema.__class__ is list:
+        return sum(map(fields_in, schema))
+    if schema.__class__ is not dict:
+        return 0
+    table = schema.get("properties")
+    own = len(table) if table.__class__ is dict else 0
+    return own + sum(map(fields_in, schema.values()))

@@ -23,7 +23,7 @@ from ...checking import (
 from ...dialect import Problem
 from ...model import Json
 from .documents import NAMES
-from .request import MOST_STOPS, PARAMS, RANGES
+from .request import MOST_STOPS, PARAMS, RANGES, why_not_strict
 from .tools import NONE, REQUIRED
 
 # rule -> what it says, in quotes as the server says it.
@@ -44,7 +44,8 @@ RULES: dict[str, str] = {
     "tool-field": "'unknown field: parameter 'strict' is not a valid field.'",
     "tool-choice": "A choice is REQUIRED or NONE; what is required must be there.",
     "documents": "'document at index 0 cannot be empty', 'duplicate document ID at index 1 and 0'.",
-    "format-documents": "'response_format is not supported with RAG.'",
+    "format-documents": "'response_format is not supported with RAG', nor with tools.",
+    "strict-tools": "A strict tool has a required parameter; all have at most 200 parameters.",
     "range": "temperature 0..1, p 0.01..0.99, k 0..500, frequency_penalty and presence_penalty "
     "0..1: 'temperature must be between 0 and 1.0 inclusive.'",
     "stop": "At most 5 stop sequences.",
@@ -88,6 +89,22 @@ def stops(page: Page) -> Problems:
         yield Problem("stop", "/stop_sequences", f"at most {MOST_STOPS} stop sequences")
 
 
+def form(page: Page) -> Problems:
+    said = page.top.get("response_format")
+    if said.__class__ is not dict or said.get("type") != "json_object":
+        return
+    if page.top.get("documents") or page.tools:
+        message = "invalid request: response_format is not supported with RAG."
+        yield Problem("format-documents", "/response_format", message)
+
+
+def strict(page: Page) -> Problems:
+    if page.top.get("strict_tools") is True and page.tools:
+        schemas = [inner_of(at, tool)[1].get("parameters") for at, tool in page.tools]
+        if why := why_not_strict(schemas):
+            yield Problem("strict-tools", "/strict_tools", why)
+
+
 def documents(page: Page) -> Problems:
     given = page.top.get("documents")
     if given.__class__ is not list or not given:
@@ -105,10 +122,6 @@ def documents(page: Page) -> Problems:
             )
             yield Problem("documents", f"/documents/{index}/id", message)
         seen.setdefault(name, index)
-    form = page.top.get("response_format")
-    if form.__class__ is dict and form.get("type") == "json_object":
-        message = "invalid request: response_format is not supported with RAG."
-        yield Problem("format-documents", "/response_format", message)
 
 
 # -- tools ----------------------------------------------------------------------------------------
@@ -228,7 +241,7 @@ def failure(page: Page) -> Problems:
 
 HISTORY: tuple[Rule, ...] = (turns, pairing, calls)
 FACETS: dict[str, tuple[Rule, ...]] = {
-    "request": (model, ranges, stops, documents, tools, tool_choice, *HISTORY),
+    "request": (model, ranges, stops, form, strict, documents, tools, tool_choice, *HISTORY),
     "messages": HISTORY,
     "tools": (tools,),
     "tool-choice": (tool_choice,),
