@@ -39,6 +39,7 @@ class LlamaCpp(Compatible):
     aliases = ("llama.cpp", "llama-server")
     kin = frozenset({"openai-chat"})
     limit_key = "max_tokens"
+    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
     most_stops = 1000
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {

@@ -43,6 +43,9 @@ class VLLM(Compatible):
     issuer = "vllm"
     kin = frozenset({"openai-chat"})
     thinking_key = "reasoning"
+    # https://docs.vllm.ai/en/latest/features/multimodal_inputs
+    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
+    media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     most_stops = 1000
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {

@@ -80,11 +80,6 @@ class Parts(OpenAIChat):
             return super().write_part(self.as_text(block, w), w)
         return super().write_part(block, w)
 
-    def as_text(self, block: Refusal, w: Writing) -> Text:
-        w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        self.lose(block.extras, block.at, w.log)
-        return Text(block.text, at=block.at)
-
     def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
         seal, spelling = block.seal, self.spelling(block)
         if seal is not None and not (home_only(self, seal.issuer) and seal.kind == "signature"):

@@ -44,6 +44,10 @@ class Parts(Signing):
     """What marks a part for the cache; readers know the other name as well."""
     cache_mark: ClassVar[dict[str, Json]] = {"mode": "explicit"}
     cache_ttls: ClassVar[tuple[str, ...]] = TTLS
+    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio", "document")
+    """What can be sent beside text, in the official way."""
+    media_urls: ClassVar[dict[str, str]] = {}
+    """What can be sent in a way that is not official: kind -> type, and key, of its part."""
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -248,17 +252,28 @@ class Parts(Signing):
             ]
         if block.source.kind in ("text", "blocks"):
             return self.write_text_document(block, w)
-        match block.kind:
-            case "image":
-                out = self.write_image(block, w)
-            case "audio":
-                out = self.write_audio(block, w)
-            case "document":
-                out = self.write_file(block, w)
-            case _:
-                w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
-                out = None
+        out: dict[str, Json] | None = None
+        if block.kind not in self.media_kinds and not w.home:
+            out = self.write_unofficial(block, w)
+        elif block.kind == "image":
+            out = self.write_image(block, w)
+        elif block.kind == "audio":
+            out = self.write_audio(block, w)
+        elif block.kind == "document":
+            out = self.write_file(block, w)
+        else:
+            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
         return [] if out is None else [self.finish(out, block, block.cache, w)]
+
+    def write_unofficial(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        kind, url = self.media_urls.get(block.kind), url_of(block.source)
+        if kind is None or url is None:
+            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
+            return None
+        if block.source.kind == "base64" and block.source.media_type is None:
+            w.log.invented("media.type", block.at, f"taken for {block.kind}/mp4")
+            url = data_uri(f"{block.kind}/mp4", block.source.value)
+        return {"type": kind, kind: {"url": url}}
 
     def note_media(self, block: Media, w: Writing) -> None:
         lose_type(block, w)

@@ -1,8 +1,9 @@
 """What servers share that speak Chat Completions and are not OpenAI's.
 
-Thoughts stand beside the content, and are sent back there; there are only functions, no freeform
-tools; a choice names one tool or none; nothing bears a cache mark; the end user is ``user``. The
-rules of OpenAI are not theirs.
+Thoughts stand beside the content, and are sent back there; a refusal is plain text in a history
+("property 'refusal' is unsupported"), and of media only images are sent, unless a server says
+otherwise; there are only functions, no freeform tools; a choice names one tool or none; nothing
+bears a cache mark; the end user is ``user``. The rules of OpenAI are not theirs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class Compatible(OpenAIChat):
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
+    media_kinds: ClassVar[tuple[str, ...]] = ("image",)
+    has_refusals = False
     has_freeform = False
     has_signatures = False
     has_subsets = False

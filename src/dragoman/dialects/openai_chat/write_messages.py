@@ -38,6 +38,8 @@ class WriteMessages(Parts):
 
     thinking_key: ClassVar[str | None] = None
     """Where a variant of this dialect wants the model's thoughts sent back."""
+    has_refusals: ClassVar[bool] = True
+    """Whether a history says that a text is a refusal."""
     has_freeform: ClassVar[bool] = True
     """Whether there are freeform tools, or only functions."""
 
@@ -199,7 +201,10 @@ class WriteMessages(Parts):
         """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
         said = Said()
         highest = 0
+        plain = not (self.has_refusals or w.home or w.answer)
         for block in content:
+            if plain and isinstance(block, Refusal):
+                block = self.as_text(block, w)
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
@@ -216,6 +221,11 @@ class WriteMessages(Parts):
                 w.log.approximated("content.order", block.at, why)
             highest = max(highest, rank)
         return said
+
+    def as_text(self, block: Refusal, w: Writing) -> Text:
+        w.log.approximated("refusal", block.at, "a refusal is plain text here")
+        self.lose(block.extras, block.at, w.log)
+        return Text(block.text, at=block.at)
 
     def is_raw_call(self, block: Block) -> bool:
         """A kind of call that only some compatible server knows, at home."""

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...ledger import Ledger
-from ...model import Failure, Json, Thinking
+from ...model import Failure, Json, Media, Thinking
 from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
 from ...sniffing import Verdict, objects, told_by
 from ...writing import Writing
+from ..openai_chat.parts import Parts
 from ..openai_chat.request import SPECIAL, TIERS
 from ..openai_chat.sniff import Marks
 from .details import Details
@@ -44,6 +45,10 @@ class OpenRouter(Details):
     cache_ttls: ClassVar[tuple[str, ...]] = ("5m", "1h")
     tiers: ClassVar[tuple[str, ...]] = TIERS
     limit_key = "max_tokens"
+    # https://openrouter.ai/docs/features/multimodal/overview
+    media_kinds: ClassVar[tuple[str, ...]] = Parts.media_kinds
+    media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
+    has_refusals = True
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
         "top_k": ("top_k", maybe_int)
@@ -63,6 +68,15 @@ class OpenRouter(Details):
         from .stream import OpenRouterWriter
 
         return OpenRouterWriter(self, log, home)
+
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
+        """A document may also be sent by its address, in the place of its data."""
+        if block.source.kind != "url" or w.home:
+            return super().write_file(block, w)
+        if block.filename is None:
+            w.log.invented("media.filename", block.at, "a document needs a file name")
+        name = block.filename or "document.pdf"
+        return {"type": "file", "file": {"file_data": block.source.value, "filename": name}}
 
     # -- how to think -----------------------------------------------------------------------
 
