@@ -28,8 +28,7 @@ from .request import Requests
 from .times import seconds_of, time_of
 from .turns import CONTENT_KEYS
 
-# https://ai.google.dev/api/generate-content#FinishReason; all others are "other", also those where
-# the model went wrong (MALFORMED_FUNCTION_CALL ...): the answer ended, and no service failed.
+# https://ai.google.dev/api/generate-content#FinishReason; all others are "other".
 STOP: dict[str, StopReason] = {
     "STOP": "end",
     "MAX_TOKENS": "length",
@@ -43,6 +42,11 @@ STOP: dict[str, StopReason] = {
     "IMAGE_RECITATION": "filter",
     "MODEL_ARMOR": "filter",
     "CONTINUATION": "pause",
+    # The model went wrong, and what it said is no answer: it must not look like one elsewhere.
+    "MALFORMED_FUNCTION_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "MALFORMED_RESPONSE": "error",
 }
 STOP_WORDS: dict[StopReason, str] = {
     "end": "STOP",
