@@ -96,18 +96,20 @@ class Requests(Tools):
             if alone:
                 spelling["tools"] = "object"
         messages = self.read_said(doc, custom, said)
-        choice = None
+        choice, taken = None, TAKEN
         if (config := pick(doc, "toolConfig", said)) is not None:
             where = f"/{said.get('toolConfig', 'toolConfig')}"
             choice = self.read_choice(as_dict(config, where), where)
             if choice.name in custom:
                 choice = replace(choice, kind="custom")
+            if choice.mode is None:  # nothing is chosen: what it says is not about calls
+                choice, taken = None, TAKEN - {where[1:]}
         params, extras = self.read_usual_params(doc), None
-        if params is None or spelling:
+        if params is None or spelling or taken is not TAKEN:
             params, partly = self.read_params(doc, said, spelling)
             if said:
                 spelling["snake"] = said
-            extras = self.keep(doc, TAKEN, spelling, partly=partly)
+            extras = self.keep(doc, taken, spelling, partly=partly)
         return Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
