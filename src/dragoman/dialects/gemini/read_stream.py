@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_list
 from ...streaming import Said, StreamReader
+from .pieces import Pieces, begins, goes_on
 
 if TYPE_CHECKING:
     from . import Gemini
@@ -91,6 +93,7 @@ class Voice:
         self.doc: dict[str, Json] = {}
         self.content: dict[str, Json] | None = None
         self.parts: list[Part] = []
+        self.call: Pieces | None = None  # whose arguments still come
 
     def document(self) -> dict[str, Json]:
         if self.content is None:
@@ -194,6 +197,11 @@ class GeminiReader(StreamReader):
 
     def part(self, doc: dict[str, Json], voice: Voice, first: bool, events: list[Event]) -> None:
         """A part goes on with the last one of the chunk before, or is one of its own."""
+        if voice.call is not None or "functionCall" in doc:
+            whole = self.gather(doc, voice)
+            if whole is None:
+                return
+            doc = whole
         last = voice.parts[-1] if voice.parts else None
         if last is not None and first and last.takes(doc):
             assert last.said is not None
@@ -215,6 +223,24 @@ class GeminiReader(StreamReader):
         events += deltas(part.index, block)
         if part.said is None:
             self.shut(part, events)
+
+    def gather(self, doc: dict[str, Json], voice: Voice) -> dict[str, Json] | None:
+        """The part, where it is one; None for a piece of a call that goes on."""
+        call = voice.call
+        if call is None:
+            if not begins(doc):
+                return doc
+            call = voice.call = Pieces(doc)
+        elif goes_on(doc):
+            call.add(doc)
+        elif "functionCall" in doc:
+            raise Malformed("a call begins before the one before it has come whole")
+        else:
+            return doc
+        if not call.done:
+            return None
+        voice.call = None
+        return call.document()
 
     def seal(self, part: Part, doc: dict[str, Json], events: list[Event]) -> None:
         """A signature that comes behind its thought."""
@@ -270,7 +296,10 @@ class GeminiReader(StreamReader):
         if not self.voices:
             feedback = self.head.get("promptFeedback")
             return feedback.__class__ is dict and feedback.get("blockReason") is not None
-        return all(voice.doc.get("finishReason") is not None for voice in self.voices.values())
+        return all(
+            voice.doc.get("finishReason") is not None and voice.call is None
+            for voice in self.voices.values()
+        )
 
 
 def is_plain(doc: dict[str, Json]) -> bool:
