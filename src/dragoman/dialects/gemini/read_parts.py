@@ -241,14 +241,14 @@ class ReadParts(Dialect):
             return [], None
         if len(response) == 1:
             for key, failed in (("output", None), ("error", True)):
-                if key in response and response[key] is not None:
-                    value, place = response[key], f"{where}/{key}"
-                    if value.__class__ is str:
-                        return [Text(value, at=place)], failed
+                value, place = response.get(key), f"{where}/{key}"
+                if value.__class__ is str:
+                    return [Text(value, at=place)], failed
+                if value or (value is not None and not failed):  # an error that is false is none
                     spelling["response"] = "json"
                     return [Text(compact(value), at=place)], failed
         spelling["response"] = "object"
-        failed = True if response.get("error") is not None and "output" not in response else None
+        failed = True if response.get("error") and response.get("output") is None else None
         return [Text(compact(response), at=where)], failed
 
     # -- media ------------------------------------------------------------------------------
