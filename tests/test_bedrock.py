@@ -71,7 +71,8 @@ def test_the_user_begins() -> None:
 def test_names_of_documents(title: str, name: str | None) -> None:
     source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQK"}
     block = {"type": "document", "title": title, "source": source}
-    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [block]}]}
+    content = [block, {"type": "text", "text": "Read it."}]
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
     result = dragoman.convert(doc, source="anthropic-messages", target=NAME)
     assert result.document["messages"][0]["content"][0]["document"]["name"] == (name or title)
     assert [loss.what for loss in result.losses] == (["media.title"] if name else [])

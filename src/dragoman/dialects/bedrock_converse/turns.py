@@ -74,6 +74,7 @@ class Turns(Tools):
 
     def write_alternating(self, messages: Sequence[Message], w: Said) -> list[Json]:
         out: list[Json] = []
+        places: list[str] = []
         before = ""
         for message in messages:
             doc = self.write_turn(message, w)
@@ -87,13 +88,23 @@ class Turns(Tools):
                 before = message.role
             else:
                 out.append(doc)
+                places.append(message.at)
                 before = message.role
+        for doc, at in zip(out, places, strict=True):
+            self.add_words(doc["content"], at, w)
         if out and out[0]["role"] != "user":
             # "A conversation must start with a user message."
             why = f"the user begins a conversation here, by saying {SILENCE!r}"
             w.log.invented("message.empty", messages[0].at, why)
             out.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
         return out
+
+    def add_words(self, content: list[Json], at: str, w: Said) -> None:
+        """ "A text block must be included when using documents." """
+        kinds = {kind for block in content for kind in block}
+        if "document" in kinds and "text" not in kinds:
+            w.log.invented("text.empty", at, f"a document is never alone here: {SILENCE!r}")
+            content.append({"text": SILENCE})
 
     def write_turn(self, message: Message, w: Said) -> dict[str, Json]:
         role, content = message.role, message.content
