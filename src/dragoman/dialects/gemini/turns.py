@@ -46,6 +46,8 @@ UNFIT = NOT_USER | {ToolResult}
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
+SILENCE = "."
+"""What the user says who has said nothing: empty texts are rejected."""
 
 
 class Turns(WriteParts):
@@ -177,7 +179,12 @@ class Turns(WriteParts):
         first = messages[0]
         if len(messages) == len(first.content) == 1 and first.extras is None:
             block = first.content[0]
-            if first.role == "system" and first.name is None and is_plain_text(block):
+            if (
+                first.role == "system"
+                and first.name is None
+                and is_plain_text(block)
+                and block.text
+            ):
                 return {"parts": [{"text": block.text}]}  # the usual shape
         parts: list[Json] = []
         for index, message in enumerate(messages):
@@ -252,12 +259,13 @@ class Turns(WriteParts):
                     (text.extras is None or (not home and self.is_mute(text.extras)))
                     and text.cache is None
                     and not text.citations
+                    and text.text
                 ):
                     parts = [{"text": text.text}]
                     out.append({"role": SPEAKERS[role], "parts": parts})
                     results = False
                     continue
-            elif role == "assistant":
+            elif role == "assistant" and (home or not follows_model(out)):
                 parts = self.write_parts(content, w, called, role)
                 if parts or home:
                     out.append({"role": "model", "parts": parts})
@@ -276,6 +284,8 @@ class Turns(WriteParts):
         if extras is not None:
             joined = self.spelling(message).get("joined", joined)
         parts = self.write_parts(self.fit(message, w), w, called, message.role)
+        if message.role == "assistant" and not w.home and follows_model(out) and has_call(parts):
+            joined = self.join_call(out, message, w)
         if joined and out:
             out[-1]["parts"] += parts
             self.lose(extras, message.at, w.log)
@@ -289,6 +299,19 @@ class Turns(WriteParts):
 
     def note_empty(self, message: Message, w: Writing) -> None:
         w.log.dropped("message.empty", message.at, "a content must have parts here")
+
+    def join_call(self, out: list[Json], message: Message, w: Writing) -> bool:
+        """ "Please ensure that function call turn comes immediately after a user turn or after a
+        function response turn." So a call joins what the model said before it, if anything.
+        """
+        if out:
+            why = "a call stands in the turn of what was said before it here"
+            w.log.approximated("message.boundary", message.at, why)
+            return True
+        why = f"the user speaks before a call here, by saying {SILENCE!r}"
+        w.log.invented("message.empty", message.at, why)
+        out.append({"role": "user", "parts": [{"text": SILENCE}]})
+        return False
 
     def role_of(self, message: Message, w: Writing) -> str | None:
         spelling = self.spelling(message)
@@ -335,3 +358,12 @@ class Turns(WriteParts):
             else:
                 kept.append(block)
         return kept
+
+
+def follows_model(out: list[Json]) -> bool:
+    """Whether nobody but the model has just spoken."""
+    return not out or out[-1]["role"] == "model"
+
+
+def has_call(parts: list[Json]) -> bool:
+    return any("functionCall" in part for part in parts)

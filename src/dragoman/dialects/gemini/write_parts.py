@@ -38,6 +38,7 @@ USUAL_TYPES = {
     "video": "video/mp4",
     "document": "application/pdf",
 }
+EMPTY: Json = {"text": ""}
 
 
 class WriteParts(ReadParts):
@@ -54,7 +55,7 @@ class WriteParts(ReadParts):
             if extras is not None and (home or not self.is_mute(extras)):
                 pass
             elif block.__class__ is Text:
-                if block.cache is None and not block.citations:
+                if block.text and block.cache is None and not block.citations:
                     out.append({"text": block.text})
                     continue
             elif block.__class__ is ToolCall:
@@ -84,7 +85,12 @@ class WriteParts(ReadParts):
         """One block as parts: a document made of blocks, or a passage, may be several."""
         match block:
             case Text():
-                return [self.write_text(block, w)]
+                part = self.write_text(block, w)
+                if part == EMPTY and not (w.home or w.answer):
+                    # "Unable to submit request because it has an empty text parameter."
+                    w.log.dropped("text.empty", block.at, "empty texts are rejected")
+                    return []
+                return [part]
             case ToolCall():
                 return [self.write_call(block, w, called)]
             case ToolResult():
