@@ -108,9 +108,24 @@ def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResul
     return True
 
 
-def with_extension(name: str, extension: str) -> str:
-    """A title as a file name: APIs tell the type of a file by its ending."""
-    return name if "." in name else f"{name}.{extension}"
+ENDINGS = {
+    "application/pdf": "pdf",
+    "text/plain": "txt",
+    "text/markdown": "md",
+    "text/html": "html",
+    "text/csv": "csv",
+    "application/json": "json",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+}
+
+
+def with_extension(name: str, media_type: str | None) -> str:
+    """A title as a file name: data need one, and its ending tells the API what they are."""
+    ending = ENDINGS.get(media_type or "application/pdf")
+    return name if "." in name or ending is None else f"{name}.{ending}"
 
 
 def mark_last_text(result: ToolResult, w: Writing) -> tuple[Block, ...]:

@@ -336,6 +336,11 @@ class WriteBlocks(Dialect):
                 }
                 if source.media_type is None and w.home:
                     del out["media_type"]
+                elif out["media_type"] != "text/plain" and not w.home:
+                    # "source.text.media_type: Input should be 'text/plain'"
+                    why = f"{source.media_type} travels as plain text"
+                    w.log.approximated("media.type", block.at, why)
+                    out["media_type"] = "text/plain"
             case "blocks":
                 if spelled == "string":
                     text = source.blocks[0]

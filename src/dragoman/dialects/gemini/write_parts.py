@@ -38,6 +38,11 @@ USUAL_TYPES = {
     "video": "video/mp4",
     "document": "application/pdf",
 }
+# https://ai.google.dev/gemini-api/docs/image-understanding#supported-formats
+IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+SYNONYMS = {"image/jpg": "image/jpeg"}
+# Beside these, every kind of text.
+DOCUMENTS = frozenset({"application/pdf", "application/x-javascript", "application/x-python"})
 EMPTY: Json = {"text": ""}
 
 
@@ -361,7 +366,7 @@ class WriteParts(ReadParts):
         source = block.source
         match source.kind:
             case "base64":
-                return self.fit_data(block, w)
+                return self.fit_data(block, w) if w.answer else self.fit_sendable(block, w)
             case "url":
                 if source.value[:5].lower() == "data:":
                     w.log.dropped("media", block.at, "data must be base64 here")
@@ -388,6 +393,26 @@ class WriteParts(ReadParts):
                 return Source("text", "\n\n".join(words), "text/plain")
             case _:
                 assert_never(source.kind)
+
+    def fit_sendable(self, block: Media, w: Writing) -> Source | None:
+        """Data of a type that a request may hold, or that can pass for one."""
+        source = self.fit_data(block, w)
+        kind = source.media_type or ""
+        plain = media.plain_type(kind)
+        plain = SYNONYMS.get(plain, plain)
+        if block.kind == "image" and plain not in IMAGES:
+            # "Unsupported MIME type: image/gif"
+            w.log.dropped("media", block.at, f"{kind} is not among {', '.join(IMAGES)}")
+            return None
+        if block.kind == "document" and not (plain in DOCUMENTS or plain.startswith("text/")):
+            if (text := plain_text(source.value)) is None:
+                w.log.dropped("media", block.at, f"{kind} is neither PDF nor text")
+                return None
+            w.log.approximated("media.type", block.at, f"{kind} travels as text/plain")
+            return Source("text", text, "text/plain")
+        if plain != kind:
+            w.log.approximated("media.type", block.at, f"{kind} travels as {plain}")
+        return replace(source, media_type=plain)
 
     def fit_data(self, block: Media, w: Writing) -> Source:
         source = block.source

@@ -338,10 +338,10 @@ class Parts(Signing):
         if block.filename is not None or w.home:
             return
         if block.title is not None:
-            file["filename"] = with_extension(block.title, "pdf")
+            file["filename"] = with_extension(block.title, block.source.media_type)
             w.log.approximated("media.title", block.at, "the title becomes the file name")
         else:
-            file["filename"] = "document.pdf"
+            file["filename"] = with_extension("document", block.source.media_type)
             w.log.invented("media.filename", block.at, "a document needs a file name")
 
     def write_text_document(self, block: Media, w: Writing) -> list[Json]:

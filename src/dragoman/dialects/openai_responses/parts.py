@@ -52,16 +52,6 @@ TEXT_KEYS = frozenset({"type", "text", "annotations", CACHE})
 IMAGE_KEYS = ("type", "detail", CACHE)
 FILE_KEYS = ("type", "detail", "filename", CACHE)
 
-# Data needs a file name, and the name tells the API what the data are.
-FILE_NAMES = {
-    "application/pdf": "document.pdf",
-    "text/plain": "document.txt",
-    "text/markdown": "document.md",
-    "text/html": "document.html",
-    "text/csv": "document.csv",
-    "application/json": "document.json",
-}
-
 
 class ItemWriting(Writing):
     """A conversion under way, with the ids that an answer gives its items."""
@@ -463,8 +453,8 @@ class Parts(Dialect):
         out: dict[str, Json] = {"type": "input_file"}
         filename = block.filename
         if filename is None and block.title is not None and not w.home:
-            plain = source.kind == "text" or source.media_type == "text/plain"
-            filename = with_extension(block.title, "txt" if plain else "pdf")
+            usual = "text/plain" if source.kind == "text" else None
+            filename = with_extension(block.title, source.media_type or usual)
         media_type = source.media_type
         match source.kind:
             case "file":
@@ -483,7 +473,7 @@ class Parts(Dialect):
                 out[spelled or "file_data"] = source.value if bare and w.home else address
         if filename is None and "file_data" in out and not w.home:
             # "Missing required parameter: 'input[0].content[0].filename'."
-            filename = FILE_NAMES.get(media_type or "application/pdf", "document")
+            filename = with_extension("document", media_type)
             w.log.invented("media.filename", block.at, f"data need a file name: {filename!r}")
         if filename is not None:
             out["filename"] = filename
