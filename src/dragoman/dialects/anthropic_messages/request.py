@@ -314,7 +314,7 @@ class Requests(Turns):
                 # "Thinking may not be enabled when tool_choice forces tool use."
                 why = "thinking and a forced tool call exclude each other; the model may choose"
                 w.log.approximated("tool_choice", choice.at, why)
-                choice = ToolChoice("auto", parallel=choice.parallel, at=choice.at)
+                choice = replace(choice, mode="auto", name=None, allowed=None)
         out["tool_choice"] = self.write_choice(choice, w)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:

@@ -121,6 +121,13 @@ class Requests(ParamFields):
             if choice.mode is not None or choice.parallel is False or choice.payload is not None:
                 w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
             return config
+        thinking = tree.params.thinking
+        if thinking and thinking.mode == "on" and choice.mode in ("required", "named"):
+            if not w.home:
+                # "Thinking may not be enabled when tool_choice forces tool use."
+                why = "thinking and a forced tool call exclude each other; the model may choose"
+                w.log.approximated("tool_choice", choice.at, why)
+                choice = replace(choice, mode="auto", name=None)
         said = self.write_choice(choice, w)
         if said is not None:
             config["toolChoice"] = said
