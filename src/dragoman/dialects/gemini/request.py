@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from ... import schemas
@@ -64,6 +66,10 @@ CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs",
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
 LEVELS = frozenset({"minimal", "low", "medium", "high"})
 TIERS = frozenset({"flex", "standard", "priority"})
+UNSPECIFIED = "THINKING_LEVEL_UNSPECIFIED"
+MOST_STOPS = 5
+# https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/add-labels-to-api-calls
+_may_label = re.compile(r"[\w-]{0,63}").fullmatch
 # What the tree can say and this API cannot.
 UNSAID = {
     "stream": "the address says whether an answer is streamed here",
@@ -227,7 +233,9 @@ class Requests(Tools):
             expected("an integer", budget, f"{at}/{said.get('thinkingBudget', 'thinkingBudget')}")
         if shown is not None and shown.__class__ is not bool:
             expected("a boolean", shown, f"{at}/{said.get('includeThoughts', 'includeThoughts')}")
-        if level is not None:
+        if level == UNSPECIFIED:  # which is what silence means
+            spelling["level"], level = level, None
+        elif level is not None:
             as_str(level, f"{at}/{said.get('thinkingLevel', 'thinkingLevel')}")
             if level != level.upper():
                 spelling["level"] = level
@@ -348,7 +356,7 @@ class Requests(Tools):
         if "topK" in spelling:
             config["topK"] = spelling["topK"]
         if params.stop is not None or "stop" in spelling:
-            config["stopSequences"] = list(params.stop or ())
+            config["stopSequences"] = self.write_stops(params, w)
         if params.logprobs is not None:
             config["responseLogprobs"] = params.logprobs
         if params.thinking is not None:
@@ -359,6 +367,15 @@ class Requests(Tools):
         if config:
             out["generationConfig"] = config
         self.write_about(out, params, spelling, w)
+
+    def write_stops(self, params: Params, w: Saying) -> list[str]:
+        """ "The set of character sequences (up to 5) that will stop output generation." """
+        stops = list(params.stop or ())
+        if len(stops) > MOST_STOPS and not w.home:
+            why = f"only {MOST_STOPS} can be named here"
+            w.log.approximated("stop", params.where("stop"), why)
+            stops = stops[:MOST_STOPS]
+        return stops
 
     def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
         """Write the parameters if there are none but those that nearly every request has."""
@@ -379,10 +396,14 @@ class Requests(Tools):
     ) -> None:
         """What is said about a request, beside how to answer it."""
         if params.metadata is not None:
-            if w.home or all(value.__class__ is str for value in params.metadata.values()):
-                out["labels"] = params.metadata
-            else:
-                w.log.dropped("metadata", params.where("metadata"), "labels are strings here")
+            labels = params.metadata
+            if not w.home:
+                labels = {k: v for k, v in labels.items() if is_key(k) and is_label(v)}
+                if len(labels) != len(params.metadata):
+                    why = "labels are short, and of small letters, digits, '_' and '-' here"
+                    w.log.dropped("metadata", params.where("metadata"), why)
+            if labels or w.home:
+                out["labels"] = labels
         elif "labels" in spelling:
             out["labels"] = spelling["labels"]
         if params.store is not None:
@@ -411,6 +432,8 @@ class Requests(Tools):
             else:
                 out["thinkingLevel"] = "HIGH"
                 w.log.approximated("thinking.effort", thinking.at, f"{effort!r} becomes 'HIGH'")
+        elif "level" in spelling:
+            out["thinkingLevel"] = spelling["level"]
         if thinking.display is not None:
             out["includeThoughts"] = thinking.display != "omitted"
             if thinking.display not in ("summarized", "omitted"):
@@ -472,3 +495,13 @@ class Requests(Tools):
             config["responseSchema"] = schemas.openapi(form.schema).told(form, w.log)
         else:
             config["responseJsonSchema"] = schemas.portable(form.schema).told(form, w.log)
+
+
+def is_label(value: Json) -> bool:
+    """Whether a value can be that of a label."""
+    return value.__class__ is str and value == value.lower() and _may_label(value) is not None
+
+
+def is_key(name: str) -> bool:
+    """Whether a name can be that of a label: it begins with a letter."""
+    return name[:1].isalpha() and is_label(name)
