@@ -187,7 +187,7 @@ class ParamFields(Turns):
         if params.metadata is not None:
             self.write_metadata(out, params, w)
         if params.service_tier is not None:
-            if w.home:
+            if w.home or params.service_tier in TIERS:
                 out["serviceTier"] = {"type": params.service_tier}
             else:
                 why = f"{params.service_tier!r} is a tier of another provider"
