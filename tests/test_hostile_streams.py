@@ -19,11 +19,11 @@ from dragoman.testing import broken
 from portraits import TARGETS, streams
 
 Json: TypeAlias = Any
-FRAMES: dict[str, list[list[Frame]]] = {name: [] for name in TARGETS}
+FRAMES: dict[str, list[list[Frame]]] = {}
 for _stream in streams():
-    FRAMES[_stream.dialect].append(framer("sse").feed(_stream.data + b"\n\n"))
+    FRAMES.setdefault(_stream.dialect, []).append(framer("sse").feed(_stream.data + b"\n\n"))
 
-sources = pytest.mark.parametrize("source", TARGETS)
+sources = pytest.mark.parametrize("source", sorted(FRAMES))
 targets = pytest.mark.parametrize("target", TARGETS)
 relaxed = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
@@ -124,13 +124,14 @@ def rich(source: str) -> int:
     names = [stream.name for stream in streams() if stream.dialect == source]
     wanted = {
         "anthropic-messages": "hosted-search",
+        "gemini": "arguments-in-pieces",
         "openai-chat": "calls-interleaved",
         "openai-responses": "summary-parts",
     }
     return names.index(f"{wanted[source]}.{source}")
 
 
-NESTED = {source: rich(source) for source in TARGETS}
+NESTED = {source: rich(source) for source in FRAMES}
 
 # -- one bad frame --------------------------------------------------------------------------
 
@@ -140,6 +141,11 @@ FIRST: dict[str, Json] = {
     "anthropic-messages": {
         "type": "message_start",
         "message": START | {"usage": {"input_tokens": 1, "output_tokens": 1}},
+    },
+    "gemini": {
+        "candidates": [{"content": {"parts": [{"text": "a"}], "role": "model"}, "index": 0}],
+        "modelVersion": "m",
+        "responseId": "g",
     },
     "openai-chat": {
         "id": "c",
@@ -173,7 +179,10 @@ def test_a_bad_frame_is_an_error_with_its_number(source: str, target: str, bad: 
     assert tree.failure is not None
     assert tree.failure.message.startswith("frame 2 of the stream: "), tree.failure
     assert (
-        tree.id == {"anthropic-messages": "m", "openai-chat": "c", "openai-responses": "r"}[source]
+        tree.id
+        == {"anthropic-messages": "m", "gemini": "g", "openai-chat": "c", "openai-responses": "r"}[
+            source
+        ]
     )
 
 
