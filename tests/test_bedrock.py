@@ -150,3 +150,40 @@ def test_redacted_thoughts_come_in_pieces() -> None:
     data = b"".join(json.dumps(event).encode() + b"\n" for event in events)
     block = dragoman.collect(data, NAME).document["output"]["message"]["content"][0]
     assert base64.b64decode(block["reasoningContent"]["redactedContent"]) == b"abcd"
+
+
+def lines(*events: dict[str, Any]) -> bytes:
+    """A recorded answer that says something before and behind the events."""
+    stop = {"messageStop": {"stopReason": "end_turn"}}
+    words = {"contentBlockDelta": {"delta": {"text": "Done."}, "contentBlockIndex": 1}}
+    said = [{"messageStart": {"role": "assistant"}}, *events, words, stop]
+    return b"".join(json.dumps(event).encode() + b"\n" for event in said)
+
+
+def test_a_delta_that_nobody_knows_is_passed_over() -> None:
+    delta = {"contentBlockDelta": {"delta": {"scent": {"rose": 1}}, "contentBlockIndex": 0}}
+    stop = {"contentBlockStop": {"contentBlockIndex": 0}}
+    transcoder = Transcoder(NAME, "anthropic-messages", now=0)
+    transcoder.feed(lines(delta, stop))
+    transcoder.close()
+    assert transcoder.response.failure is None
+    assert transcoder.document is not None
+    assert transcoder.document["content"] == [{"type": "text", "text": "Done."}]
+    assert "stream.event" in [loss.what for loss in transcoder.losses]
+
+
+def test_an_image_that_failed_does_not_fail_the_answer() -> None:
+    start = {"contentBlockStart": {"start": {"image": {"format": "png"}}, "contentBlockIndex": 0}}
+    image = {"image": {"error": {"message": "Too dark."}}}
+    delta = {"contentBlockDelta": {"delta": image, "contentBlockIndex": 0}}
+    stop = {"contentBlockStop": {"contentBlockIndex": 0}}
+    data = lines(start, delta, stop)
+    failed = {"image": {"format": "png", "error": {"message": "Too dark."}}}
+    content = dragoman.collect(data, NAME).document["output"]["message"]["content"]
+    assert content == [failed, {"text": "Done."}]
+    transcoder = Transcoder(NAME, "openai-chat", now=0)
+    transcoder.feed(data)
+    transcoder.close()
+    assert transcoder.document is not None
+    assert transcoder.document["choices"][0]["message"]["content"] == "Done."
+    assert "raw" in [loss.what for loss in transcoder.losses]

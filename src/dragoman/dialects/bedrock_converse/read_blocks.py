@@ -281,6 +281,8 @@ class ReadBlocks(Dialect):
 
     def read_media(self, kind: MediaKind, doc: dict[str, Json], at: str) -> Block:
         inner, where = need_dict(doc, kind, at), f"{at}/{kind}"
+        if "error" in inner and "source" not in inner:
+            return Raw(NAME, doc, at=at)  # an image that could not be made
         source, spelling = self.read_source(kind, inner, where)
         if source is None:
             return Raw(NAME, doc, at=at)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PADDING = "p"
 AT = "/output/message/content"
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlockDelta.html
+DELTAS = frozenset({"text", "toolUse", "toolResult", "reasoningContent", "citation", "image"})
 
 
 class Piece:
@@ -123,6 +125,8 @@ class BedrockReader(StreamReader):
         events: list[Event] = []
         kind = next(iter(delta), "")
         piece = self.open_now.get(index)
+        if kind and kind not in DELTAS:  # new kinds arrive every few months
+            return [Odd(self.dialect.name, {"contentBlockDelta": doc})]
         if piece is None:
             if kind not in ("text", "citation", "reasoningContent"):
                 raise Malformed(f"block {index} is not open")
