@@ -272,6 +272,8 @@ class Responses(Requests):
             w.log.invented("stop.reason", candidate.at, "nobody said that it ended: 'in_progress'")
         reason: StopReason = "unfinished" if stop is None else stop.reason
         status, word, exact = ENDS["error" if failure is not None else reason]
+        if status == "failed" and failure is None and stop and stop.native != status:
+            status, word, exact = ENDS["other"]  # what failed has an error here, and this has none
         if reason == "filter" and any(isinstance(b, Refusal) for b in content):
             status, word = "completed", None
         out["status"] = status
