@@ -1,12 +1,13 @@
-"""What the two OpenAI APIs say alike: the words of their errors, and who the end user is.
+"""What the two OpenAI APIs say alike: the words of their errors, labels, and who the end user is.
 
 Not a dialect: a name that begins with an underscore is none.
 """
 
 from __future__ import annotations
 
-from ..model import ErrorKind, Json
-from ..reading import maybe_str
+from ..ledger import Ledger
+from ..model import ErrorKind, Json, Params
+from ..reading import compact, maybe_str
 
 # https://platform.openai.com/docs/guides/error-codes/api-errors
 ERRORS: dict[str, ErrorKind] = {
@@ -79,3 +80,21 @@ def read_user(
                 spelling["user_id"] = key
             return user
     return None
+
+
+def labels_of(params: Params, log: Ledger) -> dict[str, str]:
+    """Labels as they are taken: 16 pairs of keys of 64 and values of 512 characters, all texts.
+
+    "Invalid type for 'metadata.a': expected a string, but got an integer instead."
+    """
+    out: dict[str, str] = {}
+    at = params.where("metadata")
+    for key, value in (params.metadata or {}).items():
+        text = value if value.__class__ is str else compact(value)
+        if len(out) == 16 or len(key) > 64 or len(text) > 512:
+            log.dropped("metadata", at, f"the label {key!r} is too long, or one too many here")
+            continue
+        if text is not value:
+            log.approximated("metadata", at, f"the label {key!r} is a text here")
+        out[key] = text
+    return out

@@ -27,6 +27,7 @@ class Requests(Messages):
     tiers: ClassVar[tuple[str, ...]] = ("auto", "standard_only")
     most_stops = 1000
     asks_for_usage = False
+    limits_labels = False
     shared: ClassVar[dict[str, frozenset[str]]] = {}
 
     def read_request(self, doc: Json) -> Request:

@@ -33,7 +33,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, leave_out, write_usual
-from .._openai import read_user
+from .._openai import labels_of, read_user
 from .tools import Tools
 
 TAKEN = frozenset(
@@ -122,6 +122,8 @@ class Requests(Tools):
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
     special: ClassVar[frozenset[str]] = SPECIAL
     """Keys that must be looked at more closely."""
+    limits_labels: ClassVar[bool] = True
+    """Whether labels are few and short texts."""
     model_in_path: ClassVar[bool] = False
     """Whether a request may do without a model, as its address names it."""
 
@@ -370,6 +372,8 @@ class Requests(Tools):
         for key, (name, _) in self.more.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
+        if params.metadata is not None and self.limits_labels and not w.home:
+            out["metadata"] = labels_of(params, log)
         if params.top_logprobs is not None and params.logprobs is None and not w.home:
             # "top_logprobs is only allowed when logprobs is enabled"
             out["logprobs"] = True

@@ -28,6 +28,7 @@ class Compatible(OpenAIChat):
     has_signatures = False
     has_subsets = False
     enforces = False
+    limits_labels = False
     cache_key: ClassVar[str | None] = None
     user_key = "user"
     tiers: ClassVar[tuple[str, ...]] = ()

@@ -29,7 +29,7 @@ from ...reading import (
     maybe_str,
 )
 from ...writing import Names, is_plain, write_usual
-from .._openai import read_user
+from .._openai import labels_of, read_user
 from .parts import ItemWriting
 from .tools import Tools
 
@@ -411,6 +411,8 @@ class Requests(Tools):
         for name, key in SCALARS.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
+        if params.metadata is not None and not w.home:
+            out["metadata"] = labels_of(params, log)
         if params.store is not None:
             out["store"] = params.store
         elif not w.home or "store" in spelling:
