@@ -27,8 +27,8 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
     {"errors", "model"},
-    {"ledger", "reading", "freeform", "ids", "marks", "events", "framing", "media", "dates"},
-    {"normal", "writing", "result", "schemas"},
+    {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates"},
+    {"normal", "writing", "freeform", "result", "schemas"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},
