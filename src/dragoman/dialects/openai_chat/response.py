@@ -271,6 +271,8 @@ class Responses(Requests):
             w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         refused = any(isinstance(b, Refusal) for b in candidate.message.content)
         word = "stop" if stop.reason == "filter" and refused else self.stop_words[stop.reason]
+        if stop.reason == "other" and not candidate.message.content:
+            word = self.stop_words["unfinished"]  # what says nothing must not look complete
         if self.stop_reason(word, candidate.message) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
