@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from msgspec import MsgspecError
+from msgspec import MsgspecError, Struct
 from msgspec.json import format as squeeze
 from msgspec.structs import replace
 
@@ -42,7 +42,7 @@ Rule: TypeAlias = tuple[str, int]
 """What an identifier may be: a pattern for each character, and how many there may be."""
 
 
-class Names:
+class Names(Struct, eq=False):
     """Identifiers as the target accepts them: deterministic, collision-free, both ends alike.
 
     An identifier that fits stays. Another gets a legal spelling and a digest of the original, so
@@ -50,20 +50,21 @@ class Names:
     changes what was written before.
     """
 
-    __slots__ = ("given", "limit", "pattern", "staying", "what")
+    rule: Rule
+    what: str
+    staying: set[str] = set()
+    given: dict[str, str] = {}
 
-    def __init__(self, rule: Rule, what: str) -> None:
-        self.pattern, self.limit = rule
-        self.what = what
-        self.staying: set[str] = set()
-        self.given: dict[str, str] = {}
+    @property
+    def limit(self) -> int:
+        return self.rule[1]
 
     def stays(self, name: str) -> bool:
         """Whether an identifier is legal here, and nobody else's."""
         if name in self.staying:
             return True
         # Nearly all identifiers are ASCII words, which every pattern allows.
-        if not (name.isascii() and name.isidentifier() and len(name) <= self.limit):
+        if not (name.isascii() and name.isidentifier() and len(name) <= self.rule[1]):
             if not self.fits(name):
                 return False
         if self.given and (name in self.given or name in self.given.values()):
@@ -73,7 +74,7 @@ class Names:
 
     def fits(self, name: str) -> bool:
         """Whether an identifier is legal here."""
-        return _fits(self.pattern, self.limit)(name) is not None
+        return _fits(*self.rule)(name) is not None
 
     def __call__(self, name: str, at: str, log: Ledger) -> str:
         if self.stays(name):
@@ -87,7 +88,8 @@ class Names:
     def rename(self, name: str) -> str:
         import hashlib  # slow to import, and rarely needed
 
-        stem = re.sub(f"(?s)(?!{self.pattern}).", "_", name)[: self.limit - 11]
+        pattern, limit = self.rule
+        stem = re.sub(f"(?s)(?!{pattern}).", "_", name)[: limit - 11]
         taken = self.staying.union(self.given.values())
         for salt in range(1000):
             seed = name if not salt else f"{name}\0{salt}"
@@ -101,18 +103,16 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "rules",
-        "signed", "unnamed", "waiting",
+        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "signed",
+        "unnamed", "waiting",
     )  # fmt: skip
-
-    ids: Names
-    names: Names
 
     def __init__(
         self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
     ) -> None:
         self.log = log
-        self.rules = id_rule, name_rule
+        self.ids = Names(id_rule, "tool_call.id")
+        self.names = Names(name_rule, "tool.name")
         self.home = home  # the tree was read from this dialect: all is said again as it was
         self.answer = answer  # an answer for a client, not a request for the API
         self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
@@ -122,18 +122,6 @@ class Writing:
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: list[tuple[str, str]] = []
-
-    if not TYPE_CHECKING:  # to which all attributes are there from the beginning
-
-        def __getattr__(self, name: str) -> Names:
-            """The identifiers, made when asked for: most short conversations have none."""
-            if name == "ids":
-                self.ids = made = Names(self.rules[0], "tool_call.id")
-            elif name == "names":
-                self.names = made = Names(self.rules[1], "tool.name")
-            else:
-                raise AttributeError(name)
-            return made
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""

@@ -20,8 +20,6 @@ is_legal = re.compile(f"[a-zA-Z0-9]{{{LENGTH}}}").fullmatch
 class Nine(Names):
     """An id that fits stays; another is a digest of itself, so that both ends get the same."""
 
-    __slots__ = ()
-
     def stays(self, name: str) -> bool:
         return self.fits(name) and super().stays(name)  # not every word is legal here
 
