@@ -53,7 +53,7 @@ STOP_WORDS: dict[StopReason, str] = {
     "cancelled": "length",
     "error": "length",
     "unfinished": "length",
-    "other": "length",
+    "other": "stop",
 }
 
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
