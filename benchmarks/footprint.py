@@ -58,9 +58,13 @@ def _spawn(code: str, folder: Path) -> float:
     return perf_counter() - start
 
 
-def size(folder: Path) -> dict[str, int]:
-    """Bytes on disk of each package."""
+def size(folder: Path, byte_code: bool = True) -> dict[str, int]:
+    """Bytes on disk of each package, with or without what Python compiles of it."""
     return {
-        package.name: sum(p.stat().st_size for p in package.rglob("*") if p.is_file())
+        package.name: sum(
+            path.stat().st_size
+            for path in package.rglob("*")
+            if path.is_file() and (byte_code or path.suffix != ".pyc")
+        )
         for package in folder.iterdir()
     }

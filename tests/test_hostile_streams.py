@@ -127,6 +127,7 @@ def rich(source: str) -> int:
         "gemini": "arguments-in-pieces",
         "openai-chat": "calls-interleaved",
         "openai-responses": "summary-parts",
+        "openrouter": "signed-call",
     }
     return names.index(f"{wanted[source]}.{source}")
 
@@ -156,6 +157,19 @@ FIRST: dict[str, Json] = {
         "type": "response.created",
         "response": CREATED | {"status": "in_progress"},
     },
+    "openrouter": {
+        "id": "o",
+        "model": "m",
+        "provider": "p",
+        "choices": [{"index": 0, "delta": {"content": "Hi"}}],
+    },
+}
+IDS = {
+    "anthropic-messages": "m",
+    "gemini": "g",
+    "openai-chat": "c",
+    "openai-responses": "r",
+    "openrouter": "o",
 }
 GOOD = {name: b"data: " + json.dumps(doc).encode() + b"\n\n" for name, doc in FIRST.items()}
 BAD = {
@@ -178,12 +192,7 @@ def test_a_bad_frame_is_an_error_with_its_number(source: str, target: str, bad: 
     tree = survive(GOOD[source] + bad, source, target)
     assert tree.failure is not None
     assert tree.failure.message.startswith("frame 2 of the stream: "), tree.failure
-    assert (
-        tree.id
-        == {"anthropic-messages": "m", "gemini": "g", "openai-chat": "c", "openai-responses": "r"}[
-            source
-        ]
-    )
+    assert tree.id == IDS[source]
 
 
 @sources
