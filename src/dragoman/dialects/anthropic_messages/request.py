@@ -35,6 +35,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
+from .._claude import as_it_thinks
 from .blocks import NAME
 from .turns import Turns
 
@@ -319,11 +320,12 @@ class Requests(Turns):
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log = tree.params, w.log
-        thinking = params.thinking
         if params.max_tokens is not None:
             if params.temperature is None or params.temperature <= 1 or w.home:
                 if write_usual(out, params, "max_tokens"):
                     return
+        if not w.home:
+            params = as_it_thinks(params, log)
         self.write_limit(out, params, w)
         for key in ("temperature", "top_p", "top_k", "stream"):
             if (value := getattr(params, key)) is not None:
@@ -343,8 +345,8 @@ class Requests(Turns):
                 log.dropped("service_tier", params.where("service_tier"), why)
         if params.cache is not None:
             out["cache_control"] = self.write_cache(params.cache, w)
-        if thinking is not None:
-            self.write_thinking_config(out, thinking, w)
+        if params.thinking is not None:
+            self.write_thinking_config(out, params.thinking, w)
         if params.output is not None:
             self.write_output(out, params.output, self.spelling(tree).get("output"), w)
         if params.candidates is not None and params.candidates > 1:
