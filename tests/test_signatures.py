@@ -9,7 +9,6 @@ import pytest
 
 import dragoman
 from dragoman import dialects
-from dragoman.errors import Unsayable
 from dragoman.testing import speaks
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -32,18 +31,20 @@ def signatures(doc: object) -> list[str]:
     return own + [found for item in doc.values() for found in signatures(item)]
 
 
-@pytest.mark.parametrize("target", dialects.names())
-@pytest.mark.parametrize(("case", "facet"), SIGNED)
+WAYS = [
+    (case, facet, target)
+    for case, facet in SIGNED
+    for target in dialects.names()
+    if speaks(target, facet) and target != "functiongemma-teaching"  # it ends in a call, or nothing
+]
+
+
+@pytest.mark.parametrize(("case", "facet", "target"), WAYS)
 def test_no_signature_is_lost_in_silence(case: str, facet: str, target: str) -> None:
-    if not speaks(target, facet):
-        return
     data = (CORPUS / case / f"gemini.{facet}.json").read_bytes()
     signed = signatures(json.loads(data))
     assert signed
-    try:
-        result = dragoman.convert(data, source="gemini", target=target, facet=facet, now=0)
-    except Unsayable:
-        return
+    result = dragoman.convert(data, source="gemini", target=target, facet=facet, now=0)
     arrived = [s for s in signed if json.dumps(s) in result.to_json().decode()]
     lost = [loss for loss in result.losses if loss.what == "reasoning.seal"]
     assert len(arrived) + len(lost) == len(signed), result.losses

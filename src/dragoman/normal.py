@@ -12,6 +12,8 @@ from .model import Block, Extras, Json, Media, Message, Response, Text, ToolCall
 from .reading import maybe_bool
 from .writing import Writing, is_plain_text
 
+SILENCE = "."
+"""What somebody says who must speak and has said nothing: blank texts are rejected."""
 HOISTED = "[content of tool result {id}]"
 """What introduces the images of a tool result, in the user turn behind the results."""
 _HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)

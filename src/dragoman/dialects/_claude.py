@@ -5,10 +5,24 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..ledger import Ledger
-from ..model import Params
+from ..model import Params, Request, ToolChoice
 
 LEAST = 1024
 """tokens that a budget of thought has"""
+EXCLUDED = "thinking and a forced tool call exclude each other; the model may choose"
+
+
+def thoughtful(tree: Request, log: Ledger) -> Request:
+    """A request from elsewhere with its parameters as they are taken while the model thinks."""
+    if tree.params.thinking is None:
+        return tree
+    return replace(tree, params=as_it_thinks(tree.params, log))
+
+
+def is_excluded(choice: ToolChoice, params: Params) -> bool:
+    """ "Thinking may not be enabled when tool_choice forces tool use." """
+    thinking = params.thinking
+    return thinking is not None and thinking.mode == "on" and choice.mode in ("required", "named")
 
 
 def as_it_thinks(params: Params, log: Ledger) -> Params:

@@ -35,7 +35,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
-from .._claude import as_it_thinks
+from .._claude import EXCLUDED, is_excluded, thoughtful
 from .blocks import NAME
 from .turns import Turns
 
@@ -254,6 +254,8 @@ class Requests(Turns):
         elif not w.home:
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
+        if not w.home:
+            tree = thoughtful(tree, log)
         self.write_params(out, tree, w)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
@@ -310,11 +312,8 @@ class Requests(Turns):
                 return
             if choice.mode is None and choice.parallel is not False and choice.payload is None:
                 return  # as usual
-            thinking = tree.params.thinking
-            if thinking and thinking.mode == "on" and choice.mode in ("required", "named"):
-                # "Thinking may not be enabled when tool_choice forces tool use."
-                why = "thinking and a forced tool call exclude each other; the model may choose"
-                w.log.approximated("tool_choice", choice.at, why)
+            if is_excluded(choice, tree.params):
+                w.log.approximated("tool_choice", choice.at, EXCLUDED)
                 choice = replace(choice, mode="auto", name=None, allowed=None)
         out["tool_choice"] = self.write_choice(choice, w)
 
@@ -324,8 +323,6 @@ class Requests(Turns):
             if params.temperature is None or params.temperature <= 1 or w.home:
                 if write_usual(out, params, "max_tokens"):
                     return
-        if not w.home:
-            params = as_it_thinks(params, log)
         self.write_limit(out, params, w)
         for key in ("temperature", "top_p", "top_k", "stream"):
             if (value := getattr(params, key)) is not None:

@@ -23,7 +23,6 @@ from ...reading import (
     parse,
 )
 from ...writing import leave_out
-from .._claude import as_it_thinks
 from .turns import Turns
 from .write_blocks import Said
 
@@ -174,8 +173,6 @@ class ParamFields(Turns):
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Said) -> None:
         params = leave_out(tree.params, UNSAID, w.log)
-        if not w.home:
-            params = as_it_thinks(params, w.log)
         self.write_inference(out, params, w)
         more: dict[str, Json] = {}
         if params.top_k is not None:

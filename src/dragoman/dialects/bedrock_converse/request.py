@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
+from .._claude import EXCLUDED, is_excluded, thoughtful
 from .params import ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
@@ -82,6 +83,8 @@ class Requests(ParamFields):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["modelId"] = tree.model
+        if not w.home:
+            tree = thoughtful(tree, log)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         config = self.write_config(tree, w)
         self.write_conversation(out, tree.messages, w)
@@ -121,13 +124,9 @@ class Requests(ParamFields):
             if choice.mode is not None or choice.parallel is False or choice.payload is not None:
                 w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
             return config
-        thinking = tree.params.thinking
-        if thinking and thinking.mode == "on" and choice.mode in ("required", "named"):
-            if not w.home:
-                # "Thinking may not be enabled when tool_choice forces tool use."
-                why = "thinking and a forced tool call exclude each other; the model may choose"
-                w.log.approximated("tool_choice", choice.at, why)
-                choice = replace(choice, mode="auto", name=None)
+        if not w.home and is_excluded(choice, tree.params):
+            w.log.approximated("tool_choice", choice.at, EXCLUDED)
+            choice = replace(choice, mode="auto", name=None)
         said = self.write_choice(choice, w)
         if said is not None:
             config["toolChoice"] = said

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model import Block, Json, Media, Message, Passage, Reasoning, Text, ToolCall, ToolResult
-from ...normal import results_in_place
+from ...normal import SILENCE, results_in_place
 from .tools import Tools
 from .write_blocks import Said
-
-SILENCE = "."
-"""What the user says who has said nothing: blank texts are rejected."""
 
 
 class Turns(Tools):

@@ -17,7 +17,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, results_in_place
+from ...normal import SILENCE, mark_custom_results, results_in_place
 from ...reading import as_dict, expected, pointers
 from ...writing import Writing, is_plain_text
 from .read_parts import NOBODY, Called
@@ -46,8 +46,6 @@ UNFIT = NOT_USER | {ToolResult}
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
-SILENCE = "."
-"""What the user says who has said nothing: empty texts are rejected."""
 
 
 class Turns(WriteParts):

@@ -23,14 +23,12 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...normal import results_in_place
+from ...normal import SILENCE, results_in_place
 from ...writing import Writing, home_only, is_plain_text
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
 from .ids import ID_RULE, MistralWriting
 from .parts import Parts
-
-SILENCE = "."
 
 
 class Messages(Parts):
