@@ -117,91 +117,79 @@ class Turns(Tools):
                 pass
             elif role == "tool":
                 if (turn is not None or not results) and len(content) == 1:
-                    block = content[0]
-                    if block.__class__ is ToolResult:
+                    result = content[0]
+                    if result.__class__ is ToolResult:
                         if turn is None:
                             turn = []
                             out.append({"role": "user", "content": turn})
                             results = True
-                        call_id, said = block.call_id, block.content
-                        if (
-                            block.extras is None
-                            and block.is_error is None
-                            and block.name is None
-                            and block.cache is None
-                            and call_id in w.ids.staying
-                            and not w.again
-                            and len(said) == 1
-                            and (text := said[0]).__class__ is Text
-                            and text.extras is None
-                            and text.cache is None
-                            and not text.citations
-                            and text.text
-                        ):  # as write_result does, without the call
-                            turn.append(
-                                {
-                                    "type": "tool_result",
-                                    "tool_use_id": call_id,
-                                    "content": text.text,
-                                }
-                            )
-                        else:
-                            turn.append(self.write_result(block, w))
+                        turn.append(self.write_result(result, w))
                         continue
             elif message.name is not None:
                 pass
-            elif len(content) != 1 or content[0].__class__ is not Text:
+            elif len(content) != 1 or (text := content[0]).__class__ is not Text:
                 if role == "assistant":
-                    blocks = self.write_usual_turn(content, w)
-                    if blocks is None:
-                        fit = content if home else self.fit_assistant(content, w)
-                        blocks = self.write_blocks(fit, w)
-                    if blocks or w.home:
-                        out.append({"role": "assistant", "content": blocks})
-                    else:
-                        self.note_empty(message, w)
+                    self.write_assistant(message, out, w)
                     results, turn = False, None
                     continue
-            elif role == "assistant" or role == "user":
-                text = content[0]
-                if (
-                    (text.extras is None or (not w.home and self.is_mute(text.extras)))
-                    and text.cache is None
-                    and not text.citations
-                    and text.text
-                    and not text.text.isspace()
-                ):
-                    out.append({"role": role, "content": text.text})
-                    results, turn = False, None
-                    continue
+            elif (
+                (role == "assistant" or role == "user")
+                and (text.extras is None or (not home and self.is_mute(text.extras)))
+                and text.cache is None
+                and not text.citations
+                and text.text
+                and not text.text.isspace()
+            ):
+                out.append({"role": role, "content": text.text})
+                results, turn = False, None
+                continue
             turn = None
-            joined = results and role == "tool"
-            if message.extras is not None:
-                joined = self.spelling(message).get("joined", joined)
-            if role == "tool":
-                doc = {"role": "user", "content": self.write_blocks(content, w)}
-                if message.extras is not None:
-                    self.emit(doc, message, w.log)
-            elif role == "assistant" or role == "user":
-                if waiting and role == "assistant":
-                    self.flush_system(waiting, out, w)
-                doc = self.write_turn(message, role, w)
-            elif w.home:
-                doc = self.write_turn(message, "system", w)
-            else:
+            if not home and (role == "system" or role == "developer"):
                 waiting.append(message)
                 self.note_place(messages, index, w)
                 continue
-            if joined and out:
-                self.join_turn(out[-1], doc["content"])
-            elif doc["content"] or w.home:
-                out.append(doc)
-            else:
-                self.note_empty(message, w)
+            if waiting and role == "assistant":
+                self.flush_system(waiting, out, w)
+            self.write_other(message, out, results, w)
             results = role == "tool"
         if waiting:
             self.flush_system(waiting, out, w)
         return out
+
+    def write_other(
+        self, message: Message, out: list[dict[str, Json]], results: bool, w: Writing
+    ) -> None:
+        """A turn of any shape; a result joins the results before it."""
+        role = message.role
+        joined = results and role == "tool"
+        if message.extras is not None:
+            joined = self.spelling(message).get("joined", joined)
+        if role == "tool":
+            doc: dict[str, Json] = {
+                "role": "user",
+                "content": self.write_blocks(message.content, w),
+            }
+            if message.extras is not None:
+                self.emit(doc, message, w.log)
+        else:
+            doc = self.write_turn(message, "system" if role == "developer" else role, w)
+        if joined and out:
+            self.join_turn(out[-1], doc["content"])
+        elif doc["content"] or w.home:
+            out.append(doc)
+        else:
+            self.note_empty(message, w)
+
+    def write_assistant(self, message: Message, out: list[dict[str, Json]], w: Writing) -> None:
+        """What the model said and called, with nothing to the turn itself that could get lost."""
+        blocks = self.write_usual_turn(message.content, w)
+        if blocks is None:
+            fit = message.content if w.home else self.fit_assistant(message.content, w)
+            blocks = self.write_blocks(fit, w)
+        if blocks or w.home:
+            out.append({"role": "assistant", "content": blocks})
+        else:
+            self.note_empty(message, w)
 
     def write_usual_turn(self, content: Sequence[Block], w: Writing) -> list[Json] | None:
         """What the assistant said, if it is plain texts and then plain calls; None if not.
