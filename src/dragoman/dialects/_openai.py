@@ -67,16 +67,23 @@ STATUS: dict[int, ErrorKind] = {
 STATUS_OF = {kind: status for status, kind in reversed(STATUS.items())}
 
 
+USER = ("safety_identifier", "user")
+
+
 def read_user(
-    doc: dict[str, Json], taken: set[str], ats: dict[str, str], spelling: dict[str, Json]
+    doc: dict[str, Json],
+    taken: set[str],
+    ats: dict[str, str],
+    spelling: dict[str, Json],
+    keys: tuple[str, ...] = USER,
 ) -> str | None:
     """The end user, under the new name or the old one."""
-    for key in ("safety_identifier", "user"):
+    for key in keys:
         user = maybe_str(doc, key, "")
         if user is not None:
             taken.add(key)
             ats["user_id"] = f"/{key}"
-            if key == "user":
+            if key != USER[0]:
                 spelling["user_id"] = key
             return user
     return None

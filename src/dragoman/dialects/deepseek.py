@@ -1,31 +1,35 @@
 """DeepSeek's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``,
-and must be sent back with the calls that they led to; whether it thinks is ``thinking``; a message
-holds only text; there is no developer; that an answer is JSON can be demanded, but no schema; a
-turn that the model goes on with says ``prefix``; what came out of the cache is counted twice.
+and must be sent back; whether it thinks is ``thinking``, and it does unless told not to; while it
+does, no call can be forced; there is no developer; that an answer is JSON can be demanded, but no
+schema; a turn that the model goes on with says ``prefix``; the end user is ``user_id``; what came
+out of the cache is counted twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
 from ..ledger import Ledger
 from ..model import (
+    Extras,
     Json,
-    Media,
     Message,
     OutputFormat,
+    Params,
+    Reasoning,
     Request,
     StopReason,
     Thinking,
+    ToolChoice,
     Usage,
 )
 from ..sniffing import Verdict, told_by
-from ..writing import Writing
+from ..writing import Names, Writing
 from .openai_chat.request import SPECIAL
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
@@ -33,9 +37,10 @@ from .openai_chat.variant import Compatible
 
 HIT, MISS = "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"
 MODES: dict[str, Literal["on", "off"]] = {"enabled": "on", "disabled": "off"}
+USERS = ("[a-zA-Z0-9_-]", 512)
 MARKS = Marks(
     usage={HIT: 0.9, MISS: 0.9},
-    model=r"deepseek-(?:chat|reasoner|coder|flash|v[0-9][a-z0-9.-]*)",
+    model=r"deepseek-(?:chat|reasoner|coder|flash|pro|v[0-9][a-z0-9.-]*)",
 )
 
 
@@ -45,11 +50,15 @@ class DeepSeek(Compatible):
     issuer = "deepseek"
     limit_key = "max_tokens"
     most_stops = 16
-    special = SPECIAL | {"thinking"}
+    # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts
+    user_key = "user_id"
+    user_keys = ("safety_identifier", "user", "user_id")
+    special = SPECIAL | {"thinking", "user_id"}
+    has_developer = False  # "unknown variant `developer`, expected one of `system`, `user`, ..."
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("seed", "candidates", "logit_bias", "verbosity", "store", "metadata", "cache_key"),
         "this is not known here",
-    )
+    ) | dict.fromkeys(("frequency_penalty", "presence_penalty"), "this has no effect here")
     # "insufficient_system_resource: the request is interrupted due to insufficient resource"
     stops: ClassVar[dict[str, StopReason]] = {**STOP, "insufficient_system_resource": "error"}
     stop_words: ClassVar[dict[StopReason, str]] = {
@@ -73,6 +82,8 @@ class DeepSeek(Compatible):
         return replace(tree, messages=messages, prefill=True)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
+        if not self.is_home(tree.dialect) and tree.tool_choice is not None:
+            tree = unforced(tree, tree.tool_choice, log)
         out: Json = super().write_request(replace(tree, prefill=None), log)
         if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
             out["messages"][-1]["prefix"] = True
@@ -110,6 +121,16 @@ class DeepSeek(Compatible):
             config = replace(config, effort=None, budget=None)
         return super().write_effort(out, replace(config, mode=None), w)
 
+    def write_user(
+        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
+    ) -> None:
+        if w.home:
+            return super().write_user(out, params, spelling, w)
+        out["user_id"] = Names(USERS, "user_id")(
+            params.user_id or "", params.where("user_id"), w.log
+        )
+        return None
+
     def write_output(self, form: OutputFormat, w: Writing) -> Json:
         if form.kind == "schema" and not w.home:
             w.log.approximated("output", form.at, "no schema can be demanded here, only JSON")
@@ -118,26 +139,22 @@ class DeepSeek(Compatible):
 
     # -- messages ---------------------------------------------------------------------------
 
-    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
-        if not w.home:
-            messages = [self.without_developer(message, w) for message in messages]
-        return super().write_history(messages, w)
+    def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        """ "The `reasoning_content` in the thinking mode must be passed back to the API": with
+        every turn, if only as an empty text (@ai-sdk/deepseek 2.0.69,
+        convert-to-deepseek-chat-messages.ts). The model thinks unless it is told not to.
+        """
+        doc = super().write_assistant(message, w)
+        if doc is not None and not w.home and not w.answer:
+            doc.setdefault(self.thinking_key, "")
+        return doc
 
-    def without_developer(self, message: Message, w: Writing) -> Message:
-        """``unknown variant `developer`, expected one of `system`, `user`, ...``"""
-        if message.role != "developer":
+    def settle(self, message: Message, log: Ledger) -> Message:
+        message = super().settle(message, log)
+        if any(isinstance(block, Reasoning) for block in message.content):
             return message
-        w.log.approximated("message.role", message.at, "a developer is the system here")
-        return replace(message, role="system")
-
-    def write_media(self, block: Media, w: Writing) -> list[Json]:
-        """``unknown variant `image_url`, expected `text` ``"""
-        if w.home or block.source.kind in ("text", "blocks"):
-            return super().write_media(block, w)
-        w.log.dropped("media", block.at, "only text can be sent here")
-        self.lose_cache(block.cache, w)
-        self.lose(block.extras, block.at, w.log)
-        return []
+        extras = message.extras or Extras(self.name)
+        return replace(message, extras=replace(extras, blanks={self.thinking_key: ""}))
 
     # -- answers ----------------------------------------------------------------------------
 
@@ -163,6 +180,27 @@ class DeepSeek(Compatible):
         if usage.cache_read is not None and not home:
             out |= {HIT: usage.cache_read, MISS: usage.input_total - usage.cache_read}
         return out
+
+
+def unforced(tree: Request, choice: ToolChoice, log: Ledger) -> Request:
+    """A request of which the choice is one that the model may be given.
+
+    "Thinking mode does not support this tool_choice", and it is the usual mode; but a call that was
+    asked for is worth more than thoughts that nobody asked for.
+    https://github.com/deepseek-ai/DeepSeek-V3/issues/1376
+    """
+    thinking = tree.params.thinking
+    if choice.mode not in ("required", "named") or not tree.tools:
+        return tree
+    if thinking is None or not (thinking.mode or thinking.effort or thinking.budget):
+        log.invented("thinking", choice.at, "a call can be forced only where no one thinks")
+        off = replace(thinking or Thinking(at=choice.at), mode="off")
+        return replace(tree, params=replace(tree.params, thinking=off))
+    if thinking.mode == "off":
+        return tree
+    why = "thinking and a forced tool call exclude each other; the model may choose"
+    log.approximated("tool_choice", choice.at, why)
+    return replace(tree, tool_choice=replace(choice, mode="auto", name=None, kind="function"))
 
 
 DIALECT = DeepSeek()

@@ -1,8 +1,9 @@
 """Groq's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the model's thoughts stand beside the answer as ``reasoning``, unless
-``reasoning_format`` hides them or leaves them in the text; there are service tiers of its own; no
-token probabilities, no second answer; a stream counts tokens in ``x_groq``.
+``include_reasoning`` or ``reasoning_format`` hides them; there are service tiers of its own; no
+token probabilities, no penalties, no second answer; no developer, and speakers have no names; a
+stream counts tokens in ``x_groq``, and says there why it broke off.
 """
 
 from __future__ import annotations
@@ -10,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec.structs import replace
-
-from ..model import ErrorKind, Json, Thinking
+from ..model import ErrorKind, Json
 from ..sniffing import Verdict, told_by
-from ..writing import Writing
 from ._openai import ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible
 
 if TYPE_CHECKING:
+    from ..framing import Frame
     from ..streaming import StreamReader
 
 MARKS = Marks(
@@ -30,7 +29,6 @@ MARKS = Marks(
     message={"executed_tools": 0.7},
     error={"failed_generation": 0.8},
 )
-HIDDEN, OMITTED = "hidden", "omitted"
 
 
 class Groq(Compatible):
@@ -39,12 +37,16 @@ class Groq(Compatible):
     issuer = "groq"
     thinking_key = "reasoning"
     tiers: ClassVar[tuple[str, ...]] = ("auto", "on_demand", "flex", "performance")
+    # groq 1.7 (PyPI), types/chat: completion_create_params.py, chat_completion_role.py
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "default")
-    special = SPECIAL | {"reasoning_format"}
-    # https://console.groq.com/docs/openai#currently-unsupported-openai-features
+    hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False, "reasoning_format": "hidden"}
+    special = SPECIAL | hiding.keys()
+    has_developer = False
+    # There, and https://console.groq.com/docs/openai#currently-unsupported-openai-features
+    has_names = False
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("logit_bias", "logprobs", "top_logprobs", "candidates", "verbosity", "store", "metadata",
-         "cache_key"),
+        ("logit_bias", "logprobs", "top_logprobs", "candidates", "frequency_penalty",
+         "presence_penalty", "verbosity", "store", "metadata", "cache_key"),
         "this is not taken here",
     )  # fmt: skip
     errors: ClassVar[dict[str, ErrorKind]] = {
@@ -57,24 +59,13 @@ class Groq(Compatible):
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(MARKS.signs(doc), super().sniff(doc))
 
-    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
-        said = super().read_effort(doc, taken)
-        if doc.get("reasoning_format") != HIDDEN:
-            return said
-        taken.add("reasoning_format")
-        said = said or Thinking(at="/reasoning_format")
-        return replace(said, display=OMITTED)
-
-    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        if config.display == OMITTED:
-            out["reasoning_format"] = HIDDEN
-            config = replace(config, display=None)
-        super().write_effort(out, config, w)
-
     def read_stream(self, whole: bool) -> StreamReader:
         from .openai_chat.read_stream import ChatReader
 
         class GroqReader(ChatReader):
+            def parse(self, frame: Frame) -> dict[str, Json]:
+                return broken_off(super().parse(frame))
+
             def document(self) -> Json | None:
                 return counted(super().document())
 
@@ -83,11 +74,19 @@ class Groq(Compatible):
 
 def counted(doc: Json) -> Json:
     """The counts of a stream stand in ``x_groq``, and beside it only for those who ask."""
-    inner = doc.get("x_groq") if doc.__class__ is dict else None
-    if inner.__class__ is not dict or inner.get("usage").__class__ is not dict:
+    inner: Json = doc.get("x_groq") if doc.__class__ is dict else None
+    counts: Json = inner.get("usage") if inner.__class__ is dict else None
+    if counts.__class__ is not dict or "prompt_tokens" not in counts:
         return doc
     rest = {k: v for k, v in inner.items() if k != "usage"}
-    return {"usage": inner["usage"], **doc, "x_groq": rest}
+    return {"usage": counts, **doc, "x_groq": rest}
+
+
+def broken_off(doc: dict[str, Json]) -> dict[str, Json]:
+    """groq 1.7, chat_completion_chunk.py: why a stream ended too early is a text in ``x_groq``."""
+    inner = doc.get("x_groq")
+    error = inner.get("error") if inner.__class__ is dict else None
+    return {**doc, "error": {"message": error}} if error.__class__ is str else doc
 
 
 DIALECT = Groq()

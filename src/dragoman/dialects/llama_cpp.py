@@ -1,9 +1,10 @@
 """The chat completions of llama.cpp's server, a variant of OpenAI Chat.
 
 What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``; a
-schema may be demanded as ``json_schema``, or beside ``json_object``; there are grammars, top-k
-sampling and any number of stop strings; how long it took is told in ``timings``; an error has its
-status.
+schema may be demanded as ``json_schema``, or beside ``json_object``; a tool cannot be chosen by its
+name; results bear the name of their tool; thoughts may have a budget, and the model goes on with
+the last turn where ``continue_final_message`` says so; there are grammars, top-k sampling and any
+number of stop strings; how long it took is told in ``timings``; an error has its status.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..model import ErrorKind, Json, OutputFormat, Request
+from ..model import ErrorKind, Json, OutputFormat, Request, ToolChoice, ToolResult
 from ..reading import maybe_int
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from ._openai import ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible
+from .openai_chat.variant import Continuing
 
 MARKS = Marks(
     request={
@@ -32,20 +33,25 @@ MARKS = Marks(
 )  # fmt: skip
 
 
-class LlamaCpp(Compatible):
+class LlamaCpp(Continuing):
     name = "llama-cpp"
     spec = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
     issuer = "llama-cpp"
     aliases = ("llama.cpp", "llama-server")
     kin = frozenset({"openai-chat"})
     limit_key = "max_tokens"
+    # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
     media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
+    media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
+    any_audio = True
+    has_detail = False
+    budget_key = "reasoning_budget_tokens"  # there: oaicompat_chat_params_parse
     most_stops = 1000
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
         "top_k": ("top_k", maybe_int)
     }
-    special = SPECIAL | {"json_schema"}
+    special = SPECIAL | {"json_schema", budget_key}
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("verbosity", "store", "metadata", "cache_key", "user_id"), "this is not known here"
     )
@@ -78,6 +84,18 @@ class LlamaCpp(Compatible):
         if "beside" in self.spelling(form):
             return self.emit({"type": "json_object", "schema": form.schema}, form, w.log)
         return super().write_output(form, w)
+
+    def sayable_choice(self, choice: ToolChoice, w: Writing) -> ToolChoice:
+        """A choice is a word; an object is taken for "auto" (server-common.h: json_value)."""
+        choice = super().sayable_choice(choice, w)
+        if choice.mode != "named":
+            return choice
+        w.log.approximated("tool_choice", choice.at, "some tool is called; which, cannot be said")
+        return replace(choice, mode="required", name=None)
+
+    def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
+        """common/chat.cpp, common_chat_msgs_parse_oaicompat: a name is that of the tool."""
+        doc["name"] = block.name
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         form = tree.params.output

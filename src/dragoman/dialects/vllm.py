@@ -1,9 +1,10 @@
 """vLLM's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the model's thoughts stand beside the answer as ``reasoning`` (older
-servers: ``reasoning_content``); a schema may be demanded as ``structured_outputs`` (older:
-``guided_json``); the model goes on with the last turn where ``continue_final_message`` says so;
-``stop_reason`` tells which stop string it was; there is top-k sampling; an error has its status.
+servers: ``reasoning_content``), unless ``include_reasoning`` hides them, and may have a budget; a
+schema may be demanded as ``structured_outputs`` (older: ``guided_json``); the model goes on with
+the last turn where ``continue_final_message`` says so; ``stop_reason`` tells which stop string it
+was; there is top-k sampling; an error has its status, and words of its own.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..ledger import Ledger
 from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReason
 from ..reading import maybe_int
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
-from ._openai import ERRORS
+from ._openai import ERROR_TYPES, ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible
+from .openai_chat.variant import CONTINUE, Continuing
 
 STRUCTURED, GUIDED = "structured_outputs", "guided_json"
-CONTINUE, PROMPT = "continue_final_message", "add_generation_prompt"
 MARKS = Marks(
     request={
         STRUCTURED: 0.8, GUIDED: 0.8, "guided_choice": 0.8, "guided_regex": 0.8,
@@ -37,58 +36,57 @@ MARKS = Marks(
 )  # fmt: skip
 
 
-class VLLM(Compatible):
+class VLLM(Continuing):
     name = "vllm"
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
     issuer = "vllm"
     kin = frozenset({"openai-chat"})
     thinking_key = "reasoning"
-    # https://docs.vllm.ai/en/latest/features/multimodal_inputs
+    # vllm 0.32, vllm/renderers/chat_utils.py: MM_PARSER_MAP is all that a message may hold, of a
+    # recording the format is not looked at, of an image the detail is not.
     media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
-    media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
+    media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "audio_url"}
+    any_audio = True
+    has_detail = False
+    # vllm/entrypoints/openai/chat_completion/protocol.py: ChatCompletionRequest
+    budget_key = "thinking_token_budget"
+    hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False}
     most_stops = 1000
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
         "top_k": ("top_k", maybe_int)
     }
-    special = SPECIAL | {STRUCTURED, GUIDED}
+    special = SPECIAL | {STRUCTURED, GUIDED, budget_key, *hiding}
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("verbosity", "store", "metadata", "cache_key"), "this is not known here"
     )
-    stops: ClassVar[dict[str, StopReason]] = {**STOP, "abort": "cancelled"}
+    # vllm/v1/engine/__init__.py: FINISH_REASON_STRINGS
+    stops: ClassVar[dict[str, StopReason]] = {**STOP, "abort": "cancelled", "repetition": "error"}
     stop_words: ClassVar[dict[StopReason, str]] = {**STOP_WORDS, "cancelled": "abort"}
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,
+        # vllm/entrypoints/serve/exception_handling/error_response.py, middleware/authenticate.py
         "BadRequestError": "invalid-request",
+        "UnprocessableEntityError": "invalid-request",
+        "NotImplementedError": "invalid-request",
         "NotFoundError": "not-found",
         "InternalServerError": "server",
+        "ServiceUnavailableError": "overloaded",
+        "Unauthorized": "authentication",
     }
+    error_types: ClassVar[dict[ErrorKind, str]] = {
+        **ERROR_TYPES,
+        "invalid-request": "BadRequestError",
+        "not-found": "NotFoundError",
+        "server": "InternalServerError",
+        "overloaded": "ServiceUnavailableError",
+    }
+    written_key = "created_cache_tokens"  # vllm/entrypoints/serve/engine/protocol.py
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(MARKS.signs(doc), super().sniff(doc))
 
     # -- requests ---------------------------------------------------------------------------
-
-    def read_request(self, doc: Json) -> Request:
-        tree = super().read_request(doc)
-        said = tree.extras.fields if tree.extras is not None else {}
-        if said.get(CONTINUE) is not True or said.get(PROMPT, False) is not False:
-            return tree
-        if not tree.messages or tree.messages[-1].role != "assistant" or tree.extras is None:
-            return tree
-        rest = {k: v for k, v in said.items() if k not in (CONTINUE, PROMPT)}
-        extras = self.respell(replace(tree.extras, fields=rest), prompt=PROMPT in said)
-        return replace(tree, prefill=True, extras=extras)
-
-    def write_request(self, tree: Request, log: Ledger) -> Json:
-        out: Json = super().write_request(replace(tree, prefill=None), log)
-        if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
-            out[CONTINUE] = True
-            if self.spelling(tree).get("prompt", True):
-                out[PROMPT] = False  # the two exclude each other
-        elif tree.prefill:
-            log.dropped("prefill", tree.messages[-1].at, "nothing is left to go on with")
-        return out
 
     def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
         if (said := super().read_output(doc, taken)) is not None:

@@ -40,10 +40,16 @@ class XAI(Compatible):
     name = "xai"
     spec = "https://docs.x.ai/docs/api-reference#chat-completions"
     issuer = "xai"
+    # "Model grok-4.6 does not support parameter presencePenalty", and so for all that think, which
+    # are all: https://docs.x.ai/docs/guides/reasoning
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("logit_bias", "verbosity", "store", "metadata", "cache_key"), "this is not known here"
+    ) | dict.fromkeys(
+        ("frequency_penalty", "presence_penalty", "stop"), "no model that thinks takes it here"
     )
-    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high")
+    # xai-sdk 1.21 (PyPI), proto/v6: ReasoningEffort in chat_pb2.pyi, ServiceTier in usage_pb2.pyi
+    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
+    tiers: ClassVar[tuple[str, ...]] = ("default", "priority")
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         if is_flat(doc):

@@ -30,7 +30,9 @@ CITATION_KEYS = ("url", "title", "start_index", "end_index")
 AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 # Not in the official API, but understood by many servers that speak it.
-UNOFFICIAL = {"video_url": "video", "file_url": "document", "audio_url": "audio"}
+UNOFFICIAL = {
+    "video_url": "video", "file_url": "document", "audio_url": "audio", "input_audio": "audio",
+}  # fmt: skip
 TTLS = ("30m", "12h")
 HOME_MARK: dict[str, Json] = {"mode": "explicit"}
 
@@ -48,6 +50,12 @@ class Parts(Signing):
     """What can be sent beside text, in the official way."""
     media_urls: ClassVar[dict[str, str]] = {}
     """What can be sent in a way that is not official: kind -> type, and key, of its part."""
+    audio_formats: ClassVar[dict[str, str]] = AUDIO_FORMATS
+    """How recordings are sent: media type -> format."""
+    any_audio: ClassVar[bool] = False
+    """Whether a recording may have any format, or none that is named."""
+    has_detail: ClassVar[bool] = True
+    """Whether an image is looked at as closely as is said."""
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -135,12 +143,19 @@ class Parts(Signing):
     def read_audio(self, doc: dict[str, Json], at: str) -> Block:
         audio = need_dict(doc, "input_audio", at)
         where = f"{at}/input_audio"
-        form = need_str(audio, "format", where)
+        if self.any_audio and "data" not in audio and "url" in audio:
+            return self.read_unofficial(doc, "input_audio", at)
+        if not self.any_audio:
+            need_str(audio, "format", where)
+        form = maybe_str(audio, "format", where)
         data = need_str(audio, "data", where)
         cache, spelling = self.read_cache(doc, at)
-        if form not in AUDIO:
+        if form is None:
+            spelling["bare"] = True
+        elif form not in AUDIO:
             spelling["format"] = form
-        source = Source("base64", data, AUDIO.get(form, f"audio/{form}"))
+        media_type = None if form is None else AUDIO.get(form, f"audio/{form}")
+        source = Source("base64", data, media_type)
         extras = self.keep(doc, MEDIA_KEYS, spelling, partly={"input_audio": ("data", "format")})
         return Media("audio", source, cache=cache, at=at, extras=extras)
 
@@ -295,19 +310,29 @@ class Parts(Signing):
         image: dict[str, Json] = {"url": url}
         if block.detail is not None and (w.home or block.detail != "auto"):
             image["detail"] = block.detail
+            if not self.has_detail and not w.home:
+                del image["detail"]
+                w.log.dropped("media.detail", block.at, "every image is looked at alike here")
         if block.source.kind == "base64" and block.source.media_type is None:
             image["url"] = data_uri("image/png", block.source.value)
             w.log.invented("media.type", block.at, "taken for image/png")
         return {"type": "image_url", "image_url": image}
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        form = self.spelling(block).get("format") or AUDIO_FORMATS.get(
-            block.source.media_type or ""
-        )
-        if block.source.kind != "base64" or form is None:
-            w.log.dropped("media", block.at, "recordings are sent as wav or mp3 data here")
+        source, spelling = block.source, self.spelling(block)
+        if "bare" in spelling:
+            return {"type": "input_audio", "input_audio": {"data": source.value}}
+        kind = source.media_type or ""
+        form = spelling.get("format") or self.audio_formats.get(kind)
+        if form is None and self.any_audio and kind.startswith("audio/"):
+            form = kind.removeprefix("audio/")
+        if source.kind == "url" and "audio" in self.media_urls:
+            return self.write_unofficial(block, w)
+        if source.kind != "base64" or form is None:
+            forms = "wav or mp3" if self.audio_formats is AUDIO_FORMATS else "plain"
+            w.log.dropped("media", block.at, f"recordings are sent as {forms} data here")
             return None
-        return {"type": "input_audio", "input_audio": {"data": block.source.value, "format": form}}
+        return {"type": "input_audio", "input_audio": {"data": source.value, "format": form}}
 
     def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
         source = block.source

@@ -33,7 +33,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, leave_out, write_usual
-from .._openai import labels_of, read_user
+from .._openai import USER, labels_of, read_user
 from .tools import Tools
 
 TAKEN = frozenset(
@@ -115,6 +115,7 @@ class Requests(Tools):
     """Whether a stream counts tokens only for those who ask."""
     user_key: ClassVar[str] = "safety_identifier"
     """What the end user is called; readers know the other name as well."""
+    user_keys: ClassVar[tuple[str, ...]] = USER
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {}
     """Parameters that only a variant knows: key -> canonical name, reader."""
     refused: ClassVar[dict[str, str]] = {}
@@ -219,7 +220,7 @@ class Requests(Tools):
             said["stop"] = self.read_stops(doc, spelling)
             said["output"] = self.read_output(doc, taken)
             said["thinking"] = self.read_effort(doc, taken)
-            said["user_id"] = read_user(doc, taken, ats, spelling)
+            said["user_id"] = read_user(doc, taken, ats, spelling, self.user_keys)
             said["store"] = read_store(doc, spelling)
         return Params(**said)
 
@@ -430,8 +431,9 @@ class Requests(Tools):
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort
         if config.mode == "off":
-            if effort is not None:
-                log.dropped("thinking.effort", config.at, "that the model should not think says it")
+            if effort is not None or config.budget is not None:
+                code = "thinking.effort" if effort is not None else "thinking.budget"
+                log.dropped(code, config.at, "that the model should not think says it")
             effort = "none"
         elif effort is None and config.budget is not None:
             effort = effort_of(config.budget)

@@ -69,6 +69,9 @@ class Responses(Requests):
     error_is_a_stop: ClassVar[bool] = False
     """Whether ``finish_reason: "error"`` is an answer that was cut, and no failure."""
     errors: ClassVar[dict[str, ErrorKind]] = ERRORS
+    error_types: ClassVar[dict[ErrorKind, str]] = ERROR_TYPES
+    written_key: ClassVar[str] = "cache_write_tokens"
+    """What counts the tokens that were written to the cache."""
     says_status: ClassVar[bool] = False
     """Whether the code of an error is a number."""
 
@@ -138,7 +141,7 @@ class Responses(Requests):
         inputs = maybe_dict(doc, "prompt_tokens_details", at) or {}
         outputs = maybe_dict(doc, "completion_tokens_details", at) or {}
         cached = maybe_int(inputs, "cached_tokens", at)
-        written = maybe_int(inputs, "cache_write_tokens", at)
+        written = maybe_int(inputs, self.written_key, at)
         reasoning = maybe_int(outputs, "reasoning_tokens", at)
         prompt, completion = (
             maybe_int(doc, USAGE_TOTALS[0], at),
@@ -156,7 +159,7 @@ class Responses(Requests):
         # Some servers count otherwise; their numbers come back as they were.
         spelling = {k: doc.get(k) for k in USAGE_TOTALS if doc.get(k) != sums[k]}
         partly = {
-            "prompt_tokens_details": ("cached_tokens", "cache_write_tokens"),
+            "prompt_tokens_details": ("cached_tokens", self.written_key),
             "completion_tokens_details": ("reasoning_tokens",),
         }
         extras = self.keep(doc, USAGE_TOTALS, spelling, partly=partly)
@@ -284,7 +287,7 @@ class Responses(Requests):
         if usage.cache_read is not None:
             inputs["cached_tokens"] = usage.cache_read
         if usage.cache_write is not None:
-            inputs["cache_write_tokens"] = usage.cache_write
+            inputs[self.written_key] = usage.cache_write
         if inputs:
             out["prompt_tokens_details"] = inputs
         if usage.reasoning is not None:
@@ -334,7 +337,9 @@ class Responses(Requests):
         inner = doc.get("error")
         if inner.__class__ is not dict:
             extras = Extras(self.name, doc, spelling={"bare": True})
-            return Failure("other", words_of(doc), dialect=self.name, extras=extras)
+            words = words_of(doc)
+            kind = self.errors.get(words, "other")
+            return Failure(kind, words, dialect=self.name, extras=extras)
         known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
         said = {k: inner[k] for k in known}
         spelling: dict[str, Json] = {"has": list(known)}
@@ -378,9 +383,10 @@ class Responses(Requests):
 
     def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
         """The words of an error from elsewhere."""
-        if ERRORS.get(tree.type or "") != tree.kind:
-            inner["type"] = ERROR_TYPES.get(tree.kind, "server_error")
-        if tree.kind not in ERROR_TYPES:
+        words = self.error_types
+        if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
+            inner["type"] = words.get(tree.kind, words["server"])
+        if tree.kind not in words:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if self.says_status:
             if tree.code is not None:

@@ -8,13 +8,24 @@ bears a cache mark; the end user is ``user``. The rules of OpenAI are not theirs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from ...dialect import Problem
-from ...model import Json, OutputFormat
+from ...ledger import Ledger
+from ...model import Json, Message, OutputFormat, Request, Thinking
+from ...reading import maybe_int
 from ...writing import Writing
 from . import OpenAIChat
+from .parts import AUDIO_FORMATS
+
+MORE_AUDIO = {
+    **AUDIO_FORMATS,
+    **{f"audio/{form}": form for form in ("flac", "ogg", "aac", "aiff", "m4a")},
+}
+OMITTED = "omitted"
 
 
 class Compatible(OpenAIChat):
@@ -32,6 +43,14 @@ class Compatible(OpenAIChat):
     cache_key: ClassVar[str | None] = None
     user_key = "user"
     tiers: ClassVar[tuple[str, ...]] = ()
+    has_developer: ClassVar[bool] = True
+    """Whether there is a developer beside the system."""
+    has_names: ClassVar[bool] = True
+    """Whether speakers may have names."""
+    budget_key: ClassVar[str | None] = None
+    """What a budget of thought is called, if there is one."""
+    hiding: ClassVar[Mapping[str, Json]] = {}
+    """Keys and values that hide the thoughts; the first is what is said."""
 
     def is_bare(self, form: OutputFormat, w: Writing) -> bool:
         """Whether a schema from elsewhere has nothing to it, not even the name that it needs."""
@@ -41,3 +60,76 @@ class Compatible(OpenAIChat):
 
     def check(self, doc: Json, facet: str) -> Iterator[Problem]:
         return iter(())
+
+    # -- who speaks -------------------------------------------------------------------------
+
+    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+        if not w.home and not (self.has_developer and self.has_names):
+            messages = [self.as_known(message, w) for message in messages]
+        return super().write_history(messages, w)
+
+    def as_known(self, message: Message, w: Writing) -> Message:
+        """A message by one of those who may speak here."""
+        if message.role == "developer" and not self.has_developer:
+            w.log.approximated("message.role", message.at, "a developer is the system here")
+            message = replace(message, role="system")
+        if message.name is not None and not self.has_names:
+            w.log.dropped("message.name", message.at, "speakers have no names here")
+            message = replace(message, name=None)
+        return message
+
+    # -- how to think -----------------------------------------------------------------------
+
+    def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
+        said = super().read_effort(doc, taken)
+        budget = None if self.budget_key is None else maybe_int(doc, self.budget_key, "")
+        if self.budget_key is not None and budget is not None and budget >= 0:
+            taken.add(self.budget_key)
+            said = said or Thinking(at=f"/{self.budget_key}")
+            said = replace(said, mode=said.mode or "on", budget=budget)
+        for place, (key, hidden) in enumerate(self.hiding.items()):
+            if doc.get(key).__class__ is hidden.__class__ and doc[key] == hidden:
+                taken.add(key)
+                said = said or Thinking(at=f"/{key}")
+                extras = self.respell(said.extras, hidden=key) if place else said.extras
+                return replace(said, display=OMITTED, extras=extras)
+        return said
+
+    def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
+        if self.budget_key and config.budget is not None and (w.home or config.mode != "off"):
+            out[self.budget_key] = config.budget
+            mode = None if config.mode == "on" else config.mode  # it goes without saying
+            config = replace(config, mode=mode, budget=None)
+        if self.hiding and config.display == OMITTED:
+            key = self.spelling(config).get("hidden") or next(iter(self.hiding))
+            out[key] = self.hiding[key]
+            config = replace(config, display=None)
+        super().write_effort(out, config, w)
+
+
+CONTINUE, PROMPT = "continue_final_message", "add_generation_prompt"
+
+
+class Continuing(Compatible):
+    """Servers that go on with the last turn where they are told to."""
+
+    def read_request(self, doc: Json) -> Request:
+        tree = super().read_request(doc)
+        said = tree.extras.fields if tree.extras is not None else {}
+        if said.get(CONTINUE) is not True or said.get(PROMPT, False) is not False:
+            return tree
+        if not tree.messages or tree.messages[-1].role != "assistant" or tree.extras is None:
+            return tree
+        rest = {k: v for k, v in said.items() if k not in (CONTINUE, PROMPT)}
+        extras = self.respell(replace(tree.extras, fields=rest), prompt=PROMPT in said)
+        return replace(tree, prefill=True, extras=extras)
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        out: Json = super().write_request(replace(tree, prefill=None), log)
+        if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
+            out[CONTINUE] = True
+            if self.spelling(tree).get("prompt", True):
+                out[PROMPT] = False  # the two exclude each other
+        elif tree.prefill:
+            log.dropped("prefill", tree.messages[-1].at, "nothing is left to go on with")
+        return out
