@@ -163,11 +163,12 @@ class DeepSeek(Compatible):
         hit, miss, key = doc.get(HIT), doc.get(MISS), "prompt_tokens_details"
         details = doc.get(key)
         agrees = hit.__class__ is miss.__class__ is int and hit + miss == doc.get("prompt_tokens")
-        if not agrees or (details is not None and details != {"cached_tokens": hit}):
+        known: dict[str, Json] = details if details.__class__ is dict else {}
+        if not agrees or known.get("cached_tokens", hit) != hit:
             usage = super().read_usage(doc, at)
             return replace(usage, extras=self.respell(usage.extras))
         rest = {k: v for k, v in doc.items() if k not in (HIT, MISS)}
-        usage = super().read_usage(rest | {key: {"cached_tokens": hit}}, at)
+        usage = super().read_usage(rest | {key: known | {"cached_tokens": hit}}, at)
         extras = self.respell(usage.extras, **({} if details else {key: None}))
         blanks = extras.blanks | {HIT: hit, MISS: miss}
         if details is None and key in doc:

@@ -389,17 +389,20 @@ class Parts(Signing):
             key = self.spelling(node).get("cache")
             usual = self.cache_key if self.cache_key and not w.home else "prompt_cache_breakpoint"
             mark: dict[str, Json] = {} if key else dict(HOME_MARK if w.home else self.cache_mark)
-            if cache.ttl is not None:
-                if cache.ttl in self.cache_ttls or w.home:
-                    mark["ttl"] = cache.ttl
-                else:
-                    why = f"a cached prefix cannot live {cache.ttl} here"
-                    w.log.approximated("cache.ttl", cache.at, why)
-            mark |= self.spelling(cache)
-            out[key or usual] = self.emit(mark, cache, w.log)
+            out[key or usual] = self.write_mark(mark, cache, w)
             if "cache_control" in (spelling := self.spelling(node)):
                 out["cache_control"] = spelling["cache_control"]
         return self.emit(out, node, w.log)
+
+    def write_mark(self, mark: dict[str, Json], cache: Cache, w: Writing) -> Json:
+        if cache.ttl is not None:
+            if cache.ttl in self.cache_ttls or w.home:
+                mark["ttl"] = cache.ttl
+            else:
+                why = f"a cached prefix cannot live {cache.ttl} here"
+                w.log.approximated("cache.ttl", cache.at, why)
+        mark |= self.spelling(cache)
+        return self.emit(mark, cache, w.log)
 
     def lose_cache(self, cache: Cache | None, w: Writing) -> None:
         if cache is not None:

@@ -58,6 +58,8 @@ STOP_WORDS: dict[StopReason, str] = {
 
 RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage", "service_tier"})
 ENDED_IN_ERROR = "the answer ended in an error"
+WORDS = ("message", "error", "detail")
+"""Where the message of an error stands, whatever the server made of it."""
 USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -336,8 +338,10 @@ class Responses(Requests):
         doc = as_dict(doc, "")
         inner = doc.get("error")
         if inner.__class__ is not dict:
-            extras = Extras(self.name, doc, spelling={"bare": True})
-            words = words_of(doc)
+            key = next((k for k in WORDS if doc.get(k).__class__ is str), None)
+            words = "" if key is None else doc[key]
+            rest = {k: v for k, v in doc.items() if k != key}
+            extras = Extras(self.name, rest, spelling={"bare": doc})
             kind = self.errors.get(words, "other")
             return Failure(kind, words, dialect=self.name, extras=extras)
         known = [k for k in ("message", "type", "code", "param") if inner.get(k).__class__ is str]
@@ -366,8 +370,8 @@ class Responses(Requests):
         spelling = self.spelling(tree)
         if spelling.get("whole"):
             return tree.message
-        if spelling.get("bare") and tree.extras is not None:
-            return tree.extras.fields
+        if "bare" in spelling:
+            return spelling["bare"]
         home = self.is_home(tree.dialect)
         inner: dict[str, Json] = {"message": tree.message, "type": tree.type}
         inner |= {"param": tree.param, "code": tree.code}
@@ -420,11 +424,3 @@ def totals(usage: Usage) -> dict[str, int]:
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
     }
-
-
-def words_of(doc: dict[str, Json]) -> str:
-    """The message of an error, whatever the server made of it."""
-    for value in (doc.get("message"), doc.get("error"), doc.get("detail")):
-        if isinstance(value, str):
-            return value
-    return ""

@@ -2,8 +2,8 @@
 
 What it does differently: the model's thoughts come twice, as ``reasoning`` and part by part as
 ``reasoning_details``, where each seal bears the format of who issued it and goes back as it came;
-how the model should think is ``reasoning``; a part may bear Anthropic's cache mark; an error has
-its status, and may stand beside an answer that was begun.
+how the model should think is ``reasoning``; a part, a tool or the whole may bear Anthropic's cache
+mark; an error has its status, and may stand beside an answer that was begun.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
-from ...model import Failure, Json, Media, Thinking
+from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
 from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
 from ...sniffing import Verdict, objects, told_by
 from ...writing import Writing
 from ..openai_chat.parts import Parts
 from ..openai_chat.request import SPECIAL, TIERS
 from ..openai_chat.sniff import Marks
+from ..openai_chat.variant import MORE_AUDIO, OMITTED
 from .details import Details
 
 if TYPE_CHECKING:
@@ -33,14 +36,14 @@ MARKS = Marks(
     error={"metadata": 0.5},
 )
 REASONING = ("effort", "max_tokens", "exclude", "enabled")
-OMITTED = "omitted"
+MARK = "cache_control"
 
 
 class OpenRouter(Details):
     spec = "https://openrouter.ai/docs/api-reference/chat-completion"
     kin = frozenset({"openai-chat"})
     blank = Details.blank | {"reasoning_details"}
-    cache_key = "cache_control"
+    cache_key = MARK
     cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}
     cache_ttls: ClassVar[tuple[str, ...]] = ("5m", "1h")
     tiers: ClassVar[tuple[str, ...]] = TIERS
@@ -48,6 +51,9 @@ class OpenRouter(Details):
     # https://openrouter.ai/docs/features/multimodal/overview
     media_kinds: ClassVar[tuple[str, ...]] = Parts.media_kinds
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
+    # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
+    audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
+    limits_labels = True
     has_refusals = True
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
@@ -77,6 +83,36 @@ class OpenRouter(Details):
             w.log.invented("media.filename", block.at, "a document needs a file name")
         name = block.filename or "document.pdf"
         return {"type": "file", "file": {"file_data": block.source.value, "filename": name}}
+
+    # -- what is cached: chatfunctiontool.d.ts, anthropiccachecontroldirective.d.ts ----------
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        if doc.get(MARK).__class__ is not dict or doc.get("function").__class__ is not dict:
+            return super().read_tool(doc, at)
+        tool = super().read_tool({k: v for k, v in doc.items() if k != MARK}, at)
+        return replace(tool, cache=self.read_cache({MARK: doc[MARK]}, at)[0])
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+        out = super().write_tool(replace(tool, cache=None), w)
+        if out is not None and tool.cache is not None:
+            out[MARK] = self.write_mark({} if w.home else dict(self.cache_mark), tool.cache, w)
+        return out
+
+    def read_params(
+        self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
+    ) -> Params:
+        params = super().read_params(doc, taken, spelling)
+        if doc.get(MARK).__class__ is not dict:
+            return params
+        taken.add(MARK)
+        return replace(params, cache=self.read_cache({MARK: doc[MARK]}, "")[0])
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        cache = tree.params.cache
+        if cache is not None:
+            out[MARK] = self.write_mark({} if w.home else dict(self.cache_mark), cache, w)
+            tree = replace(tree, params=replace(tree.params, cache=None))
+        super().write_params(out, tree, w)
 
     # -- how to think -----------------------------------------------------------------------
 

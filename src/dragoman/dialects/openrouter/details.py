@@ -33,7 +33,13 @@ ISSUERS = {
     "google-gemini-v1": "google",
 }
 FORMATS = {issuer: name for name, issuer in ISSUERS.items()}
-ITEMS = frozenset({"openai-responses-v1", "azure-openai-responses-v1", "xai-responses-v1"})
+# @openrouter/sdk 1.3.19 (npm), models/reasoningformat.d.ts
+ITEMS = frozenset(
+    {
+        "openai-responses-v1", "azure-openai-responses-v1", "xai-responses-v1",
+        "bedrock-openai-responses-v1", "bedrock-xai-responses-v1", "meta-responses-v1",
+    }
+)  # fmt: skip
 """Formats in which a thought is an item, with an id, summaries and an encrypted part."""
 UNKNOWN = "unknown"
 
