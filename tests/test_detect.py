@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from dragoman import Malformed, dialects
+from dragoman import Malformed, Unsupported, convert, dialects
 from dragoman.detect import FLOOR, detect
 from dragoman.dialects.openai_chat import OpenAIChat
 from lookalikes import likely_json
@@ -184,6 +185,36 @@ def test_a_facet_can_be_demanded() -> None:
     doc = {"messages": [{"role": "system", "content": "Be brief."}, *HI]}
     assert detect(doc)[0].facet == "messages"
     assert {g.facet for g in detect(doc, facet="request")} == {"request"}
+
+
+ERRORS: list[tuple[str, dict[str, Any]]] = [
+    (CHAT, {"error": {"message": "x", "type": "rate_limit_error", "param": None, "code": None}}),
+    (ANTHROPIC, {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}),
+    (
+        RESPONSES,
+        {"type": "error", "code": "x", "message": "x", "param": None, "sequence_number": 0},
+    ),
+    ("gemini", {"error": {"code": 429, "message": "x", "status": "RESOURCE_EXHAUSTED"}}),
+    ("xai", {"code": "Some requested entity was not found", "error": "x"}),
+    ("llama-cpp", {"error": {"code": 400, "message": "x", "type": "y", "n_ctx": 512}}),
+    ("vercel-ui", {"type": "error", "errorText": "x"}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "doc"), ERRORS)
+def test_a_stream_may_begin_with_an_error(dialect: str, doc: dict[str, Any]) -> None:
+    data = b"data: %b\n\n" % json.dumps(doc).encode()
+    (guess,) = detect(data, facet="stream")
+    assert (guess.dialect, guess.facet) == (dialect, "stream")
+    assert b"x" in convert(data, target=ANTHROPIC, facet="stream").document
+
+
+def test_streams_that_nobody_can_tell() -> None:
+    assert detect(b'{"error": "model not found"}\n', facet="stream")[0].dialect == "ollama"
+    for data in (b"", b"data: [DONE]\n\n", b'data: {"error": {}}\n\n', b'data: {"a": 1}\n\n'):
+        assert detect(data, facet="stream") == ()
+        with pytest.raises(Unsupported, match="name it with source="):
+            convert(data, target=ANTHROPIC, facet="stream")
 
 
 def test_a_variant_without_evidence_of_its_own_is_no_rival(monkeypatch: pytest.MonkeyPatch) -> None:

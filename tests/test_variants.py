@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Transcoder, convert, decompose, dialects, read
+from dragoman import Malformed, Transcoder, convert, decompose, dialects, join, read
 from dragoman.ledger import Ledger
 from dragoman.model import Message, Reasoning, Request, Response, Seal, Text
 from dragoman.testing import rest_is_flight
@@ -122,6 +122,52 @@ def test_what_groq_counts_in_its_own_corner() -> None:
     assert [loss.path for loss in transcoder.losses if loss.what == "extras"] == ["/x_groq"]
 
 
+@pytest.mark.parametrize("choices", [{}, {"choices": []}])
+def test_why_a_stream_of_groq_broke_off(choices: dict[str, Any]) -> None:
+    data = stream(said({"content": "Hi"}), {"id": "1", **choices, "x_groq": {"error": "too slow"}})
+    transcoder = Transcoder("groq", "anthropic-messages")
+    assert b"too slow" in transcoder.feed(data) + transcoder.close()
+    assert transcoder.response.failure is not None
+    assert transcoder.response.failure.message == "too slow"
+
+
+def test_a_turn_without_thoughts_says_so_to_deepseek() -> None:
+    calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    said = {"role": "assistant", "content": None, "tool_calls": calls}
+    asked = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]}
+    answer = {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
+    grown = join(asked, answer, dialect="deepseek").document
+    assert grown["messages"][1] == said | {"reasoning_content": ""}
+    thought = {**said, "reasoning_content": "Hm."}
+    answer["choices"][0]["message"] = thought
+    grown = join(asked, answer, dialect="deepseek").document
+    assert grown["messages"][1] == thought
+
+
+def test_users_of_deepseek_have_plain_names() -> None:
+    request = {"model": "m", "user": "anna@example.com", "messages": []}
+    result = convert(request, source="openai-chat", target="deepseek")
+    assert result.document["user_id"].startswith("anna_example_com_")
+    assert [str(loss.kind) for loss in result.losses] == ["renamed"]
+    same = request | {"model": "deepseek-flash"}
+    assert convert(same, source="deepseek", target="deepseek").document == same
+
+
+def test_xai_names_few_alternatives() -> None:
+    request = {"model": "m", "logprobs": True, "top_logprobs": 20, "messages": []}
+    result = convert(request, source="openai-chat", target="xai")
+    assert result.document["top_logprobs"] == 8
+    assert [loss.what for loss in result.losses] == ["top_logprobs"]
+
+
+def test_a_recording_needs_no_format_at_llama_cpp() -> None:
+    part = {"type": "input_audio", "input_audio": {"data": "AAAA"}}
+    request = {"model": "m", "messages": [{"role": "user", "content": [part]}]}
+    assert convert(request, source="llama-cpp", target="llama-cpp").document == request
+    with pytest.raises(Malformed, match="format"):
+        read(request, "openai-chat")
+
+
 @pytest.mark.parametrize(("total", "answer"), [(334, 322), (14, 2)])
 def test_the_total_tells_how_xai_counts(total: int, answer: int) -> None:
     usage = {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": total}
@@ -139,6 +185,7 @@ def test_the_total_tells_how_xai_counts(total: int, answer: int) -> None:
     [
         ("azure-openai", {"code": "DeploymentNotFound"}, "not-found"),
         ("vllm", {"type": "BadRequestError", "code": 400}, "invalid-request"),
+        ("vllm", {"type": "ServiceUnavailableError", "code": 503}, "overloaded"),
         ("llama-cpp", {"type": "exceed_context_size_error", "code": 400}, "too-large"),
         ("groq", {"type": "invalid_request_error", "code": "model_decommissioned"}, "not-found"),
         ("openrouter", {"code": 402}, "billing"),

@@ -133,10 +133,15 @@ def _convert_stream(
     """A whole stream at once; ``result.document`` is its bytes."""
     from .transcoder import Transcoder  # not needed by those who convert documents
 
-    if source is None:
-        raise Unsupported("a stream is not detected; name its dialect with source=")
     if not isinstance(data, bytes | bytearray | memoryview):
         raise Unsupported("a stream is bytes; for parsed events there is dragoman.transcode")
+    if source is None:
+        from .detect import detect_stream
+
+        guess = detect_stream(bytes(data))
+        if guess is None:
+            raise Unsupported("cannot tell the dialect of this stream; name it with source=")
+        source = guess.dialect
     transcoder = Transcoder(source, target, now=now, ids=ids)
     said = transcoder.feed(bytes(data)) + transcoder.close()
     transcoder.log.enforce(fail_on)

@@ -21,13 +21,17 @@ def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
     """The dialects and facets a document may be of, best first, each with its evidence.
 
     Nothing, if there is no likely guess or if the best two are tied: ``detect(doc)[0]`` is never
-    the toss of a coin. With ``facet``, only guesses of that facet count.
+    the toss of a coin. With ``facet``, only guesses of that facet count; with ``"stream"``, the
+    bytes of a stream are looked at.
 
     >>> detect({"choices": [{"message": {"role": "assistant", "content": "Hi"}}]})[0].dialect
     'openai-chat'
     >>> detect([{"role": "user", "content": "Hi"}])  # everybody says it so
     ()
     """
+    if facet == "stream" and isinstance(doc, bytes | bytearray | memoryview):
+        guess = detect_stream(bytes(doc))
+        return () if guess is None else (guess,)
     return weigh(load(doc), facet)
 
 
@@ -69,6 +73,7 @@ def detect_stream(data: bytes) -> Guess | None:
     if kind == "eventstream" and speakers:
         return Guess(speakers[0].name, "stream", 0.95, ("binary frames, as Amazon sends them",))
     frames = framer(kind)
+    first: dict[str, Json] | None = None
     for _, frame in [*frames.feed(data), *frames.close()][:FRAMES]:
         try:
             doc = decode(frame)
@@ -76,13 +81,34 @@ def detect_stream(data: bytes) -> Guess | None:
             continue
         if doc.__class__ is not dict:
             continue
+        first = first or doc
         for speaker in speakers:
             for key, sign in speaker.stream_signs:
                 if key in doc and doc[key] == sign:
                     return Guess(speaker.name, "stream", 0.95, (f"a frame with {key} {sign!r}",))
                 if key in doc and sign is None:
                     return Guess(speaker.name, "stream", 0.9, (f"a frame with the key {key!r}",))
-    return None
+    return None if first is None else _by_error(first, kind)
+
+
+def _by_error(doc: dict[str, Json], kind: str) -> Guess | None:
+    """The dialect of a stream that begins with an error: whose error it is."""
+    guesses = [g for g in candidates(doc, "error") if _is_frame(doc, dialects.get(g.dialect), kind)]
+    if not guesses or is_tied(guesses):
+        return None
+    best = guesses[0]
+    return Guess(best.dialect, "stream", best.confidence, ("an error at once", *best.evidence))
+
+
+def _is_frame(doc: dict[str, Json], speaker: Dialect, kind: str) -> bool:
+    """Whether a frame may be of a dialect: all frames have a type, where those that tell have."""
+    if not hasattr(speaker, "read_stream") or kind not in _framings(speaker):
+        return False
+    return "type" in doc or all(key != "type" for key, _ in speaker.stream_signs)
+
+
+def _framings(speaker: Dialect) -> tuple[str, ...]:
+    return ("sse", "array") if speaker.framings == "either" else (speaker.framing,)
 
 
 def _streamers(kind: str) -> list[Dialect]:
@@ -90,8 +116,7 @@ def _streamers(kind: str) -> list[Dialect]:
     first: dict[object, Dialect] = {}
     for name in dialects.names():
         speaker = dialects.get(name)
-        framings = ("sse", "array") if speaker.framings == "either" else (speaker.framing,)
-        if (speaker.stream_signs or kind == "eventstream") and kind in framings:
+        if (speaker.stream_signs or kind == "eventstream") and kind in _framings(speaker):
             known = first.get(speaker.stream_signs)
             if known is None or issubclass(type(known), type(speaker)):
                 first[speaker.stream_signs] = speaker

@@ -1,8 +1,8 @@
 """xAI's chat completions, a variant of OpenAI Chat.
 
 What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``, and
-their tokens are not among those of the answer, but beside them; an error is two words; searches are
-asked for with ``search_parameters``.
+their tokens are not among those of the answer, but beside them; no penalties, no stop strings; an
+error is two words; searches are asked for with ``search_parameters``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..ledger import Ledger
-from ..model import ErrorKind, Failure, Json, Usage
+from ..model import ErrorKind, Failure, Json, Request, Usage
 from ..sniffing import Verdict, told_by
+from ..writing import Writing
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible
 
@@ -33,6 +34,7 @@ CODES: dict[str, ErrorKind] = {
     "Internal error": "server",
     "The service is currently unavailable": "overloaded",
 }
+MOST = 8  # @ai-sdk/xai 3.0.138 (npm), src/xai-chat-options.ts
 CODE_OF = {kind: code for code, kind in CODES.items()}
 
 
@@ -55,6 +57,14 @@ class XAI(Compatible):
         if is_flat(doc):
             yield "error", 0.8, ("an error of two words",)
         yield from told_by(MARKS.signs(doc), super().sniff(doc))
+
+    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        params = tree.params
+        if (params.top_logprobs or 0) > MOST and not w.home:
+            where = params.where("top_logprobs")
+            w.log.approximated("top_logprobs", where, f"{MOST} alternatives at most here")
+            tree = replace(tree, params=replace(params, top_logprobs=MOST))
+        super().write_params(out, tree, w)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         """The tokens of the thoughts are beside those of the answer; the total tells."""

@@ -22,7 +22,7 @@ class Ollama(Sniff, Responses):
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     blank = frozenset({"format"})
     framing = "ndjson"
-    stream_signs = (("done", False), ("done", True))
+    stream_signs = (("done", False), ("done", True), ("error", None))
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
 
     def read_stream(self, whole: bool) -> StreamReader:

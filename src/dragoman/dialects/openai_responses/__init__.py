@@ -25,7 +25,11 @@ class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
-    stream_signs = (("type", "response.created"), ("type", "response.in_progress"))
+    stream_signs = (
+        ("type", "response.created"),
+        ("type", "response.in_progress"),
+        ("sequence_number", None),  # what every event has, an error too
+    )
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}
