@@ -2,9 +2,10 @@
 
 What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``; a
 schema may be demanded as ``json_schema``, or beside ``json_object``; a tool cannot be chosen by its
-name; results bear the name of their tool; thoughts may have a budget, and the model goes on with
-the last turn where ``continue_final_message`` says so; there are grammars, top-k sampling and any
-number of stop strings; how long it took is told in ``timings``; an error has its status.
+name; results bear the name of their tool; thoughts may have a budget; the model goes on with a last
+turn of the assistant, whether ``continue_final_message`` says so or not; there are grammars, top-k
+sampling and any number of stop strings; how long it took is told in ``timings``; an error has its
+status.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from ..model import ErrorKind, Json, OutputFormat, Request, ToolChoice, ToolResult
 from ..reading import maybe_int
 from ..sniffing import Verdict, told_by
-from ..writing import Writing
+from ..writing import Writing, leave_out
 from ._openai import ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
@@ -45,7 +46,9 @@ class LlamaCpp(Continuing):
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
     any_audio = True
     has_detail = False
-    budget_key = "reasoning_budget_tokens"  # there: oaicompat_chat_params_parse
+    # there, oaicompat_chat_params_parse; the server may be told not to: --no-prefill-assistant
+    budget_key = "reasoning_budget_tokens"
+    goes_on = True
     most_stops = 1000
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
@@ -98,6 +101,10 @@ class LlamaCpp(Continuing):
         doc["name"] = block.name
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        if tree.tools and tree.params.stream and tree.params.logprobs and not w.home:
+            why = "logprobs is not supported with tools + stream"  # in the words of the server
+            reasons = {"logprobs": why, "top_logprobs": why}
+            tree = replace(tree, params=leave_out(tree.params, reasons, w.log))
         form = tree.params.output
         if form is None or not ("key" in self.spelling(form) or self.is_bare(form, w)):
             return super().write_params(out, tree, w)

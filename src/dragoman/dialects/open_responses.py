@@ -1,9 +1,10 @@
 """Open Responses, the vendor-neutral core of OpenAI Responses.
 
-What it does differently from its parent: there are functions, and neither freeform tools nor tools
-of a provider, unless under the provider's own prefix (``acme:search``); names have at most 64
-characters; there are penalties; a stored conversation is continued by its last answer only. What a
-server sealed is its own, and does not go to OpenAI.
+What it does differently from its parent: every message says that it is one; there are functions,
+and neither freeform tools nor tools of a provider, unless under the provider's own prefix
+(``acme:search``); names have at most 64 characters; there are penalties, fewer efforts and fewer
+tiers; that an answer is JSON is said by a schema; a stored conversation is continued by its last
+answer only. What a server sealed is its own, and does not go to OpenAI.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from msgspec.structs import replace
 
 from .. import freeform
 from ..ledger import Ledger
-from ..model import Json, Params, Request, Tool, ToolCall, ToolChoice, ToolResult, Tree
+from ..model import (
+    Json,
+    OutputFormat,
+    Params,
+    Request,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    Tree,
+)
 from ..reading import maybe_number
 from ..sniffing import Verdict, objects, told_by
 from ..streaming import FunctionsOnly, StreamWriter
@@ -36,6 +47,9 @@ class OpenResponses(OpenAIResponses):
     issuer = "open-responses"
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
+    # https://github.com/openresponses/openresponses, schema/configuration.tsp
+    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
+    tiers: ClassVar[tuple[str, ...]] = ("auto", "default", "flex", "priority")
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(signs(doc), super().sniff(doc))
@@ -56,7 +70,8 @@ class OpenResponses(OpenAIResponses):
         w = self.writing(log, tree.dialect)
         w.custom = freeform.names_in(tree.tools) if isinstance(tree, Request) else frozenset()
         tree = rebuild(tree, lambda node, at: as_function(node, w))
-        return super().write(tree, log)
+        out = super().write(tree, log)
+        return out if w.home else typed(out)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         writer = super().write_stream(log, home)
@@ -91,6 +106,26 @@ class OpenResponses(OpenAIResponses):
             w.log.dropped("conversation_id", params.where("conversation_id"), why)
             params = replace(params, conversation_id=None)
         super().write_params(out, params, spelling, w)
+
+    def write_output(self, form: OutputFormat, w: ItemWriting) -> Json:
+        """There: ``TextFormatParam``, a text or a schema."""
+        if form.kind == "text" or w.home or form.schema.__class__ is dict:
+            return super().write_output(form, w)
+        w.log.approximated("output", form.at, "that an answer is JSON is said by a schema here")
+        any_object = {"type": "object"}
+        name = form.name or "answer"
+        return super().write_output(replace(form, kind="schema", name=name, schema=any_object), w)
+
+
+def typed(doc: Json) -> Json:
+    """There, schema/items.tsp: an item has a type, a message too."""
+    items = doc.get("input") if doc.__class__ is dict else doc
+    if items.__class__ is not list:
+        return doc
+    for place, item in enumerate(items):
+        if item.__class__ is dict and "role" in item and "type" not in item:
+            items[place] = {"type": "message", **item}
+    return doc
 
 
 def as_function(node: Any, w: Writing) -> Any:

@@ -110,7 +110,9 @@ class VLLM(Continuing):
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         form = tree.params.output
         key = None if form is None else self.spelling(form).get("key")
-        if form is None or not (key or self.is_bare(form, w)):
+        # "You can only either use constraints for structured outputs or tools, not both."
+        named = tree.tool_choice is not None and tree.tool_choice.mode == "named"
+        if form is None or not (key or (self.is_bare(form, w) and not named)):
             return super().write_params(out, tree, w)
         super().write_params(out, replace(tree, params=replace(tree.params, output=None)), w)
         out[key or STRUCTURED] = form.schema if key == GUIDED else {"json": form.schema}

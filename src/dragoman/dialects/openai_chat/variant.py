@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ...dialect import Problem
 from ...ledger import Ledger
-from ...model import Json, Message, OutputFormat, Request, Thinking
+from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
 from ...reading import maybe_int
 from ...writing import Writing
 from . import OpenAIChat
@@ -113,23 +113,43 @@ CONTINUE, PROMPT = "continue_final_message", "add_generation_prompt"
 class Continuing(Compatible):
     """Servers that go on with the last turn where they are told to."""
 
+    goes_on: ClassVar[bool] = False
+    """Whether the server goes on with the assistant's last turn though nobody told it to."""
+
     def read_request(self, doc: Json) -> Request:
         tree = super().read_request(doc)
-        said = tree.extras.fields if tree.extras is not None else {}
+        if not tree.messages or not is_begun(tree.messages[-1]):
+            return tree
+        extras = tree.extras or Extras(self.name)
+        said = extras.fields
+        if self.goes_on and CONTINUE not in said:
+            return replace(tree, prefill=True, extras=self.respell(extras, untold=True))
         if said.get(CONTINUE) is not True or said.get(PROMPT, False) is not False:
             return tree
-        if not tree.messages or tree.messages[-1].role != "assistant" or tree.extras is None:
-            return tree
         rest = {k: v for k, v in said.items() if k not in (CONTINUE, PROMPT)}
-        extras = self.respell(replace(tree.extras, fields=rest), prompt=PROMPT in said)
+        extras = self.respell(replace(extras, fields=rest), prompt=PROMPT in said)
         return replace(tree, prefill=True, extras=extras)
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         out: Json = super().write_request(replace(tree, prefill=None), log)
-        if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
+        spelling, begun = self.spelling(tree), ends_begun(out["messages"])
+        if tree.prefill and begun and "untold" not in spelling:
             out[CONTINUE] = True
-            if self.spelling(tree).get("prompt", True):
+            if spelling.get("prompt", True):
                 out[PROMPT] = False  # the two exclude each other
-        elif tree.prefill:
+        elif tree.prefill and not begun:
             log.dropped("prefill", tree.messages[-1].at, "nothing is left to go on with")
+        elif begun and not tree.prefill and self.goes_on and not self.is_home(tree.dialect):
+            log.approximated("prefill", tree.messages[-1].at, "the model goes on with it here")
         return out
+
+
+def is_begun(message: Message) -> bool:
+    """Whether a model can go on with a message."""
+    calls = any(isinstance(block, ToolCall) for block in message.content)
+    return message.role == "assistant" and not calls
+
+
+def ends_begun(messages: list[Json]) -> bool:
+    last = messages[-1] if messages else {}
+    return last.get("role") == "assistant" and not last.get("tool_calls")

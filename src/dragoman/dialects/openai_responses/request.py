@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from ... import schemas
 from ...ledger import Ledger
@@ -83,6 +84,9 @@ SCHEMA_KEYS = ("name", "description", "schema", "strict")
 
 class Requests(Tools):
     """Reading and writing requests and histories."""
+
+    efforts: ClassVar[tuple[str, ...]] = EFFORTS
+    tiers: ClassVar[tuple[str, ...]] = TIERS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -425,7 +429,7 @@ class Requests(Tools):
             value = params.conversation_id
             out["conversation"] = {"id": value} if wrapped else value
         if params.service_tier is not None:
-            if params.service_tier in TIERS or w.home:
+            if params.service_tier in self.tiers or w.home:
                 out["service_tier"] = params.service_tier
             else:
                 why = f"{params.service_tier!r} is a tier of another API"
@@ -471,9 +475,10 @@ class Requests(Tools):
             log.dropped("thinking.budget", config.at, "effort is all that can be said here")
         doc: dict[str, Json] = {}
         if effort is not None:
-            if effort not in EFFORTS and effort != "none" and not w.home:
-                log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
-                effort = "high"
+            if effort not in self.efforts and effort != "none" and not w.home:
+                near = {"minimal": "low", "max": "xhigh"}.get(effort, "high")
+                log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
+                effort = near
             doc["effort"] = effort
         if config.display is not None:
             self.write_display(doc, config, config.display, w)

@@ -30,7 +30,7 @@ from ...reading import (
 )
 from .._openai import ERROR_TYPES, ERRORS
 from .parts import ItemWriting
-from .request import TIERS, Requests
+from .request import Requests
 
 # https://platform.openai.com/docs/api-reference/responses/object#responses/object-status
 STATUS: dict[str, StopReason] = {
@@ -319,7 +319,7 @@ class Responses(Requests):
     def write_tier(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
         if tree.service_tier is None:
             return
-        if tree.service_tier in TIERS or w.home:
+        if tree.service_tier in self.tiers or w.home:
             out["service_tier"] = tree.service_tier
         else:
             w.log.dropped("service_tier", tree.at, "another API's tier")
