@@ -54,6 +54,7 @@ class DeepSeek(Compatible):
     user_key = "user_id"
     user_keys = ("safety_identifier", "user", "user_id")
     special = SPECIAL | {"thinking", "user_id"}
+    enforces = True  # https://api-docs.deepseek.com/guides/tool_calls: strict mode
     has_developer = False  # "unknown variant `developer`, expected one of `system`, `user`, ..."
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("seed", "candidates", "logit_bias", "verbosity", "store", "metadata", "cache_key"),

@@ -42,6 +42,7 @@ class Groq(Compatible):
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False, "reasoning_format": "hidden"}
     special = SPECIAL | hiding.keys()
     has_developer = False
+    enforces = True  # https://console.groq.com/docs/structured-outputs#strict-mode-strict-true
     # There, and https://console.groq.com/docs/openai#currently-unsupported-openai-features
     has_names = False
     refused: ClassVar[dict[str, str]] = dict.fromkeys(

@@ -230,9 +230,10 @@ class ChatReader(StreamReader):
                     if value == "":
                         message[key] = ""
             elif key == "function_call":
-                legacy = as_dict(value, f"{at}/{key}") if value is not None else None
-                if legacy is not None:
-                    self.read_legacy(speaker, legacy, events)
+                if value is not None:
+                    self.read_legacy(speaker, as_dict(value, f"{at}/{key}"), events)
+                else:
+                    message.setdefault(key, None)
             elif key == "annotations" and value.__class__ is list:
                 self.read_cited(speaker, value, events)
             elif key == "audio" and value.__class__ is dict:
@@ -375,7 +376,8 @@ class ChatReader(StreamReader):
 
     def read_legacy(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """``function_call``: one call, without an id."""
-        call = speaker.message.setdefault("function_call", {})
+        call = speaker.message.get("function_call") or {}
+        speaker.message["function_call"] = call
         text = self.merge_call({"function": call}, {"function": doc}, "")
         said = speaker.said.setdefault("function_call", Said(True))
         begun = "function_call" in speaker.open or "function_call" in speaker.ended
