@@ -46,6 +46,10 @@ KNOWN: list[tuple[str, str, Any]] = [
     (RESPONSES, "request", {"prompt": {"id": "pmpt_1", "variables": {}}}),
     (BEDROCK, "request", {"messages": BLOCKS, "inferenceConfig": {}}),
     (BEDROCK, "request", {"messages": BLOCKS, "modelId": "m", "system": [{"text": "Be brief."}]}),
+    ("groq", "request", ASKED | {"reasoning_format": "parsed"}),
+    ("llama-cpp", "request", ASKED | {"reasoning_format": "auto"}),
+    ("llama-cpp", "request", ASKED | {"reasoning_budget_tokens": 9}),
+    ("vllm", "request", ASKED | {"thinking_token_budget": 9}),
     # histories
     (BEDROCK, "messages", BLOCKS),
     (ANTHROPIC, "messages", {"system": "Be brief.", "messages": HI}),

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from ..streaming import StreamReader
 
 MARKS = Marks(
-    request={"reasoning_format": 0.8},
+    request={"compound_custom": 0.8, "search_settings": 0.5, "disable_tool_validation": 0.7},
     response={"x_groq": 0.95, "usage_breakdown": 0.5},
     usage={"queue_time": 0.6, "prompt_time": 0.5},
     message={"executed_tools": 0.7},
     error={"failed_generation": 0.8},
 )
+FORMATS = ("hidden", "raw", "parsed")
 
 
 class Groq(Compatible):
@@ -58,7 +59,10 @@ class Groq(Compatible):
     }
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
-        return told_by(MARKS.signs(doc), super().sniff(doc))
+        found = MARKS.signs(doc)
+        if doc.__class__ is dict and doc.get("reasoning_format") in FORMATS:
+            found["a format of thoughts"] = 0.8
+        return told_by(found, super().sniff(doc))
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .openai_chat.read_stream import ChatReader

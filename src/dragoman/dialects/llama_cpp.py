@@ -27,11 +27,13 @@ from .openai_chat.variant import Continuing
 MARKS = Marks(
     request={
         "grammar": 0.5, "cache_prompt": 0.6, "id_slot": 0.7, "n_predict": 0.5, "samplers": 0.5,
-        "json_schema": 0.4,
+        "json_schema": 0.4, "reasoning_budget_tokens": 0.8,
     },
     response={"timings": 0.9, "__verbose": 0.9},
     error={"n_ctx": 0.7, "n_prompt_tokens": 0.7},
 )  # fmt: skip
+
+FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")  # common/chat.cpp
 
 
 class LlamaCpp(Continuing):
@@ -66,7 +68,10 @@ class LlamaCpp(Continuing):
     }
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
-        return told_by(MARKS.signs(doc), super().sniff(doc))
+        found = MARKS.signs(doc)
+        if doc.__class__ is dict and doc.get("reasoning_format") in FORMATS:
+            found["a format of thoughts"] = 0.6
+        return told_by(found, super().sniff(doc))
 
     def read_output(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
         form, schema = doc.get("response_format"), doc.get("json_schema")

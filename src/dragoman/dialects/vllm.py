@@ -29,6 +29,7 @@ MARKS = Marks(
     request={
         STRUCTURED: 0.8, GUIDED: 0.8, "guided_choice": 0.8, "guided_regex": 0.8,
         "guided_grammar": 0.8, CONTINUE: 0.6, "kv_transfer_params": 0.8, "stop_token_ids": 0.5,
+        "thinking_token_budget": 0.8,
     },
     response={"prompt_logprobs": 0.6, "kv_transfer_params": 0.8, "prompt_token_ids": 0.6},
     choice={"token_ids": 0.6},
