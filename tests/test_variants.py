@@ -26,7 +26,8 @@ def said(delta: dict[str, Any], reason: str | None = None, **more: Any) -> dict[
 def written(content: tuple[Any, ...], target: str) -> tuple[dict[str, Any], list[str]]:
     """A turn of the assistant as a dialect writes it, and what of it is lost."""
     log = Ledger()
-    tree = Request("m", (Message("user", (Text("Hi"),)), Message("assistant", content)))
+    user = Message("user", (Text("Hi"),))
+    tree = Request("m", (user, Message("assistant", content), user))
     doc = dialects.get(target).write(tree, log)
     return doc["messages"][1], [f"{loss.kind} {loss.what}" for loss in log.losses]
 
