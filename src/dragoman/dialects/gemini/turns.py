@@ -20,6 +20,7 @@ from ...model import (
 from ...normal import SILENCE, mark_custom_results, results_in_place
 from ...reading import as_dict, expected, pointers
 from ...writing import Writing, is_plain_text
+from .order import in_order
 from .read_parts import NOBODY, Called
 from .schema import Saying
 from .write_parts import WriteParts
@@ -163,7 +164,7 @@ class Turns(WriteParts):
     ) -> tuple[Json | None, list[Json]]:
         """The system instruction, if there is one, and the contents."""
         if not w.home:
-            messages = results_in_place(messages, w.log)
+            messages = in_order(results_in_place(messages, w.log), w.log)
         leading = 0
         for message in messages:
             role = message.role
@@ -258,6 +259,7 @@ class Turns(WriteParts):
                     and text.cache is None
                     and not text.citations
                     and text.text
+                    and (role == "user" or home or not follows_model(out))
                 ):
                     parts = [{"text": text.text}]
                     out.append({"role": SPEAKERS[role], "parts": parts})
@@ -282,8 +284,9 @@ class Turns(WriteParts):
         if extras is not None:
             joined = self.spelling(message).get("joined", joined)
         parts = self.write_parts(self.fit(message, w), w, called, message.role)
-        if message.role == "assistant" and not w.home and follows_model(out) and has_call(parts):
-            joined = self.join_call(out, message, w)
+        if message.role == "assistant" and not w.home and follows_model(out):
+            if has_call(parts) or (out and has_call(out[-1]["parts"])):
+                joined = self.join_call(out, message, w)
         if joined and out:
             out[-1]["parts"] += parts
             self.lose(extras, message.at, w.log)
@@ -300,10 +303,11 @@ class Turns(WriteParts):
 
     def join_call(self, out: list[Json], message: Message, w: Writing) -> bool:
         """ "Please ensure that function call turn comes immediately after a user turn or after a
-        function response turn." So a call joins what the model said before it, if anything.
+        function response turn", and that the responses come immediately after the calls. So a call
+        joins what the model said before it, if anything, and what it says next joins the call.
         """
         if out:
-            why = "a call stands in the turn of what was said before it here"
+            why = "a call stands in one turn with what the model says around it here"
             w.log.approximated("message.boundary", message.at, why)
             return True
         why = f"the user speaks before a call here, by saying {SILENCE!r}"

@@ -1,0 +1,69 @@
+"""Results of tools in the order of their calls.
+
+The API pairs the one with the other by their number and, where there are no ids, by their order:
+"Please ensure that the number of function response parts is equal to the number of function call
+parts of the function call turn."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ledger import Ledger
+from ...model import Block, Message, ToolCall, ToolResult
+
+
+def in_order(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+    """The messages with the results of every turn in the order of its calls."""
+    out, run, end = messages, 0, 0
+    for end, message in enumerate(messages):
+        if message.role == "tool":
+            run += 1
+        elif run:
+            if run > 1:
+                out = settle(out, end - run, end, log)
+            run = 0
+    return settle(out, end + 1 - run, end + 1, log) if run > 1 else out
+
+
+def settle(messages: Sequence[Message], start: int, end: int, log: Ledger) -> Sequence[Message]:
+    """The messages with one run of results in order; the same messages if it was."""
+    first = start
+    while first and messages[first - 1].role == "assistant":
+        first -= 1
+    calls = [b for m in messages[first:start] for b in m.content if isinstance(b, ToolCall)]
+    run = messages[start:end]
+    ordered = sort(run, calls, log)
+    return messages if ordered is run else [*messages[:start], *ordered, *messages[end:]]
+
+
+def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequence[Message]:
+    """Results in the order of the calls; those that answer none of them stay where they are."""
+    waiting = dict(enumerate(calls))
+    answered: list[int | None] = []
+    for message in run:
+        number = answered_by(message.content[0] if message.content else None, waiting)
+        answered.append(number)
+        if number is not None:
+            del waiting[number]
+    places = [place for place, number in enumerate(answered) if number is not None]
+    wanted = sorted(places, key=lambda place: answered[place] or 0)
+    if wanted == places:
+        return run
+    out = list(run)
+    for place, origin in zip(places, wanted, strict=True):
+        out[place] = run[origin]
+        if place < origin:
+            why = "results stand in the order of their calls here"
+            log.moved("message.position", run[origin].at, why)
+    return out
+
+
+def answered_by(result: Block | None, waiting: dict[int, ToolCall]) -> int | None:
+    """The number of the call that a result answers: by its id, or by its name where it has none."""
+    if not isinstance(result, ToolResult):
+        return None
+    for number, call in waiting.items():
+        if call.id == result.call_id and (call.id is not None or call.name == result.name):
+            return number
+    return None
