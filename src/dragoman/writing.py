@@ -121,7 +121,7 @@ class Writing:
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
-        self.waiting: list[tuple[str, str]] = []
+        self.waiting: dict[str, list[tuple[str, str]]] = {}  # calls that got an id, by turn
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""
@@ -137,7 +137,7 @@ class Writing:
             return self.ids(name, call.at, self.log)
         self.unnamed += 1
         made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
-        self.waiting.append((call.name, made))
+        self.waiting.setdefault(call.at.rpartition("/")[0], []).append((call.name, made))
         self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
         return made
 
@@ -175,15 +175,26 @@ class Writing:
             if self.home or self.ids.stays(name):
                 return name
             return self.ids(name, result.at, self.log)
-        for index, (called, made) in enumerate(self.waiting):
-            if result.name is None or called == result.name:
-                del self.waiting[index]
-                self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
-                return made
+        made = self.answered(result)
+        if made is not None:
+            self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
+            return made
         self.unnamed += 1
         made = self.made(f"call_{self.unnamed}")
         self.log.invented("tool_call.id", result.at, f"answers no call; it is {made!r} here")
         return made
+
+    def answered(self, result: ToolResult) -> str | None:
+        """Which of the ids that were made up a result without one means.
+
+        The last turn that waits is asked first: an older one may never have been answered.
+        """
+        for calls in reversed(self.waiting.values()):
+            for index, (name, made) in enumerate(calls):
+                if result.name is None or name == result.name:
+                    del calls[index]
+                    return made
+        return None
 
 
 def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:

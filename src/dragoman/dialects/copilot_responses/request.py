@@ -125,8 +125,10 @@ class Requests(Responses):
 
     def write_items(self, messages: Sequence[Message], w: ItemWriting) -> list[Json]:
         """Messages of this dialect as they were, all others in its own form."""
+        if not w.home:
+            return super().write_items(messages, w)
         out: list[Json] = []
-        anew = w if not w.home else self.writing(w.log, None)
+        anew = self.writing(w.log, None)
         for own, run in groupby(messages, self.is_own):
             out += super().write_items(list(run), w if own else anew)
         return out
