@@ -54,6 +54,7 @@ class Names(Struct, eq=False):
     what: str
     staying: set[str] = set()
     given: dict[str, str] = {}
+    made: set[str] = set()  # made up for what had none
 
     @property
     def limit(self) -> int:
@@ -69,6 +70,8 @@ class Names(Struct, eq=False):
                 return False
         if self.given and (name in self.given or name in self.given.values()):
             return False
+        if name in self.made:
+            return False
         self.staying.add(name)
         return True
 
@@ -82,7 +85,8 @@ class Names(Struct, eq=False):
         given = self.given.get(name)
         if given is None:
             given = self.given[name] = self.rename(name)
-        log.renamed(self.what, at, f"{name!r} is not a legal identifier here; {given!r} is")
+        why = "another's" if self.fits(name) else "not a legal identifier"
+        log.renamed(self.what, at, f"{name!r} is {why} here; it is {given!r}")
         return given
 
     def rename(self, name: str) -> str:
@@ -90,7 +94,7 @@ class Names(Struct, eq=False):
 
         pattern, limit = self.rule
         stem = re.sub(f"(?s)(?!{pattern}).", "_", name)[: limit - 11]
-        taken = self.staying.union(self.given.values())
+        taken = self.staying.union(self.given.values(), self.made)
         for salt in range(1000):
             seed = name if not salt else f"{name}\0{salt}"
             new = f"{stem}_{hashlib.sha256(seed.encode()).hexdigest()[:10]}"
@@ -135,11 +139,20 @@ class Writing:
             if self.home or self.ids.stays(name):
                 return name
             return self.ids(name, call.at, self.log)
-        self.unnamed += 1
-        made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
+        made = self.fresh()
         self.waiting.setdefault(call.at.rpartition("/")[0], []).append((call.name, made))
         self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
         return made
+
+    def fresh(self) -> str:
+        """An id that no call has, and that none will have."""
+        ids = self.ids
+        while True:
+            self.unnamed += 1
+            made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
+            if self.log.ids or (made not in ids.staying and made not in ids.made):
+                ids.made.add(made)
+                return made
 
     def made(self, call_id: str) -> str:
         """An id that was made up, as the target accepts it."""
@@ -179,8 +192,7 @@ class Writing:
         if made is not None:
             self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
             return made
-        self.unnamed += 1
-        made = self.made(f"call_{self.unnamed}")
+        made = self.fresh()
         self.log.invented("tool_call.id", result.at, f"answers no call; it is {made!r} here")
         return made
 
@@ -194,7 +206,8 @@ class Writing:
                 if result.name is None or name == result.name:
                     del calls[index]
                     return made
-        return None
+        last = next(reversed(self.waiting.values()), [])
+        return last.pop()[1] if len(last) == 1 else None
 
 
 def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:

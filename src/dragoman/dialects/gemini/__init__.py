@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .response import Responses
+from .rules import Rules
 from .sniff import Sniff
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ...streaming import StreamReader, StreamWriter
 
 
-class Gemini(Sniff, Responses):
+class Gemini(Sniff, Rules, Responses):
     name = "gemini"
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")

@@ -1,4 +1,4 @@
-"""Results of tools in the order of their calls.
+"""Results of tools and their calls: which answers which, and in what order.
 
 The API pairs the one with the other by their number and, where there are no ids, by their order:
 "Please ensure that the number of function response parts is equal to the number of function call
@@ -7,7 +7,7 @@ parts of the function call turn."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...ledger import Ledger
 from ...model import Block, Message, ToolCall, ToolResult
@@ -67,3 +67,58 @@ def answered_by(result: Block | None, waiting: dict[int, ToolCall]) -> int | Non
         if call.id == result.call_id and (call.id is not None or call.name == result.name):
             return number
     return None
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def is_odd(block: Block, called: Mapping[str, str]) -> bool:
+    """Whether a result may have no id though its call has one, or one though its call has none."""
+    if not isinstance(block, ToolResult):
+        return False
+    return bool(called) if block.call_id is None else block.call_id not in called
+
+
+def pair(blocks: Sequence[Block], before: Sequence[Message]) -> dict[str, ToolCall]:
+    """The calls that results answer, by the places of the results: by id, by name, by position."""
+    waiting = unanswered(before)
+    found: dict[str, ToolCall] = {}
+    for fits in (has_id, has_name):
+        for result in blocks:
+            if not isinstance(result, ToolResult) or result.at in found:
+                continue
+            for index, call in enumerate(waiting):
+                if fits(result, call):
+                    found[result.at] = waiting.pop(index)
+                    break
+    left = [r for r in blocks if isinstance(r, ToolResult) and r.at not in found]
+    if len(left) == len(waiting):
+        found |= {r.at: c for r, c in zip(left, waiting, strict=True) if None in (r.call_id, c.id)}
+    return found
+
+
+def has_id(result: ToolResult, call: ToolCall) -> bool:
+    return call.id is not None and call.id == result.call_id
+
+
+def has_name(result: ToolResult, call: ToolCall) -> bool:
+    return call.name == result.name and None in (call.id, result.call_id)
+
+
+def unanswered(messages: Sequence[Message]) -> list[ToolCall]:
+    """The calls of the last turn of the model that still wait for a result."""
+    end = len(messages)
+    while end and messages[end - 1].role == "tool":
+        end -= 1
+    calls: list[ToolCall] = []
+    start = end
+    while start and messages[start - 1].role == "assistant":
+        start -= 1
+        content = messages[start].content
+        calls[:0] = [block for block in content if isinstance(block, ToolCall)]
+    waiting = dict(enumerate(calls))
+    for message in messages[end:]:
+        number = answered_by(message.content[0], waiting)
+        if number is not None:
+            del waiting[number]
+    return list(waiting.values())

@@ -116,6 +116,8 @@ class ReadParts(Dialect):
                 return None
             if call_id is not None and called.get(call_id) == name:
                 name = None
+            elif called or call_id is not None:
+                return None  # not as its call is: see pairing
             where = at + token[index]
             text = Text(said, at=where + ANSWER)
             result = ToolResult(call_id, (text,), None, name, at=where)

@@ -33,7 +33,7 @@ from ...reading import (
 )
 from ...writing import Writing, leave_out
 from .read_parts import NOBODY
-from .schema import Saying
+from .schema import Saying, takes_no_form
 from .spelling import both, pick, spelled
 from .tools import Tools
 from .vouching import vouch
@@ -308,13 +308,29 @@ class Requests(Tools):
         out["contents"] = contents
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, w)
-        self.write_params(out, tree.params, spelling, w)
+        params = tree.params
+        if params.output is not None and "tools" in out and not w.home:
+            params = self.fit_output(tree, w)
+        self.write_params(out, params, spelling, w)
         if tree.prefill and not w.home:
             why = "whether the model goes on with the last turn is not said here"
             log.approximated("prefill", tree.messages[-1].at if tree.messages else "", why)
         if tree.extras is None:
             return out
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
+
+    def fit_output(self, tree: Request, w: Writing) -> Params:
+        """The parameters, without a form of the answer where the model takes none beside tools."""
+        params, choice = tree.params, tree.tool_choice
+        form = params.output
+        assert form is not None
+        if form.kind == "text" or not takes_no_form(tree.model):
+            return params
+        if choice is not None and choice.mode == "none":
+            return params
+        why = "models before Gemini 3 take no demanded form of the answer beside tools"
+        w.log.dropped("output", form.at, why)
+        return replace(params, output=None)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         system, contents = self.write_conversation(tree.messages, self.writing(log, tree.dialect))

@@ -18,6 +18,9 @@ from ...writing import Writing
 
 # "older GCP models (model < 2.5, eg gemini-flash-2.0) do not support the ParametersJsonSchema"
 _old = re.compile(r"(?:^|/)(?:gemini-(?:1\.|2\.0)|claude-)").search
+# "Function calling with a response mime type: 'application/json' is unsupported". Gemini 3 is the
+# first to take both: https://ai.google.dev/gemini-api/docs/gemini-3#structured_outputs_with_tools
+_either = re.compile(r"(?:^|/)gemini-[12](?:\.|-|$)").search
 COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 
 
@@ -39,6 +42,11 @@ class Saying(Writing):
         """One look at all schemas is much quicker than one at each."""
         found = (tool.schema for tool in tools)
         self.plain = not self.home and not self.own and schemas.is_plain(*found)
+
+
+def takes_no_form(model: str | None) -> bool:
+    """Whether a model takes tools or a demanded form of the answer, and not both."""
+    return model is not None and _either(model) is not None
 
 
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:

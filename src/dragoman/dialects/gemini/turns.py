@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -20,7 +22,7 @@ from ...model import (
 from ...normal import SILENCE, mark_custom_results, results_in_place
 from ...reading import as_dict, expected, pointers
 from ...writing import Writing, is_plain_text
-from .order import in_order
+from .order import in_order, is_odd, pair
 from .read_parts import NOBODY, Called
 from .schema import Saying
 from .write_parts import WriteParts
@@ -103,9 +105,24 @@ class Turns(WriteParts):
         if len(doc) != 2 or spelling:
             extras = self.keep(doc, CONTENT_KEYS, spelling)
         if role == "user" and ToolResult in map(type, blocks):
+            if any(is_odd(block, called) for block in blocks):
+                blocks = self.paired(blocks, out)
             self.split_results(blocks, at, extras, out)
         else:
             out.append(Message(role, tuple(blocks), at=at, extras=extras))
+
+    def paired(self, blocks: list[Block], out: list[Message]) -> list[Block]:
+        """Results by the ids that their calls have; how they were said is a matter of spelling."""
+        pairs = pair(blocks, out)
+        done: list[Block] = []
+        for block in blocks:
+            call = pairs.get(block.at)
+            if call is not None and isinstance(block, ToolResult) and call.id != block.call_id:
+                name = block.name if call.id is None or call.name != block.name else None
+                extras = self.respell(block.extras, id=block.call_id)
+                block = replace(block, call_id=call.id, name=name, extras=extras)
+            done.append(block)
+        return done
 
     def read_content(
         self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY

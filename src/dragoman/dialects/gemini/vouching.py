@@ -21,7 +21,7 @@ def vouch(
     contents: list[Json], messages: Sequence[Message], model: str | None, log: Ledger
 ) -> None:
     """Sign what the model would refuse unsigned, and say so."""
-    if model is None or "gemini-3" not in model:
+    if not wants_signatures(model):
         return
     calls = [block for m in messages for block in m.content if isinstance(block, ToolCall)]
     parts = [part for content in contents for part in content["parts"] if "functionCall" in part]
@@ -30,6 +30,10 @@ def vouch(
         if "thoughtSignature" not in part:
             part["thoughtSignature"] = WORD
             log.invented("reasoning.seal", places.get(id(part), ""), WHY)
+
+
+def wants_signatures(model: str | None) -> bool:
+    return model is not None and "gemini-3" in model
 
 
 def first_calls(contents: list[Json]) -> Iterator[dict[str, Json]]:

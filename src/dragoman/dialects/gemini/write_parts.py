@@ -213,8 +213,9 @@ class WriteParts(ReadParts):
     def write_result(self, result: ToolResult, w: Writing, called: Called) -> Json:
         spelling = self.spelling(result)
         inner: dict[str, Json] = {}
-        if result.call_id is not None:
-            inner["id"] = result.call_id
+        call_id = spelling.get("id", result.call_id)
+        if call_id is not None:
+            inner["id"] = call_id
         if spelling.get("name") != "absent":
             inner["name"] = self.result_name(result, called, w)
         texts, parts = self.split_result(result, w)

@@ -29,7 +29,7 @@ class Nine(Names):
     def rename(self, name: str) -> str:
         import hashlib  # slow to import, and rarely needed
 
-        taken = self.staying.union(self.given.values())
+        taken = self.staying.union(self.given.values(), self.made)
         for salt in range(1000):
             seed = name if not salt else f"{name}\0{salt}"
             number = int.from_bytes(hashlib.sha256(seed.encode()).digest())

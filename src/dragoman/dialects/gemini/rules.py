@@ -1,0 +1,300 @@
+"""What the Gemini API rejects.
+
+Of the rules of some models only, those are here whose models the name tells: Gemini 3 wants its
+signatures back, and what came before it takes no demanded form of the answer beside tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
+from ...dialect import Problem
+from ...model import Json
+from .schema import takes_no_form
+from .spelling import SNAKE
+from .turns import IDS, NAMES, ROLES
+from .vouching import wants_signatures
+
+# rule -> what it says, in quotes as the server says it.
+RULES: dict[str, str] = {
+    "malformed": "The document has not the shape of this API.",
+    "no-messages": "'contents is not specified'.",
+    "role": "'Please use a valid role: user, model.'",
+    "empty-message": "'contents.parts must not be empty.'",
+    "empty-text": "'Unable to submit request because it has an empty text parameter.'",
+    "unanswered-call": "'Please ensure that the number of function response parts is equal to the "
+    "number of function call parts of the function call turn.'",
+    "orphan-result": "'Please ensure that function response turn comes immediately after a "
+    "function call turn.'",
+    "call-turn": "'Please ensure that function call turn comes immediately after a user turn or "
+    "after a function response turn.'",
+    "thought-signature": "'Function call is missing a thought_signature in functionCall parts.' "
+    "(Gemini 3)",
+    "tool-name": "'Invalid function name. Must start with a letter or an underscore.'",
+    "duplicate-tool": "'Duplicate function declaration found'.",
+    "tool-choice": "A choice needs functions; allowed names need the mode ANY or VALIDATED, and "
+    "are names of functions.",
+    "format-tools": "'Function calling with a response mime type: 'application/json' is "
+    "unsupported' (before Gemini 3).",
+    "thinking": "'You can only set only one of thinking budget and thinking level.'",
+    "range": "temperature 0..2, topP 0..1.",
+    "stop": "At most 5 stop sequences.",
+}
+CONFIG = "generationConfig"
+MODES = ("AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED")
+NARROWING = ("ANY", "VALIDATED")
+RANGES = {"temperature": 2, "topP": 1}
+MOST_STOPS = 5
+_named = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}").fullmatch
+
+
+class Rules(Ruled):
+    """The rules of the real API, one function each."""
+
+    rules = RULES
+    call_ids = IDS
+    tool_names = NAMES
+
+    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+
+
+def lay_open(doc: Json, facet: str) -> Page:
+    if facet == "tools":
+        return Page(facet, tools=functions(doc, ""))
+    if facet == "messages" and doc.__class__ is list:
+        return Page(facet, messages=placed(doc, ""))
+    if doc.__class__ is not dict:
+        return Page(facet)
+    choice, where = look(doc, "toolConfig", "")
+    choice, where = look(choice, "functionCallingConfig", where)
+    return Page(
+        facet,
+        doc,
+        placed(doc.get("contents"), "/contents"),
+        functions(doc.get("tools"), "/tools"),
+        choice,
+        where,
+        whole=facet == "request",
+    )
+
+
+def look(doc: Json, key: str, at: str) -> tuple[Json, str]:
+    """What stands under a key in either spelling, and where."""
+    if doc.__class__ is not dict:
+        return None, f"{at}/{key}"
+    other = SNAKE.get(key, key)
+    key = other if key not in doc and other in doc else key
+    return doc.get(key), f"{at}/{key}"
+
+
+def functions(tools: Json, at: str) -> tuple[Placed, ...]:
+    """The functions that are declared."""
+    entries = ((at, tools),) if tools.__class__ is dict else placed(tools, at)
+    found: tuple[Placed, ...] = ()
+    for where, entry in entries:
+        found += placed(*look(entry, "functionDeclarations", where))
+    return found
+
+
+def parts_of(at: str, content: dict[str, Json]) -> tuple[Placed, ...]:
+    parts = content.get("parts")
+    if parts.__class__ is dict:
+        return ((f"{at}/parts", parts),)
+    return placed(parts, f"{at}/parts")
+
+
+def those(parts: tuple[Placed, ...], kind: str) -> list[Placed]:
+    """The parts of a kind."""
+    return [(at, part) for at, part in parts if look(part, kind, at)[0].__class__ is dict]
+
+
+# -- the request ----------------------------------------------------------------------------------
+
+
+def config_of(page: Page) -> Placed:
+    found, at = look(page.top, CONFIG, "")
+    return at, found if found.__class__ is dict else EMPTY
+
+
+def ranges(page: Page) -> Problems:
+    at, config = config_of(page)
+    for key, most in RANGES.items():
+        found, where = look(config, key, at)
+        value = number(found)
+        if value is not None and not 0 <= value <= most:
+            message = f"{key} must be in the range [0.0, {most}.0], not {value}"
+            yield Problem("range", where, message)
+
+
+def stops(page: Page) -> Problems:
+    at, config = config_of(page)
+    given, where = look(config, "stopSequences", at)
+    if given.__class__ is list and len(given) > MOST_STOPS:
+        yield Problem("stop", where, f"at most {MOST_STOPS} stop sequences")
+
+
+def thinking(page: Page) -> Problems:
+    at, config = config_of(page)
+    said, where = look(config, "thinkingConfig", at)
+    if None not in (look(said, "thinkingBudget", "")[0], look(said, "thinkingLevel", "")[0]):
+        message = "You can only set only one of thinking budget and thinking level."
+        yield Problem("thinking", where, message)
+
+
+def form(page: Page) -> Problems:
+    at, config = config_of(page)
+    kind, where = look(config, "responseMimeType", at)
+    if kind != "application/json" or not page.top.get("tools"):
+        return
+    if mode_of(page) != "NONE" and takes_no_form(string(page.top.get("model"))):
+        message = f"Function calling with a response mime type: {kind!r} is unsupported"
+        yield Problem("format-tools", where, message)
+
+
+# -- tools ----------------------------------------------------------------------------------------
+
+
+def tools(page: Page) -> Problems:
+    seen: set[str] = set()
+    for at, tool in page.tools:
+        name = tool.get("name")
+        if name.__class__ is not str:
+            continue
+        if _named(name) is None:
+            message = (
+                "Invalid function name. Must start with a letter or an underscore. Must be "
+                "alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), "
+                "with a maximum length of 128."
+            )
+            yield Problem("tool-name", f"{at}/name", message)
+        if name in seen:
+            yield Problem(
+                "duplicate-tool", f"{at}/name", f"Duplicate function declaration found: {name}"
+            )
+        seen.add(name)
+
+
+def mode_of(page: Page) -> str | None:
+    return string(look(page.choice, "mode", "")[0])
+
+
+def tool_choice(page: Page) -> Problems:
+    choice, at = page.choice, page.choice_at
+    if choice.__class__ is not dict:
+        return
+    mode = mode_of(page)
+    if mode is not None and mode not in MODES:
+        yield Problem("tool-choice", f"{at}/mode", f"{mode!r} is not one of {', '.join(MODES)}")
+    if page.whole and not page.tools:
+        message = "Function calling config is set without function_declarations."
+        yield Problem("tool-choice", at, message)
+        return
+    allowed, where = look(choice, "allowedFunctionNames", at)
+    if allowed.__class__ is not list or not allowed:
+        return
+    if mode not in NARROWING:
+        message = "Allowed function names should be set only when function calling mode is ANY."
+        yield Problem("tool-choice", where, message)
+    names = [tool.get("name") for _, tool in page.tools]
+    for index, name in enumerate(allowed):
+        if page.whole and name not in names:
+            message = f"{name!r} is allowed, but is no function of this request"
+            yield Problem("tool-choice", f"{where}/{index}", message)
+
+
+# -- contents -------------------------------------------------------------------------------------
+
+
+def turns(page: Page) -> Problems:
+    if page.whole and not page.messages:
+        yield Problem("no-messages", "/contents", "contents is not specified")
+    for at, content in page.messages:
+        role = content.get("role")
+        if role.__class__ is str and role not in ROLES:
+            yield Problem("role", f"{at}/role", "Please use a valid role: user, model.")
+        parts = parts_of(at, content)
+        if not content.get("parts"):
+            yield Problem("empty-message", at, "contents.parts must not be empty.")
+        for where, part in parts:
+            if part == {"text": ""}:
+                message = "Unable to submit request because it has an empty text parameter."
+                yield Problem("empty-text", where, message)
+
+
+def pairing(page: Page) -> Problems:
+    """A content of calls comes after the user, and has as many responses right behind it."""
+    waiting: list[Placed] = []
+    before: Json = "model"
+    for at, content in page.messages:
+        role, parts = content.get("role"), parts_of(at, content)
+        results = [] if role == "model" else those(parts, "functionResponse")
+        yield from unanswered(waiting, results)
+        for where, _ in results[len(waiting) :]:
+            message = (
+                "Please ensure that function response turn comes immediately after a function "
+                "call turn."
+            )
+            yield Problem("orphan-result", where, message)
+        waiting = those(parts, "functionCall") if role == "model" else []
+        if waiting and before == "model":
+            message = (
+                "Please ensure that function call turn comes immediately after a user turn or "
+                "after a function response turn."
+            )
+            yield Problem("call-turn", at, message)
+        before = role
+    if page.whole:
+        yield from unanswered(waiting, [])
+
+
+def unanswered(calls: list[Placed], results: list[Placed]) -> Problems:
+    """Too few responses; those that are there are taken for what their ids or names say."""
+    if len(results) >= len(calls):
+        return
+    left = list(calls)
+    for at, result in results:
+        said = look(result, "functionResponse", at)[0]
+        ranked = sorted(left, key=lambda call: likeness(call, said))
+        left.remove(ranked[0])
+    for at, _ in left:
+        message = (
+            "Please ensure that the number of function response parts is equal to the number of "
+            "function call parts of the function call turn."
+        )
+        yield Problem("unanswered-call", at, message)
+
+
+def likeness(call: Placed, result: dict[str, Json]) -> int:
+    made = look(call[1], "functionCall", call[0])[0]
+    if made.get("id") is not None and made.get("id") == result.get("id"):
+        return 0
+    return 1 if made.get("name") == result.get("name") else 2
+
+
+def signatures(page: Page) -> Problems:
+    """In the current turn, the first call of every step is signed."""
+    if not wants_signatures(string(page.top.get("model"))):
+        return
+    start = 0
+    for index, (at, content) in enumerate(page.messages):
+        parts = parts_of(at, content)
+        if content.get("role") != "model" and len(those(parts, "functionResponse")) < len(parts):
+            start = index
+    for at, content in page.messages[start:]:
+        calls = those(parts_of(at, content), "functionCall")
+        if content.get("role") == "model" and calls:
+            where, part = calls[0]
+            if not look(part, "thoughtSignature", where)[0]:
+                message = "Function call is missing a thought_signature in functionCall parts."
+                yield Problem("thought-signature", where, message)
+
+
+HISTORY: tuple[Rule, ...] = (turns, pairing)
+FACETS: dict[str, tuple[Rule, ...]] = {
+    "request": (ranges, stops, thinking, form, tools, tool_choice, *HISTORY, signatures),
+    "messages": HISTORY,
+    "tools": (tools,),
+}
