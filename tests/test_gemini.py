@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman import Malformed, convert
+
+STREAMS = Path(__file__).parent / "streams"
 
 
 @pytest.mark.parametrize(
@@ -47,3 +51,12 @@ def test_a_key_in_both_spellings_is_refused() -> None:
     doc: dict[str, Any] = {"contents": [], "systemInstruction": None, "system_instruction": said}
     with pytest.raises(Malformed, match="said twice"):
         convert(doc, source="gemini", target="gemini")
+
+
+def test_an_answer_begins_when_it_has_a_name() -> None:
+    """A first chunk may hold nothing but feedback on the prompt."""
+    data = (STREAMS / "begins-without-a-candidate.gemini.sse").read_bytes()
+    said = convert(data, source="gemini", target="openai-chat", facet="stream").document
+    assert isinstance(said, bytes)
+    chunks = [json.loads(line[6:]) for line in said.splitlines() if line.startswith(b"data: {")]
+    assert {(chunk["id"], chunk["model"]) for chunk in chunks} == {("r", "gemini-2.5-flash")}

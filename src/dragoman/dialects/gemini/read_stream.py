@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from . import Gemini
 
 HEAD = ("modelVersion", "responseId", "createTime")
+NOTHING: Json = [{"text": ""}]
 PLAIN = frozenset({"text", "thought"})
 
 
@@ -159,16 +160,22 @@ class GeminiReader(StreamReader):
         events: list[Event] = []
         if self.head is None:
             self.head = {}
-            known = {key: doc[key] for key in HEAD if key in doc}
-            tree = self.dialect.read_response(known)
-            events.append(self.begin(Response(tree.id, tree.model, (), created=tree.created)))
         listed = maybe_list(doc, "candidates", "")
         self.head |= {key: value for key, value in doc.items() if key != "candidates"}
+        if self.begun is None and listed:
+            events.append(self.introduce())
         if listed is not None:
             self.head.setdefault("candidates", [])
         for place, item in enumerate(listed or ()):
             self.candidate(as_dict(item, f"/candidates/{place}"), place, events)
         return events
+
+    def introduce(self) -> Event:
+        """What is known of an answer when it begins to speak: chunks before that may not know."""
+        assert self.head is not None
+        known = {key: self.head[key] for key in HEAD if key in self.head}
+        tree = self.dialect.read_response(known)
+        return self.begin(Response(tree.id, tree.model, (), created=tree.created))
 
     def candidate(self, doc: dict[str, Json], place: int, events: list[Event]) -> None:
         number = doc.get("index")
@@ -190,6 +197,8 @@ class GeminiReader(StreamReader):
         voice.content |= {key: value for key, value in content.items() if key != "parts"}
         if parts.__class__ is dict:
             parts = [parts]
+        if parts == NOTHING and voice.parts and doc.get("finishReason") is not None:
+            parts = []  # a chunk has parts, and this one has nothing to say but why it ends
         if parts is not None:
             voice.content.setdefault("parts", [])
         for index, part in enumerate(maybe_list({"parts": parts}, "parts", "/content") or ()):
@@ -268,7 +277,7 @@ class GeminiReader(StreamReader):
             return ()
         if not self.is_whole():
             return super().close()
-        events: list[Event] = []
+        events: list[Event] = [self.introduce()] if self.begun is None else []
         tree = self.at_rest()
         for voice, candidate in zip(
             (self.voices[number] for number in sorted(self.voices)), tree.candidates, strict=False
