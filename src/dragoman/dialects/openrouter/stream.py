@@ -222,9 +222,12 @@ class OpenRouterWriter(ChatWriter):
             return begun + self.say(number, block.payload)
         if not isinstance(block, Text | ToolCall) or not is_signed(block, (block,)):
             return super().open(event)
+        _, begun = self.voice(number)
         opened = super().open(replace(event, block=unsigned(block, "detail")))
-        entry = self.dialect.signature(block, self.called.get(event.index), 0)
-        return opened + self.say(number, entry)
+        signed = self.say(number, self.dialect.signature(block, self.called.get(event.index), 0))
+        if isinstance(block, ToolCall):  # whose signature comes before it
+            return begun + signed + opened
+        return begun + opened + signed
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]

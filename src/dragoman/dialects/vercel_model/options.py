@@ -13,21 +13,12 @@ from msgspec.structs import replace
 from ...dialect import Dialect
 from ...model import Cache, Extras, Json, Node, Seal
 from ...writing import Writing
+from .._seals import SEALS, SIGNATURE, SIGNER, SIGNERS
 
 KEY = "providerOptions"
 Options = dict[str, dict[str, Json]]
 """provider -> its options"""
 
-# https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages beside it:
-# issuer -> kind of seal -> key
-SEALS: dict[str, dict[str, str]] = {
-    "anthropic": {"signature": "signature", "encrypted": "redactedData"},
-    "bedrock": {"signature": "signature", "encrypted": "redactedData"},
-    "google": {"signature": "thoughtSignature"},
-    "openai": {"encrypted": "reasoningEncryptedContent"},
-}
-SIGNER = "google"
-"""who signs parts that are no thoughts"""
 TTLS = ("5m", "1h")
 
 
@@ -95,13 +86,14 @@ class Version(Dialect):
 class Taker:
     """The options of one node, of which a reader takes what the tree has a name for."""
 
-    __slots__ = ("at", "doc", "left", "nulls")
+    __slots__ = ("at", "doc", "left", "nulls", "vendor")
 
     def __init__(self, doc: dict[str, Json], at: str) -> None:
         self.doc = doc
         self.at = f"{at}/{KEY}"
         self.left: dict[str, Json] | None = None
         self.nulls: Options = {}
+        self.vendor = SIGNER  # what it is called here
         options = doc.get(KEY)
         if options.__class__ is dict:
             self.left = {k: dict(v) if v.__class__ is dict else v for k, v in options.items()}
@@ -116,6 +108,17 @@ class Taker:
             self.nulls.setdefault(provider, {})[key] = options.pop(key)
         elif value.__class__ is kind:
             return options.pop(key)
+        return None
+
+    def take_signature(self) -> str | None:
+        """What Google signed, under any of the names that it has."""
+        for name in SIGNERS if self.left is not None else ():
+            options = self.left.get(name)  # type: ignore[union-attr]
+            if options.__class__ is dict and options.get(SIGNATURE) != "":
+                signature: str | None = self.take(name, SIGNATURE)
+                if signature is not None:
+                    self.vendor = name
+                    return signature
         return None
 
     def rest(self) -> dict[str, Json]:
@@ -141,6 +144,8 @@ class WithOptions(Version):
     ) -> Extras | None:
         """``keep`` for a node with options: each provider's share is kept by itself."""
         doc = options.rest()
+        if options.vendor != SIGNER:
+            spelling = (spelling or {}) | {"vendor": options.vendor}
         if options.nulls:
             spelling = (spelling or {}) | {"options": options.nulls}
         parts: dict[str, tuple[str, ...]] = dict(partly or {})
@@ -152,7 +157,7 @@ class WithOptions(Version):
         self, options: Taker, taken: frozenset[str], spelling: dict[str, Json] | None = None
     ) -> Extras | None:
         """``keep_options`` for a part that Google may have signed: a text, a call, a file."""
-        signature = options.take(SIGNER, SEALS[SIGNER]["signature"]) or None
+        signature = options.take_signature()
         extras = self.keep_options(options, taken, spelling)
         if signature is None:
             return extras
@@ -196,7 +201,8 @@ class WithOptions(Version):
         """A signature or encrypted thoughts, under the name of their issuer."""
         for issuer, kinds in SEALS.items():
             for kind, key in kinds.items():
-                if data := options.take(issuer, key):
+                data = options.take(issuer, key) if key != SIGNATURE else options.take_signature()
+                if data:
                     return Seal(data, issuer, kind)  # type: ignore[arg-type]
         return None
 
@@ -218,7 +224,11 @@ class WithOptions(Version):
                 shares = (*shares, self.write_seal(seal, node.at, w))
                 node = replace(node, extras=replace(node.extras, seal=None))
             out = self.emit(out, node, w.log)
-            if "options" in (spelling := self.spelling(node)):
+            spelling = self.spelling(node)
+            if "vendor" in spelling:
+                vendor = spelling["vendor"]
+                shares = tuple({vendor if k == SIGNER else k: s[k] for k in s} for s in shares)
+            if "options" in spelling:
                 shares = (*shares, spelling["options"])
         for share in shares:
             for provider, said in share.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from ...model import (
     Block,
     Candidate,
     Citation,
+    Extras,
     Failure,
     Hosted,
     Json,
@@ -45,6 +46,7 @@ from ...reading import (
     need_str,
 )
 from ...writing import Writing, data_uri, object_of, split_data_uri
+from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
 STOP: dict[str, StopReason] = {
@@ -63,13 +65,7 @@ STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items
     "stop-sequence": "stop",
     "context": "length",
 }
-# provider -> kind of seal -> key of its metadata
-SEALS: dict[str, dict[str, str]] = {
-    "anthropic": {"signature": "signature", "encrypted": "redactedData"},
-    "bedrock": {"signature": "signature", "encrypted": "redactedData"},
-    "google": {"signature": "thoughtSignature"},
-    "openai": {"encrypted": "reasoningEncryptedContent"},
-}
+METADATA, CALL_METADATA = "providerMetadata", "callProviderMetadata"
 COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
@@ -88,6 +84,7 @@ APPROVAL = {
 KINDS = frozenset(
     {"text", "reasoning", "dynamic-tool", "file", "source-url", "source-document", "step-start"}
 )
+Signed = TypeVar("Signed", Text, ToolCall, Media)
 IDS = (r"[\s\S]", 512)
 NAMES = (r"[\s\S]", 256)
 
@@ -176,7 +173,7 @@ class Answers(Dialect):
 
     def read_part(self, doc: dict[str, Json], kind: str, at: str) -> Block:
         if kind == "text":
-            extras = self.keep(doc, TEXT_KEYS, self.spell_state(doc, "done"))
+            extras = self.keep_signed(doc, TEXT_KEYS, self.spell_state(doc, "done"), METADATA)
             return Text(need_str(doc, "text", at), at=at, extras=extras)
         if kind == "reasoning":
             return self.read_thought(doc, at)
@@ -186,20 +183,37 @@ class Answers(Dialect):
             return self.read_file(doc, at)
         return Raw(self.name, doc, at=at)
 
+    def keep_signed(
+        self, doc: dict[str, Json], taken: Iterable[str], spelling: dict[str, Json] | None, key: str
+    ) -> Extras | None:
+        """``keep`` for a part that Google may have signed, with its metadata under a key."""
+        found = signature_in(doc.get(key))
+        if found is None:
+            return self.keep(doc, taken, spelling or None)
+        name, signature = found
+        if name != SIGNER:
+            spelling = (spelling or {}) | {"vendor": name}
+        extras = self.keep(doc, taken, spelling or None, partly={key: (name,)})
+        return replace(extras or Extras(self.name), seal=Seal(signature, SIGNER))
+
     def spell_state(self, doc: dict[str, Json], usual: str) -> dict[str, Json] | None:
         return None if doc.get("state") == usual else {"state": doc.get("state")}
 
     def read_thought(self, doc: dict[str, Json], at: str) -> Block:
-        meta = maybe_dict(doc, "providerMetadata", at) or {}
+        meta = maybe_dict(doc, METADATA, at) or {}
         seal: Seal | None = None
         partly: dict[str, tuple[str, ...]] = {}
+        if (found := signature_in(meta)) is not None:
+            seal, partly[METADATA] = Seal(found[1], SIGNER), (found[0],)
         for issuer, kinds in SEALS.items():
             said = meta.get(issuer)
             for kind, key in kinds.items():
                 if isinstance(said, dict) and isinstance(said.get(key), str) and len(said) == 1:
                     seal = Seal(said[key], issuer, kind)  # type: ignore[arg-type]
-                    partly["providerMetadata"] = (issuer,)
+                    partly[METADATA] = (issuer,)
         spelling = self.spell_state(doc, "done") or {}
+        if found is not None and found[0] != SIGNER:
+            spelling["vendor"] = found[0]
         if doc.get("id") is not None:
             spelling["id"] = doc["id"]  # what the stream called it, which nobody needs again
         extras = self.keep(doc, (*TEXT_KEYS, "id"), spelling, partly=partly)
@@ -233,7 +247,7 @@ class Answers(Dialect):
             text,
             "custom" if custom else "function",
             at=at,
-            extras=self.keep(doc, taken, spelling or None),
+            extras=self.keep_signed(doc, taken, spelling, CALL_METADATA),
         )
 
     def read_file(self, doc: dict[str, Json], at: str) -> Block:
@@ -241,7 +255,8 @@ class Answers(Dialect):
         found = split_data_uri(url)
         source = Source("url", url, kind) if found is None else Source("base64", found[1], kind)
         spelling = None if found is None or found[0] == kind else {"type": found[0]}
-        extras = self.keep(doc, ("type", "url", "mediaType", "filename"), spelling)
+        taken = ("type", "url", "mediaType", "filename")
+        extras = self.keep_signed(doc, taken, spelling, METADATA)
         name = maybe_str(doc, "filename", at)
         return Media(media_kind(kind), source, filename=name, at=at, extras=extras)
 
@@ -376,7 +391,7 @@ class Answers(Dialect):
         self.write_state(out, block, "done")
         if block.cache is not None:
             w.log.dropped("cache", block.cache.at, "answers are not marked here")
-        docs: list[Json] = [self.emit(out, block, w.log)]
+        docs: list[Json] = [self.emit(out, self.sign(out, block, METADATA), w.log)]
         for number, cite in enumerate(block.citations, 1):
             doc = self.write_source(cite, f"{number}", w)
             docs += [] if doc is None else [doc]
@@ -421,7 +436,7 @@ class Answers(Dialect):
         if "id" in (spelling := self.spelling(block)):
             out["id"] = spelling["id"]
         if meta is not None:
-            out["providerMetadata"] = meta
+            out[METADATA] = meta
         return self.emit(out, block, w.log)
 
     def write_seal(self, block: Reasoning, w: Writing) -> Json | None:
@@ -433,7 +448,15 @@ class Answers(Dialect):
             why = f"there is no place for what {seal.issuer} sealed"
             w.log.dropped("reasoning.seal", block.at, why)
             return None
-        return {seal.issuer: {key: seal.data}}
+        return {self.spelling(block).get("vendor", seal.issuer): {key: seal.data}}
+
+    def sign(self, out: dict[str, Json], block: Signed, key: str) -> Signed:
+        """Say how Google signed a part; the part without its signature."""
+        extras = block.extras
+        if extras is None or (seal := extras.seal) is None or seal.issuer != SIGNER:
+            return block
+        out[key] = {self.spelling(block).get("vendor", SIGNER): {SIGNATURE: seal.data}}
+        return replace(block, extras=replace(extras, seal=None))
 
     def write_tool(self, call: ToolCall, w: Writing) -> Json:
         spelling = self.spelling(call)
@@ -458,7 +481,7 @@ class Answers(Dialect):
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         if call.cache is not None:
             w.log.dropped("cache", call.cache.at, "answers are not marked here")
-        return self.emit(out, call, w.log)
+        return self.emit(out, self.sign(out, call, CALL_METADATA), w.log)
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
         source = block.source
@@ -478,7 +501,7 @@ class Answers(Dialect):
         out: dict[str, Json] = {"type": "file", "url": url, "mediaType": kind}
         if block.filename is not None:
             out["filename"] = block.filename
-        return (self.emit(out, block, w.log),)
+        return (self.emit(out, self.sign(out, block, METADATA), w.log),)
 
     # -- detection --------------------------------------------------------------------------
 

@@ -15,10 +15,14 @@ from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import (
+    Block,
+    Extras,
     Failure,
     Json,
     Reasoning,
     Response,
+    Seal,
+    Text,
 )
 from ...reading import UNREADABLE, encode, maybe_str, need_str
 from ...streaming import Said, StreamReader
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from . import VercelUI
 
 DONE = b"[DONE]"
+BEHIND = 1 << 20
+"""how far the number of what comes behind a part is from its own"""
 
 
 class Usual(Struct, forbid_unknown_fields=True):
@@ -52,6 +58,7 @@ class Part:
         self.said = Said(whole)
         self.open = True
         self.quiet = False  # nothing is said of it elsewhere
+        self.seal: Seal | None = None  # how it was signed when it began
 
 
 class UIReader(StreamReader):
@@ -171,6 +178,7 @@ class UIReader(StreamReader):
         part = self.texts[key] = self.add_part({"type": kind, "text": "", "state": "done"})
         self.note_metadata(part, doc)
         block = self.dialect.read_part(part.doc, kind, f"/parts/{part.index}")
+        part.seal = seal_of(block)
         return (Open(part.index, hollow(block)),)
 
     def note_metadata(self, part: Part, doc: dict[str, Json]) -> None:
@@ -198,10 +206,18 @@ class UIReader(StreamReader):
         part.open = False
         part.doc["text"] = str(part.said)
         events: list[Event] = []
-        block = self.dialect.read_part(part.doc, part.doc["type"], "")
+        at = f"/parts/{part.index}"
+        block = self.dialect.read_part(part.doc, part.doc["type"], at)
         if isinstance(block, Reasoning) and block.seal is not None:
             events.append(Sealed(part.index, block.seal))
-        return [*events, Close(part.index)]
+        events.append(Close(part.index))
+        if isinstance(block, Text) and (seal := seal_of(block)) not in (None, part.seal):
+            # It has been passed on unsigned: what signs it comes as a text that says nothing.
+            signed = Text("", at=at, extras=Extras(self.dialect.name, seal=seal))
+            events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
+            why = "the signature of a text comes behind it; at rest the text bears it"
+            self.notes.append(("stream.text", at, why))
+        return events
 
     # -- tools ------------------------------------------------------------------------------
 
@@ -219,6 +235,7 @@ class UIReader(StreamReader):
         part.quiet = doc.get("providerExecuted") is True
         self.note_tool(part, doc, "callProviderMetadata")
         block = self.dialect.read_part(tool, tool["type"], f"/parts/{part.index}")
+        part.seal = seal_of(block)
         return () if part.quiet else (Open(part.index, hollow(block)),)
 
     def this_step(self) -> list[Part]:
@@ -267,6 +284,10 @@ class UIReader(StreamReader):
         part.open = False
         if part.quiet:
             return events
+        at = f"/parts/{part.index}"
+        if seal_of(self.dialect.read_part(part.doc, part.doc["type"], at)) != part.seal:
+            why = "the signature of a call came when the call had been passed on"
+            self.notes.append(("reasoning.seal", at, why))
         given = doc.get("input")
         if not part.said.parts and given not in (None, {}):
             text = given if isinstance(given, str) else encode(given).decode()
@@ -392,6 +413,11 @@ class UIReader(StreamReader):
         if part.open and "text" in part.doc:
             return {**part.doc, "text": str(part.said)}
         return part.doc
+
+
+def seal_of(block: Block) -> Seal | None:
+    """How a text or a call was signed."""
+    return None if block.extras is None else block.extras.seal
 
 
 def merged(before: Json, more: Json) -> Json:

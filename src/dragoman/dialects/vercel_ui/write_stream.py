@@ -28,7 +28,7 @@ from ...model import (
 from ...reading import encode
 from ...streaming import StreamWriter
 from ...writing import object_of
-from .message import APPROVAL, OUTCOME, STOP, TOOL_FIELDS, UNFINISHED
+from .message import APPROVAL, METADATA, OUTCOME, STOP, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:
     from . import VercelUI
@@ -116,10 +116,12 @@ class UIWriter(StreamWriter):
         head = encode({"type": f"{kind}-delta", "id": voice.name, "delta": ""})
         voice.head = b"data: " + head[:-3]
         start: dict[str, Json] = {"type": f"{kind}-start", "id": voice.name}
-        if self.home and isinstance(voice.block, Text | Reasoning):
+        if isinstance(voice.block, Text) and voice.block.extras is not None:
+            said = self.dialect.write_text(replace(voice.block, citations=()), self.w)[0]
+            start |= {key: said[key] for key in (METADATA,) if key in said}
+        elif self.home and isinstance(voice.block, Reasoning):
             fields = {} if voice.block.extras is None else voice.block.extras.fields
-            if "providerMetadata" in fields:
-                start["providerMetadata"] = fields["providerMetadata"]
+            start |= {key: fields[key] for key in (METADATA,) if key in fields}
         return self.say(start)
 
     def begin_tool(self, voice: Voice, call: ToolCall) -> bytes:
@@ -133,7 +135,15 @@ class UIWriter(StreamWriter):
             start["inputEncoding"] = "text"  # so that it can be shown before it is whole
         if self.home:
             start |= tool_head(self.dialect.write_tool(call, self.w))
+        elif (signature := self.signature(call)) is not None:
+            start[METADATA] = signature
         return self.say(start)
+
+    def signature(self, call: ToolCall) -> Json | None:
+        """How Google signed a call: of one that is on its way, nothing else is carried."""
+        out: dict[str, Json] = {}
+        self.dialect.sign(out, call, METADATA)
+        return out.get(METADATA)
 
     def delta(self, event: Delta) -> bytes:
         voice = self.voices.get(event.index)
@@ -207,7 +217,10 @@ class UIWriter(StreamWriter):
         if call.kind != "custom":
             given = object_of(replace(call, arguments=text), self.aside)
         doc: dict[str, Json] = {"type": "tool-input-available", "toolCallId": voice.name}
-        return frame(doc | {"toolName": call.name, "input": given})
+        doc |= {"toolName": call.name, "input": given}
+        if (signature := self.signature(call)) is not None:
+            doc[METADATA] = signature
+        return frame(doc)
 
     def end_thought(self, voice: Voice, block: Reasoning) -> bytes:
         sealed = replace(block, content=("",), seal=voice.seal or block.seal)
@@ -219,7 +232,7 @@ class UIWriter(StreamWriter):
             out = self.begin_text(voice, "reasoning")
         end: dict[str, Json] = {"type": "reasoning-end", "id": voice.name}
         if meta is not None:
-            end["providerMetadata"] = meta
+            end[METADATA] = meta
         return out + frame(end)
 
     def end(self, doc: Json) -> bytes:

@@ -1,0 +1,34 @@
+"""What providers sealed, as the AI SDK keeps it: metadata under the name of the provider.
+
+https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages beside it.
+"""
+
+from __future__ import annotations
+
+from ..model import Json
+
+# issuer -> kind of seal -> key
+SEALS: dict[str, dict[str, str]] = {
+    "anthropic": {"signature": "signature", "encrypted": "redactedData"},
+    "bedrock": {"signature": "signature", "encrypted": "redactedData"},
+    "google": {"signature": "thoughtSignature"},
+    "openai": {"encrypted": "reasoningEncryptedContent"},
+}
+SIGNER = "google"
+"""who signs parts that are no thoughts"""
+SIGNATURE = SEALS[SIGNER]["signature"]
+SIGNERS = (SIGNER, "vertex", "googleVertex")
+"""what it is called, where the answer came by Vertex AI: its provider reads all of these"""
+
+
+def signature_in(metadata: Json) -> tuple[str, str] | None:
+    """Under which name Google signed a part, and how; None if it did not, or said more."""
+    if metadata.__class__ is not dict:
+        return None
+    for name in SIGNERS:
+        said = metadata.get(name)
+        if said.__class__ is dict and len(said) == 1:
+            signature = said.get(SIGNATURE)
+            if signature.__class__ is str and signature:
+                return name, signature
+    return None
