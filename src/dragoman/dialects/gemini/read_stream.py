@@ -20,11 +20,13 @@ from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_list
 from ...streaming import Said, StreamReader
 from .pieces import Pieces, begins, goes_on
+from .spelling import both
 
 if TYPE_CHECKING:
     from . import Gemini
 
-HEAD = ("modelVersion", "responseId", "createTime")
+HEAD = both("modelVersion", "responseId", "createTime")
+ENDS = both("finishReason")
 NOTHING: Json = [{"text": ""}]
 PLAIN = frozenset({"text", "thought"})
 
@@ -197,7 +199,7 @@ class GeminiReader(StreamReader):
         voice.content |= {key: value for key, value in content.items() if key != "parts"}
         if parts.__class__ is dict:
             parts = [parts]
-        if parts == NOTHING and voice.parts and doc.get("finishReason") is not None:
+        if parts == NOTHING and voice.parts and any(doc.get(key) is not None for key in ENDS):
             parts = []  # a chunk has parts, and this one has nothing to say but why it ends
         if parts is not None:
             voice.content.setdefault("parts", [])
@@ -303,10 +305,9 @@ class GeminiReader(StreamReader):
         if self.head is None:
             return False
         if not self.voices:
-            feedback = self.head.get("promptFeedback")
-            return feedback.__class__ is dict and feedback.get("blockReason") is not None
+            return bool(self.dialect.read_block(self.head))
         return all(
-            voice.doc.get("finishReason") is not None and voice.call is None
+            voice.call is None and any(voice.doc.get(key) is not None for key in ENDS)
             for voice in self.voices.values()
         )
 

@@ -21,10 +21,12 @@ from ...model import (
     Usage,
 )
 from ...normal import lose_answer
-from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, maybe_str
+from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list
 from ...writing import Writing
 from .grounding import cited, grounded, is_sayable
+from .read_parts import said_str
 from .request import Requests
+from .spelling import both, pick, spelled
 from .times import seconds_of, time_of
 from .turns import CONTENT_KEYS
 
@@ -95,10 +97,12 @@ STATUSES: dict[ErrorKind, str] = {
     "timeout": "DEADLINE_EXCEEDED",
     "other": "UNKNOWN",
 }
-RESPONSE_KEYS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
-CANDIDATE_KEYS = frozenset({"index", "content", "finishReason", "finishMessage"})
+# The API writes camelCase; what Google's client for Python stores of an answer is snake_case.
+RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
+CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
 USAGE_TOTALS = ("promptTokenCount", "candidatesTokenCount", "totalTokenCount")
-USAGE_KEYS = (*USAGE_TOTALS, "cachedContentTokenCount", "thoughtsTokenCount")
+USAGE_KEYS = both(*USAGE_TOTALS, "cachedContentTokenCount", "thoughtsTokenCount")
+TOOL_COUNT = "toolUsePromptTokenCount"
 
 
 class Responses(Requests):
@@ -120,18 +124,30 @@ class Responses(Requests):
             candidates = self.read_block(doc)
         taken = RESPONSE_KEYS
         created = None
-        if (time := doc.get("createTime")) is not None and time.__class__ is str:
+        said: dict[str, str] = {}
+        time = pick(doc, "createTime", said)
+        if time is not None and time.__class__ is str:
             created = seconds_of(time)
             if created is not None:
-                taken |= {"createTime"}
+                taken |= both("createTime")
                 if time_of(created) != time:
                     spelling["createTime"] = time
-        usage = maybe_dict(doc, "usageMetadata", "")
+        name, model = said_str(doc, "responseId", "", said), said_str(doc, "modelVersion", "", said)
+        usage = pick(doc, "usageMetadata", said)
+        where = f"/{said.get('usageMetadata', 'usageMetadata')}"
+        counted: dict[str, str] = {}
+        counts = None
+        if usage is not None:
+            counts = self.read_usage(as_dict(usage, where), where, counted)
+        if said:
+            spelling["snake"] = said
+        if counted:
+            spelling["counted"] = counted
         return Response(
-            maybe_str(doc, "responseId", ""),
-            maybe_str(doc, "modelVersion", ""),
+            name,
+            model,
             candidates,
-            None if usage is None else self.read_usage(usage, "/usageMetadata"),
+            counts,
             created,
             dialect=self.name,
             extras=self.keep(doc, taken, spelling),
@@ -139,12 +155,14 @@ class Responses(Requests):
 
     def read_block(self, doc: dict[str, Json]) -> tuple[Candidate, ...]:
         """A prompt that was blocked has no answer; elsewhere, it has one that was filtered."""
-        feedback = maybe_dict(doc, "promptFeedback", "") or {}
-        word = maybe_str(feedback, "blockReason", "/promptFeedback")
+        said: dict[str, str] = {}
+        feedback = pick(doc, "promptFeedback", said)
+        at = f"/{said.get('promptFeedback', 'promptFeedback')}"
+        word = None if feedback is None else said_str(as_dict(feedback, at), "blockReason", at, {})
         if word is None:
             return ()
         stop = Stop("filter", word, self.name)
-        return (Candidate(Message("assistant", at="/promptFeedback"), stop, at="/promptFeedback"),)
+        return (Candidate(Message("assistant", at=at), stop, at=at),)
 
     def read_candidate(self, doc: dict[str, Json], index: int, at: str) -> Candidate:
         content = maybe_dict(doc, "content", at)
@@ -166,37 +184,42 @@ class Responses(Requests):
             spelling["index"] = doc.get("index")
         stop = self.read_stop(doc, message, at, spelling)
         if stop is None:
-            taken -= {"finishMessage"}
+            taken -= both("finishMessage")
         return Candidate(message, stop, at=at, extras=self.keep(doc, taken, spelling))
 
     def read_stop(
         self, doc: dict[str, Json], message: Message, at: str, spelling: dict[str, Json]
     ) -> Stop | None:
-        word = doc.get("finishReason")
+        said: dict[str, str] = {}
+        word = pick(doc, "finishReason", said)
         if word.__class__ is int:
             spelling["finishReason"] = word
             word = NUMBERED[word] if 0 <= word < len(NUMBERED) else "OTHER"
         elif word is None:
             return None
         elif word.__class__ is not str:
-            expected("a string", word, f"{at}/finishReason")
-        detail = maybe_str(doc, "finishMessage", at)
+            expected("a string", word, f"{at}/{said.get('finishReason', 'finishReason')}")
+        detail = said_str(doc, "finishMessage", at, said)
+        if said:
+            spelling["snake"] = said
         return Stop(stop_reason(word, message), word, self.name, detail=detail)
 
-    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+    def read_usage(self, doc: dict[str, Json], at: str, said: dict[str, str]) -> Usage:
         """Cached tokens are among those of the prompt; thoughts are not among the candidates'."""
-        cached, thoughts = (
-            maybe_int(doc, "cachedContentTokenCount", at),
-            maybe_int(doc, "thoughtsTokenCount", at),
-        )
-        tools = maybe_int(doc, "toolUsePromptTokenCount", at) or 0
-        prompt = maybe_int(doc, "promptTokenCount", at) or 0
-        output = maybe_int(doc, "candidatesTokenCount", at) or 0
-        maybe_int(doc, "totalTokenCount", at)
+
+        def count(key: str) -> int | None:
+            pick(doc, key, said)
+            return maybe_int(doc, said.get(key, key), at)
+
+        cached, thoughts = count("cachedContentTokenCount"), count("thoughtsTokenCount")
+        tools, prompt = count(TOOL_COUNT) or 0, count("promptTokenCount") or 0
+        output = count("candidatesTokenCount") or 0
+        count("totalTokenCount")
         usage = Usage(max(prompt - (cached or 0), 0) + tools, cached, None, None, output, thoughts)
         sums = totals(usage, tools)
         # An answer that says nothing has no count of it; some counts contradict each other.
-        spelling = {key: doc.get(key) for key in USAGE_TOTALS if doc.get(key) != sums[key]}
+        counts = {key: doc.get(said.get(key, key)) for key in USAGE_TOTALS}
+        spelling = {key: number for key, number in counts.items() if number != sums[key]}
         return replace(usage, at=at, extras=self.keep(doc, USAGE_KEYS, spelling))
 
     # -- writing ----------------------------------------------------------------------------
@@ -220,7 +243,7 @@ class Responses(Requests):
         elif spelling["candidates"] == "empty":
             out["candidates"] = []
         if tree.usage is not None:
-            out["usageMetadata"] = self.write_usage(tree.usage, log)
+            out["usageMetadata"] = self.write_usage(tree.usage, spelling.get("counted", {}), log)
         if tree.model is not None:
             out["modelVersion"] = tree.model
         if tree.created is not None:
@@ -237,7 +260,7 @@ class Responses(Requests):
             log.dropped("service_tier", tree.at, "another provider's tier")
         if tree.echo is not None and tree.echo.fields:
             log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
-        return self.emit(out, tree, log)
+        return self.emit(spelled(out, self.said(tree)), tree, log)
 
     def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
         message, spelling = candidate.message, self.spelling(candidate)
@@ -255,7 +278,7 @@ class Responses(Requests):
             out["groundingMetadata"] = grounding
         if candidate.logprobs is not None:
             w.log.dropped("logprobs", candidate.at, "token probabilities are said otherwise here")
-        return self.emit(out, candidate, w.log)
+        return self.emit(spelled(out, self.said(candidate)), candidate, w.log)
 
     def write_answer_content(
         self, message: Message, w: Writing
@@ -314,11 +337,11 @@ class Responses(Requests):
         if stop.detail is not None:
             w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
 
-    def write_usage(self, usage: Usage, log: Ledger) -> Json:
+    def write_usage(self, usage: Usage, said: dict[str, str], log: Ledger) -> Json:
         extras = usage.extras
         tools = 0
         if extras is not None and self.is_home(extras.dialect):
-            tools = extras.fields.get("toolUsePromptTokenCount") or 0
+            tools = extras.fields.get(said.get(TOOL_COUNT, TOOL_COUNT)) or 0
         out: dict[str, Json] = dict(totals(usage, tools))
         if usage.cache_read is not None:
             out["cachedContentTokenCount"] = usage.cache_read
@@ -334,7 +357,7 @@ class Responses(Requests):
             out[key] = value
             if value is None:
                 del out[key]
-        return self.emit(out, usage, log)
+        return self.emit(spelled(out, said), usage, log)
 
     # -- errors -----------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ SETTINGS = both("generationConfig", "toolConfig") | {
 }  # fmt: skip
 SYSTEM = both("systemInstruction")
 CHOICE = both("functionCallingConfig")
-ANSWER = frozenset({"usageMetadata", "modelVersion", "promptFeedback", "responseId"})
+ANSWER = both("usageMetadata", "modelVersion", "promptFeedback", "responseId")
+ENDS = both("finishReason")
 FOREIGN = frozenset({"messages", "input", "choices", "content"})
 
 
@@ -37,7 +38,7 @@ class Sniff(Dialect):
             for key in sorted(ANSWER & doc.keys()):
                 e.speaks_for(f"the key {key!r}", 0.7)
             for item in objects(doc.get("candidates")):
-                if item.get("content").__class__ is dict or "finishReason" in item:
+                if item.get("content").__class__ is dict or not ENDS.isdisjoint(item):
                     e.speaks_for("a candidate with content", 0.9)
             yield e.verdict()
         elif is_error(doc):

@@ -29,6 +29,10 @@ SNAKE = {
         "frequencyPenalty", "presencePenalty", "responseLogprobs", "responseMimeType",
         "responseSchema", "responseJsonSchema", "thinkingConfig", "thinkingBudget",
         "thinkingLevel", "includeThoughts",
+        "usageMetadata", "modelVersion", "responseId", "createTime", "promptFeedback",
+        "blockReason", "finishReason", "finishMessage", "promptTokenCount",
+        "candidatesTokenCount", "totalTokenCount", "cachedContentTokenCount",
+        "thoughtsTokenCount", "toolUsePromptTokenCount",
     )
 }  # fmt: skip
 

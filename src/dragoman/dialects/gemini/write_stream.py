@@ -18,10 +18,13 @@ from ...model import Block, Json, Reasoning, Refusal, Text, ToolResult
 from ...reading import encode
 from ...streaming import StreamWriter
 from ...writing import home_only
+from .spelling import both
 
 if TYPE_CHECKING:
     from . import Gemini
 
+
+HEAD = both("modelVersion", "createTime", "responseId")
 
 encode_text = msgspec.json.Encoder().encode
 
@@ -56,7 +59,7 @@ class GeminiWriter(StreamWriter):
     def begin(self, event: Begin) -> bytes:
         self.begun = True
         doc = self.at_rest(replace(event.response, failure=None))
-        self.head = {k: doc[k] for k in ("modelVersion", "createTime", "responseId") if k in doc}
+        self.head = {key: value for key, value in doc.items() if key in HEAD}
         for candidate in doc.get("candidates", ()) if event.response.candidates else ():
             shell = {"index": candidate["index"]} if "index" in candidate else {}
             self.shells.append(shell)
