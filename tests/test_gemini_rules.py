@@ -76,6 +76,11 @@ CASES: list[tuple[list[Any], dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ([HI, model(SIGNED, call()), user(answer(), answer())], {"model": "gemini-3-pro"}, []),
     ([HI, model(call()), user(answer()), model(part("Ho")), HI], {"model": "gemini-3-pro"}, []),
+    (
+        [HI, model(call()), user(answer(parts=[{"inlineData": {"data": "AAAA"}}]))],
+        {"model": "gemini-2.5-pro"},
+        [("result-media", "/contents/2/parts/0/functionResponse/parts")],
+    ),
     # -- tools
     (
         [HI],

@@ -33,7 +33,7 @@ from ...reading import (
 )
 from ...writing import Writing, leave_out
 from .read_parts import NOBODY
-from .schema import Saying, takes_no_form
+from .schema import Saying
 from .spelling import both, pick, spelled
 from .tools import Tools
 from .vouching import vouch
@@ -287,8 +287,7 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        if tree.tools or tree.params.output is not None:  # who have schemas
-            w.speak_to(tree.model)
+        w.speak_to(tree.model)
         spelling = self.spelling(tree)
         if tree.tools:
             w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
@@ -319,12 +318,12 @@ class Requests(Tools):
             return out
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
 
-    def fit_output(self, tree: Request, w: Writing) -> Params:
+    def fit_output(self, tree: Request, w: Saying) -> Params:
         """The parameters, without a form of the answer where the model takes none beside tools."""
         params, choice = tree.params, tree.tool_choice
         form = params.output
         assert form is not None
-        if form.kind == "text" or not takes_no_form(tree.model):
+        if form.kind == "text" or not w.early:
             return params
         if choice is not None and choice.mode == "none":
             return params

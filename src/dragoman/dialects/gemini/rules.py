@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
 from ...dialect import Problem
 from ...model import Json
-from .schema import takes_no_form
+from .schema import is_early
 from .spelling import SNAKE
 from .turns import IDS, NAMES, ROLES
 from .vouching import wants_signatures
@@ -38,6 +38,7 @@ RULES: dict[str, str] = {
     "are names of functions.",
     "format-tools": "'Function calling with a response mime type: 'application/json' is "
     "unsupported' (before Gemini 3).",
+    "result-media": "The results of tools hold media (Gemini 3 and later).",
     "thinking": "'You can only set only one of thinking budget and thinking level.'",
     "range": "temperature 0..2, topP 0..1.",
     "stop": "At most 5 stop sequences.",
@@ -149,7 +150,7 @@ def form(page: Page) -> Problems:
     kind, where = look(config, "responseMimeType", at)
     if kind != "application/json" or not page.top.get("tools"):
         return
-    if mode_of(page) != "NONE" and takes_no_form(string(page.top.get("model"))):
+    if mode_of(page) != "NONE" and is_early(string(page.top.get("model"))):
         message = f"Function calling with a response mime type: {kind!r} is unsupported"
         yield Problem("format-tools", where, message)
 
@@ -292,9 +293,31 @@ def signatures(page: Page) -> Problems:
                 yield Problem("thought-signature", where, message)
 
 
+def result_media(page: Page) -> Problems:
+    """https://ai.google.dev/gemini-api/docs/function-calling#multimodal"""
+    if not is_early(string(page.top.get("model"))):
+        return
+    for at, content in page.messages:
+        for where, part in those(parts_of(at, content), "functionResponse"):
+            said, inner = look(part, "functionResponse", where)
+            if said.get("parts"):
+                message = "media in the result of a function are for Gemini 3 and later"
+                yield Problem("result-media", f"{inner}/parts", message)
+
+
 HISTORY: tuple[Rule, ...] = (turns, pairing)
 FACETS: dict[str, tuple[Rule, ...]] = {
-    "request": (ranges, stops, thinking, form, tools, tool_choice, *HISTORY, signatures),
+    "request": (
+        ranges,
+        stops,
+        thinking,
+        form,
+        tools,
+        tool_choice,
+        *HISTORY,
+        result_media,
+        signatures,
+    ),
     "messages": HISTORY,
     "tools": (tools,),
 }

@@ -1,4 +1,4 @@
-"""In which of two forms a schema is sent.
+"""What depends on the model: in which of two forms a schema is sent, and what it takes at all.
 
 ``parametersJsonSchema`` and ``responseJsonSchema`` take JSON Schema, which is what the tree holds;
 Google's own client recommends them, and newer models refuse in ``parameters`` what older ones let
@@ -20,7 +20,7 @@ from ...writing import Writing
 _old = re.compile(r"(?:^|/)(?:gemini-(?:1\.|2\.0)|claude-)").search
 # "Function calling with a response mime type: 'application/json' is unsupported". Gemini 3 is the
 # first to take both: https://ai.google.dev/gemini-api/docs/gemini-3#structured_outputs_with_tools
-_either = re.compile(r"(?:^|/)gemini-[12](?:\.|-|$)").search
+_early = re.compile(r"(?:^|/)gemini-[12](?:\.|-|$)").search
 COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 
 
@@ -28,15 +28,19 @@ class Saying(Writing):
     """A conversion into this dialect.
 
     ``own``: schemas are said in the API's own form; ``plain``: no schema has to be rewritten.
+    ``early``: the model came before Gemini 3; ``hoisted``: what it does not take in results.
     """
 
-    __slots__ = ("own", "plain")
+    __slots__ = ("early", "hoisted", "own", "plain")
 
     own: bool
     plain: bool
+    early: bool
+    hoisted: list[Json]
 
     def speak_to(self, model: str | None) -> None:
         self.own = model is not None and _old(model) is not None
+        self.early = is_early(model)
 
     def look_at(self, tools: tuple[Tool, ...]) -> None:
         """One look at all schemas is much quicker than one at each."""
@@ -44,9 +48,11 @@ class Saying(Writing):
         self.plain = not self.home and not self.own and schemas.is_plain(*found)
 
 
-def takes_no_form(model: str | None) -> bool:
-    """Whether a model takes tools or a demanded form of the answer, and not both."""
-    return model is not None and _either(model) is not None
+def is_early(model: str | None) -> bool:
+    """Whether a model came before Gemini 3: it takes tools or a demanded form of the answer, but
+    not both, and no media in the results of tools.
+    """
+    return model is not None and _early(model) is not None
 
 
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:

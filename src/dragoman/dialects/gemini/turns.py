@@ -12,6 +12,7 @@ from ...model import (
     Block,
     Extras,
     Json,
+    Media,
     Message,
     Reasoning,
     Role,
@@ -19,7 +20,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import SILENCE, mark_custom_results, results_in_place
+from ...normal import SILENCE, mark_custom_results, results_in_place, unhoist
 from ...reading import as_dict, expected, pointers
 from ...writing import Writing, is_plain_text
 from .order import in_order, is_odd, pair
@@ -56,7 +57,8 @@ class Turns(WriteParts):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.own = w.plain = False
+        w.own = w.plain = w.early = False
+        w.hoisted = []
         return w
 
     # -- reading ----------------------------------------------------------------------------
@@ -108,8 +110,24 @@ class Turns(WriteParts):
             if any(is_odd(block, called) for block in blocks):
                 blocks = self.paired(blocks, out)
             self.split_results(blocks, at, extras, out)
-        else:
-            out.append(Message(role, tuple(blocks), at=at, extras=extras))
+            return
+        message = Message(role, tuple(blocks), at=at, extras=extras)
+        if role == "user" and extras is None and out and out[-1].role == "tool":
+            if self.is_hoisted(message, out):
+                return
+        out.append(message)
+
+    def is_hoisted(self, message: Message, out: list[Message]) -> bool:
+        """Whether a turn holds the media of the results before it; they go back there."""
+        before = list(out)
+        if not unhoist(message, out, holds_all):
+            return False
+        for index, (old, new) in enumerate(zip(before, out, strict=True)):
+            if old is not new:
+                result = new.content[0]
+                result = replace(result, extras=self.respell(result.extras, hoisted=True))
+                out[index] = replace(new, content=(result,))
+        return True
 
     def paired(self, blocks: list[Block], out: list[Message]) -> list[Block]:
         """Results by the ids that their calls have; how they were said is a matter of spelling."""
@@ -177,7 +195,7 @@ class Turns(WriteParts):
     # -- writing ----------------------------------------------------------------------------
 
     def write_conversation(
-        self, messages: Sequence[Message], w: Writing
+        self, messages: Sequence[Message], w: Saying
     ) -> tuple[Json | None, list[Json]]:
         """The system instruction, if there is one, and the contents."""
         if not w.home:
@@ -234,14 +252,18 @@ class Turns(WriteParts):
                 w.log.dropped("content.role", block.at, "a system turn can hold only text here")
         return kept
 
-    def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+    def write_turns(self, messages: Sequence[Message], w: Saying) -> list[Json]:
         """The contents; results that follow each other share one."""
         out: list[Json] = []
         called: Called = {}
-        home = w.home
+        home, hoisted = w.home, w.hoisted
         results = False  # the last content ends in the result of a tool
         for message in messages:
             role, content, extras = message.role, message.content, message.extras
+            if hoisted and role != "tool":
+                out.append({"role": "user", "parts": list(hoisted)})
+                hoisted.clear()
+                results = False
             # The usual turns: one result, one plain text, or what the model said and called.
             if extras is not None and (home or not self.is_mute(extras)):
                 pass
@@ -291,6 +313,9 @@ class Turns(WriteParts):
                     self.note_empty(message, w)
                 continue
             results = self.write_turn(message, out, results, called, w)
+        if hoisted:
+            out.append({"role": "user", "parts": list(hoisted)})
+            hoisted.clear()
         return out
 
     def write_turn(
@@ -377,6 +402,13 @@ class Turns(WriteParts):
             else:
                 kept.append(block)
         return kept
+
+
+def holds_all(result: ToolResult) -> bool:
+    """Whether a result holds its media itself; or whether it could not be written again."""
+    return any(
+        block == Text("", at=block.at) or isinstance(block, Media) for block in result.content
+    )
 
 
 def follows_model(out: list[Json]) -> bool:

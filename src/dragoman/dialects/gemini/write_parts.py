@@ -26,9 +26,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
+from ...normal import HOISTED
 from ...reading import parse
 from ...writing import Writing, home_only, object_of
 from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
+from .schema import Saying
 from .spelling import spelled
 
 # What data are taken for when nobody says, and their first bytes do not tell.
@@ -219,6 +221,9 @@ class WriteParts(ReadParts):
         if spelling.get("name") != "absent":
             inner["name"] = self.result_name(result, called, w)
         texts, parts = self.split_result(result, w)
+        if parts and isinstance(w, Saying) and ("hoisted" in spelling or (w.early and not w.home)):
+            self.hoist(result, parts, w)
+            parts = []
         self.write_answer(inner, result, texts, bool(parts), w)
         if parts or "parts" in spelling:
             inner["parts"] = parts
@@ -261,6 +266,15 @@ class WriteParts(ReadParts):
                 why = "the result of a tool cannot hold this here"
                 w.log.dropped("tool_result.content", block.at, why)
         return texts, parts
+
+    def hoist(self, result: ToolResult, parts: list[Json], w: Saying) -> None:
+        """Media that the model does not take in a result go to the user's turn behind it."""
+        w.hoisted += [{"text": HOISTED.format(id=result.call_id or result.name)}, *parts]
+        why = "models before Gemini 3 take no media in a result; they follow in the user's turn"
+        if result.call_id is not None:
+            w.moved("tool_result.content", result.at, why)
+        elif not w.home:
+            w.log.approximated("tool_result.content", result.at, why)
 
     def flat(self, content: Sequence[Block], w: Writing) -> list[Block]:
         """The blocks of a result; a passage is what it says."""
