@@ -11,19 +11,52 @@ from collections.abc import Mapping, Sequence
 
 from ...ledger import Ledger
 from ...model import Block, Message, ToolCall, ToolResult
+from ...normal import results_in_place
+
+
+def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
+    """The messages with their results right behind the calls, and in their order."""
+    before, several = "", False
+    for message in messages:  # one look at all of them: mostly there is nothing to do
+        role = message.role
+        if role == "tool":
+            if before == "tool":
+                several = True
+            elif before != "assistant":
+                return in_order(results_in_place(messages, log), log)
+        before = role
+    return in_order(messages, log) if several else messages
 
 
 def in_order(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """The messages with the results of every turn in the order of its calls."""
     out, run, end = messages, 0, 0
-    for end, message in enumerate(messages):
+    for message in messages:
         if message.role == "tool":
             run += 1
         elif run:
-            if run > 1:
+            if run > 1 and not is_settled(messages, end - run, end):
                 out = settle(out, end - run, end, log)
             run = 0
-    return settle(out, end + 1 - run, end + 1, log) if run > 1 else out
+        end += 1
+    if run > 1 and not is_settled(messages, end - run, end):
+        return settle(out, end - run, end, log)
+    return out
+
+
+def is_settled(messages: Sequence[Message], start: int, end: int) -> bool:
+    """Whether a run of results answers, one by one, the calls right before it, as usual."""
+    for block in messages[start - 1].content if start else ():
+        if block.__class__ is ToolCall:
+            if start == end:
+                return True
+            result = messages[start].content[0]
+            if block.id is None or result.__class__ is not ToolResult:
+                return False
+            if block.id != result.call_id:
+                return False
+            start += 1
+    return start == end
 
 
 def settle(messages: Sequence[Message], start: int, end: int, log: Ledger) -> Sequence[Message]:

@@ -20,10 +20,10 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import SILENCE, mark_custom_results, results_in_place, unhoist
+from ...normal import SILENCE, mark_custom_results, unhoist
 from ...reading import as_dict, expected, pointers
 from ...writing import Writing, is_plain_text
-from .order import in_order, is_odd, pair
+from .order import arranged, is_odd, pair
 from .read_parts import NOBODY, Called
 from .schema import Saying
 from .write_parts import WriteParts
@@ -199,7 +199,7 @@ class Turns(WriteParts):
     ) -> tuple[Json | None, list[Json]]:
         """The system instruction, if there is one, and the contents."""
         if not w.home:
-            messages = in_order(results_in_place(messages, w.log), w.log)
+            messages = arranged(messages, w.log)
         leading = 0
         for message in messages:
             role = message.role
@@ -298,7 +298,7 @@ class Turns(WriteParts):
                     and text.cache is None
                     and not text.citations
                     and text.text
-                    and (role == "user" or home or not follows_model(out))
+                    and (role == "user" or home or (out and out[-1]["role"] == "user"))
                 ):
                     parts = [{"text": text.text}]
                     out.append({"role": SPEAKERS[role], "parts": parts})
