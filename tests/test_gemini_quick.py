@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from dragoman import Transcoder, decompose, dialects
 from dragoman.dialects.gemini import Gemini, read_stream, turns
 from dragoman.dialects.gemini.read_parts import NOBODY, Called
+from dragoman.dialects.gemini.schema import Saying
 from dragoman.errors import Malformed
 from dragoman.ledger import Ledger
 from dragoman.model import (
@@ -63,12 +64,15 @@ class Careful(Gemini):
     def read_usual_params(self, doc: dict[str, Json]) -> None:
         return None
 
-    def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
+    def write_turns(self, messages: Sequence[Message], w: Saying) -> list[Json]:
         out: list[Json] = []
         called: Called = {}
         results = False
         for message in messages:
+            if message.role != "tool":
+                self.say_hoisted(out, w)
             results = self.write_turn(message, out, results, called, w)
+        self.say_hoisted(out, w)
         return out
 
     def write_parts(

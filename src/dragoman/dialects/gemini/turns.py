@@ -261,8 +261,7 @@ class Turns(WriteParts):
         for message in messages:
             role, content, extras = message.role, message.content, message.extras
             if hoisted and role != "tool":
-                out.append({"role": "user", "parts": list(hoisted)})
-                hoisted.clear()
+                self.say_hoisted(out, w)
                 results = False
             # The usual turns: one result, one plain text, or what the model said and called.
             if extras is not None and (home or not self.is_mute(extras)):
@@ -313,10 +312,14 @@ class Turns(WriteParts):
                     self.note_empty(message, w)
                 continue
             results = self.write_turn(message, out, results, called, w)
-        if hoisted:
-            out.append({"role": "user", "parts": list(hoisted)})
-            hoisted.clear()
+        self.say_hoisted(out, w)
         return out
+
+    def say_hoisted(self, out: list[Json], w: Saying) -> None:
+        """The media of results, behind them."""
+        if w.hoisted:
+            out.append({"role": "user", "parts": list(w.hoisted)})
+            w.hoisted.clear()
 
     def write_turn(
         self, message: Message, out: list[Json], results: bool, called: Called, w: Writing
