@@ -60,3 +60,36 @@ def test_an_answer_begins_when_it_has_a_name() -> None:
     assert isinstance(said, bytes)
     chunks = [json.loads(line[6:]) for line in said.splitlines() if line.startswith(b"data: {")]
     assert {(chunk["id"], chunk["model"]) for chunk in chunks} == {("r", "gemini-2.5-flash")}
+
+
+def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> None:
+    """Calls without ids: the last turn that waits is answered, and made-up ids are nobody else's."""
+
+    def call(city: str, **more: str) -> dict[str, Any]:
+        inner = {"name": "weather", "args": {"city": city}, **more}
+        return {"role": "model", "parts": [{"functionCall": inner}]}
+
+    def answer(degrees: str, **more: str) -> dict[str, Any]:
+        inner = {"name": "weather", "response": {"output": degrees}, **more}
+        return {"role": "user", "parts": [{"functionResponse": inner}]}
+
+    contents = [
+        {"role": "user", "parts": [{"text": "How warm is it in Oslo?"}]},
+        call("Oslo"),
+        {"role": "user", "parts": [{"text": "No, in Rome."}]},
+        call("Rome"),
+        answer("15"),
+        call("Lima"),
+        answer("19", id="mine-1"),
+        call("Bern", id="call_2"),
+        answer("9", id="call_2"),
+    ]
+    result = convert({"contents": contents}, source="gemini", target="openai-chat")
+    messages = result.document["messages"]
+    made = [m["tool_calls"][0]["id"] for m in messages if "tool_calls" in m]
+    answered = [m["tool_call_id"] for m in messages if m["role"] == "tool"]
+    assert made[:3] == ["call_1", "call_2", "call_3"]
+    assert len(set(made)) == 4
+    assert answered == made[1:]
+    home = convert({"contents": contents}, source="gemini", target="gemini").document
+    assert home == {"contents": contents}

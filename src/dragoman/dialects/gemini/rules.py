@@ -1,7 +1,9 @@
 """What the Gemini API rejects.
 
-Of the rules of some models only, those are here whose models the name tells: Gemini 3 wants its
-signatures back, and what came before it takes no demanded form of the answer beside tools.
+Contents of one role that follow each other are one turn. Of the rules of some models only, those
+are here whose models the name tells: Gemini 3 wants its signatures back, and what came before it
+takes no demanded form of the answer beside tools. That Vertex AI refuses empty texts is not: the
+address is not known here.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ RULES: dict[str, str] = {
     "no-messages": "'contents is not specified'.",
     "role": "'Please use a valid role: user, model.'",
     "empty-message": "'contents.parts must not be empty.'",
-    "empty-text": "'Unable to submit request because it has an empty text parameter.'",
     "unanswered-call": "'Please ensure that the number of function response parts is equal to the "
     "number of function call parts of the function call turn.'",
     "orphan-result": "'Please ensure that function response turn comes immediately after a "
@@ -34,7 +35,7 @@ RULES: dict[str, str] = {
     "(Gemini 3)",
     "tool-name": "'Invalid function name. Must start with a letter or an underscore.'",
     "duplicate-tool": "'Duplicate function declaration found'.",
-    "tool-choice": "A choice needs functions; allowed names need the mode ANY or VALIDATED, and "
+    "tool-choice": "A choice needs tools; allowed names need the mode ANY or VALIDATED, and "
     "are names of functions.",
     "format-tools": "'Function calling with a response mime type: 'application/json' is "
     "unsupported' (before Gemini 3).",
@@ -187,16 +188,16 @@ def tool_choice(page: Page) -> Problems:
     if choice.__class__ is not dict:
         return
     mode = mode_of(page)
-    if mode is not None and mode not in MODES:
+    if mode is not None and mode.upper() not in MODES:
         yield Problem("tool-choice", f"{at}/mode", f"{mode!r} is not one of {', '.join(MODES)}")
-    if page.whole and not page.tools:
+    if page.whole and not page.top.get("tools"):
         message = "Function calling config is set without function_declarations."
         yield Problem("tool-choice", at, message)
         return
     allowed, where = look(choice, "allowedFunctionNames", at)
     if allowed.__class__ is not list or not allowed:
         return
-    if mode not in NARROWING:
+    if mode is None or mode.upper() not in NARROWING:
         message = "Allowed function names should be set only when function calling mode is ANY."
         yield Problem("tool-choice", where, message)
     names = [tool.get("name") for _, tool in page.tools]
@@ -216,39 +217,46 @@ def turns(page: Page) -> Problems:
         role = content.get("role")
         if role.__class__ is str and role not in ROLES:
             yield Problem("role", f"{at}/role", "Please use a valid role: user, model.")
-        parts = parts_of(at, content)
         if not content.get("parts"):
             yield Problem("empty-message", at, "contents.parts must not be empty.")
-        for where, part in parts:
-            if part == {"text": ""}:
-                message = "Unable to submit request because it has an empty text parameter."
-                yield Problem("empty-text", where, message)
+
+
+def turns_of(page: Page) -> Iterator[tuple[bool, str, tuple[Placed, ...]]]:
+    """The turns: whether the model's, where it begins, and the parts of all its contents."""
+    is_model, start = False, ""
+    said: tuple[Placed, ...] = ()
+    for at, content in page.messages:
+        if start and (content.get("role") == "model") is not is_model:
+            yield is_model, start, said
+            start, said = "", ()
+        is_model, start = content.get("role") == "model", start or at
+        said += parts_of(at, content)
+    if start:
+        yield is_model, start, said
 
 
 def pairing(page: Page) -> Problems:
-    """A content of calls comes after the user, and has as many responses right behind it."""
+    """A turn of calls comes after the user; where it is answered, every call is."""
     waiting: list[Placed] = []
-    before: Json = "model"
-    for at, content in page.messages:
-        role, parts = content.get("role"), parts_of(at, content)
-        results = [] if role == "model" else those(parts, "functionResponse")
-        yield from unanswered(waiting, results)
+    begun = False
+    for is_model, at, parts in turns_of(page):
+        results = [] if is_model else those(parts, "functionResponse")
+        if results:
+            yield from unanswered(waiting, results)
         for where, _ in results[len(waiting) :]:
             message = (
                 "Please ensure that function response turn comes immediately after a function "
                 "call turn."
             )
             yield Problem("orphan-result", where, message)
-        waiting = those(parts, "functionCall") if role == "model" else []
-        if waiting and before == "model":
+        waiting = those(parts, "functionCall") if is_model else []
+        if waiting and not begun:
             message = (
                 "Please ensure that function call turn comes immediately after a user turn or "
                 "after a function response turn."
             )
             yield Problem("call-turn", at, message)
-        before = role
-    if page.whole:
-        yield from unanswered(waiting, [])
+        begun = True
 
 
 def unanswered(calls: list[Placed], results: list[Placed]) -> Problems:
@@ -279,15 +287,14 @@ def signatures(page: Page) -> Problems:
     """In the current turn, the first call of every step is signed."""
     if not wants_signatures(string(page.top.get("model"))):
         return
-    start = 0
-    for index, (at, content) in enumerate(page.messages):
-        parts = parts_of(at, content)
-        if content.get("role") != "model" and len(those(parts, "functionResponse")) < len(parts):
-            start = index
-    for at, content in page.messages[start:]:
-        calls = those(parts_of(at, content), "functionCall")
-        if content.get("role") == "model" and calls:
-            where, part = calls[0]
+    current: list[tuple[Placed, ...]] = []
+    for is_model, _, parts in turns_of(page):
+        if not is_model and len(those(parts, "functionResponse")) < len(parts):
+            current.clear()
+        elif is_model:
+            current.append(parts)
+    for parts in current:
+        for where, part in those(parts, "functionCall")[:1]:
             if not look(part, "thoughtSignature", where)[0]:
                 message = "Function call is missing a thought_signature in functionCall parts."
                 yield Problem("thought-signature", where, message)
