@@ -63,7 +63,7 @@ def test_an_answer_begins_when_it_has_a_name() -> None:
 
 
 def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> None:
-    """Calls without ids: the last turn that waits is answered, and made-up ids are nobody else's."""
+    """Without ids, the last turn that waits is answered; and made-up ids are nobody else's."""
 
     def call(city: str, **more: str) -> dict[str, Any]:
         inner = {"name": "weather", "args": {"city": city}, **more}
