@@ -93,3 +93,28 @@ def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> No
     assert answered == made[1:]
     home = convert({"contents": contents}, source="gemini", target="gemini").document
     assert home == {"contents": contents}
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "config", "losses"),
+    [
+        ("gemini-3-flash", "low", {"thinkingLevel": "LOW"}, []),
+        ("gemini-3-pro", "none", {"thinkingLevel": "LOW"}, ["thinking"]),
+        ("gemini-2.5-flash", "low", {"thinkingBudget": 1024}, ["thinking.effort"]),
+        ("gemini-2.5-flash", "xhigh", {"thinkingBudget": 24576}, ["thinking.effort"]),
+        ("gemini-2.5-flash", "none", {"thinkingBudget": 0}, []),
+        ("gemini-2.5-pro", "none", {"thinkingBudget": 128}, ["thinking"]),
+    ],
+)
+def test_an_effort_is_what_the_model_takes(
+    model: str, effort: str, config: dict[str, Any], losses: list[str]
+) -> None:
+    """Gemini 2.5 knows budgets and no levels; and some models cannot be kept from thinking."""
+    asked = {
+        "model": model,
+        "messages": [{"role": "user", "content": "Hi"}],
+        "reasoning_effort": effort,
+    }
+    result = convert(asked, source="openai-chat", target="gemini")
+    assert result.document["generationConfig"]["thinkingConfig"] == config
+    assert [loss.what for loss in result.losses] == losses

@@ -121,6 +121,14 @@ CASES: list[tuple[list[Any], dict[str, Any], list[tuple[str, str]]]] = [
         {"generationConfig": {"thinkingConfig": {"thinkingBudget": 1, "thinkingLevel": "LOW"}}},
         [("thinking", "/generationConfig/thinkingConfig")],
     ),
+    (
+        [HI],
+        {
+            "model": "gemini-2.5-pro",
+            "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}},
+        },
+        [("thinking", "/generationConfig/thinkingConfig/thinkingLevel")],
+    ),
     ([HI], {"generationConfig": {"seed": "x"}}, [("malformed", "/generationConfig/seed")]),
 ]
 

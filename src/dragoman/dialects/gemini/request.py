@@ -64,6 +64,9 @@ CONFIG = "/generationConfig"
 ATS = {"max_tokens": f"{CONFIG}/maxOutputTokens", "temperature": f"{CONFIG}/temperature"}
 CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
+# https://ai.google.dev/gemini-api/docs/openai#thinking: what each effort is for Gemini 2.5
+BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
+LEAST = 128
 LEVELS = frozenset({"minimal", "low", "medium", "high"})
 TIERS = frozenset({"flex", "standard", "priority"})
 UNSPECIFIED = "THINKING_LEVEL_UNSPECIFIED"
@@ -433,20 +436,14 @@ class Requests(Tools):
                 why = f"{tier!r} is a tier of another provider"
                 w.log.dropped("service_tier", params.where("service_tier"), why)
 
-    def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Writing) -> None:
+    def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Saying) -> None:
         out: dict[str, Json] = {}
         spelling = self.spelling(thinking)
         self.write_budget(out, thinking, w)
-        effort = thinking.effort
-        if effort is not None:
-            if effort in LEVELS or w.home:
-                out["thinkingLevel"] = spelling.get("level", effort.upper())
-            elif effort == "none":
-                out["thinkingBudget"] = 0
-                w.log.approximated("thinking.effort", thinking.at, "not to think is a budget of 0")
-            else:
-                out["thinkingLevel"] = "HIGH"
-                w.log.approximated("thinking.effort", thinking.at, f"{effort!r} becomes 'HIGH'")
+        if thinking.effort is not None and w.home:
+            out["thinkingLevel"] = spelling.get("level", thinking.effort.upper())
+        elif thinking.effort is not None:
+            self.write_effort(out, thinking, thinking.effort, w)
         elif "level" in spelling:
             out["thinkingLevel"] = spelling["level"]
         if thinking.display is not None:
@@ -457,17 +454,51 @@ class Requests(Tools):
         if out or w.home:
             config["thinkingConfig"] = out
 
-    def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Writing) -> None:
+    def write_effort(
+        self, out: dict[str, Json], thinking: Thinking, effort: str, w: Saying
+    ) -> None:
+        """How hard to think: a level, or a budget for those who know no levels."""
+        if "thinkingBudget" in out:
+            why = "the budget says how much to think, and nothing else"
+            w.log.dropped("thinking.effort", thinking.at, why)
+        elif effort == "none":
+            self.write_off(out, thinking, "thinking.effort", w)
+        elif w.early:
+            # "thinking_level is not supported by this model."
+            out["thinkingBudget"] = BUDGETS.get(effort, BUDGETS["high"])
+            why = f"models before Gemini 3 take a budget: {effort!r} is {out['thinkingBudget']}"
+            w.log.approximated("thinking.effort", thinking.at, why)
+        elif effort in LEVELS:
+            out["thinkingLevel"] = effort.upper()
+        else:
+            out["thinkingLevel"] = "HIGH"
+            w.log.approximated("thinking.effort", thinking.at, f"{effort!r} becomes 'HIGH'")
+
+    def write_off(self, out: dict[str, Json], thinking: Thinking, what: str, w: Saying) -> None:
+        """Not to think, or as little as the model can; some cannot be kept from it."""
+        if w.home or not ("gemini-3" in w.model or "gemini-2.5-pro" in w.model):
+            out["thinkingBudget"] = 0
+            if what != "thinking":
+                w.log.approximated(what, thinking.at, "not to think is a budget of 0")
+            return
+        # "Budget 0 is invalid. This model only works in thinking mode."
+        if w.early:
+            out["thinkingBudget"] = LEAST
+        else:
+            out["thinkingLevel"] = "LOW"
+        w.log.approximated(what, thinking.at, "this model always thinks; as little as it can")
+
+    def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Saying) -> None:
         """How many tokens may be thought: 0 is none, -1 as many as the model likes."""
         mode, budget = thinking.mode, thinking.budget
         if mode is None and budget is None:
             return
-        if thinking.effort is not None and not w.home:
+        if thinking.effort is not None and not w.home and not (w.early and budget is not None):
             # "You can only set only one of thinking budget and thinking level."
             what = "thinking" if budget is None else "thinking.budget"
             w.log.dropped(what, thinking.at, "the level says how much to think, and nothing else")
         elif mode == "off":
-            out["thinkingBudget"] = 0
+            self.write_off(out, thinking, "thinking", w)
         elif budget is not None:
             out["thinkingBudget"] = budget
             if mode != "on" and not w.home:

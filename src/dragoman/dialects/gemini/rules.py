@@ -40,7 +40,8 @@ RULES: dict[str, str] = {
     "format-tools": "'Function calling with a response mime type: 'application/json' is "
     "unsupported' (before Gemini 3).",
     "result-media": "The results of tools hold media (Gemini 3 and later).",
-    "thinking": "'You can only set only one of thinking budget and thinking level.'",
+    "thinking": "'You can only set only one of thinking budget and thinking level.' Models before "
+    "Gemini 3 know no level.",
     "range": "temperature 0..2, topP 0..1.",
     "stop": "At most 5 stop sequences.",
 }
@@ -144,6 +145,9 @@ def thinking(page: Page) -> Problems:
     if None not in (look(said, "thinkingBudget", "")[0], look(said, "thinkingLevel", "")[0]):
         message = "You can only set only one of thinking budget and thinking level."
         yield Problem("thinking", where, message)
+    level, place = look(said, "thinkingLevel", where)
+    if level is not None and is_early(string(page.top.get("model"))):
+        yield Problem("thinking", place, "thinking_level is not supported by this model.")
 
 
 def form(page: Page) -> Problems:

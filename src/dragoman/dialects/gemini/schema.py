@@ -31,16 +31,18 @@ class Saying(Writing):
     ``early``: the model came before Gemini 3; ``hoisted``: what it does not take in results.
     """
 
-    __slots__ = ("early", "hoisted", "own", "plain")
+    __slots__ = ("early", "hoisted", "model", "own", "plain")
 
     own: bool
     plain: bool
     early: bool
     hoisted: list[Json]
+    model: str
 
     def speak_to(self, model: str | None) -> None:
         self.own = model is not None and _old(model) is not None
         self.early = is_early(model)
+        self.model = model or ""
 
     def look_at(self, tools: tuple[Tool, ...]) -> None:
         """One look at all schemas is much quicker than one at each."""

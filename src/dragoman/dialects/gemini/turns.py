@@ -58,7 +58,7 @@ class Turns(WriteParts):
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
         w.own = w.plain = w.early = False
-        w.hoisted = []
+        w.hoisted, w.model = [], ""
         return w
 
     # -- reading ----------------------------------------------------------------------------
