@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Malformed, convert
+from dragoman import Malformed, Transcoder, convert
 
 STREAMS = Path(__file__).parent / "streams"
 
@@ -118,3 +118,15 @@ def test_an_effort_is_what_the_model_takes(
     result = convert(asked, source="openai-chat", target="gemini")
     assert result.document["generationConfig"]["thinkingConfig"] == config
     assert [loss.what for loss in result.losses] == losses
+
+
+def test_a_refusal_to_stream_is_heard() -> None:
+    """A request that fails is answered by the error alone, whatever was asked for."""
+    error = {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}
+    for body in ({"error": error}, [{"error": error}]):
+        data = json.dumps(body, indent=2).encode()
+        for size in (1, 7, len(data)):
+            transcoder = Transcoder("gemini", "anthropic-messages")
+            said = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
+            said.append(transcoder.close())
+            assert b"rate_limit_error" in b"".join(said)

@@ -1,4 +1,7 @@
-"""Server-sent events or one JSON array: the first byte that is no white space tells."""
+"""Server-sent events or one JSON array: the first byte that is no white space tells.
+
+An object is an array's only item without the array: so a server answers that refuses to stream.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,11 @@ class Either:
         if not begins:
             self.seen = data[-4:]
             return []
-        self.chosen = Array(self.limit) if begins == b"[" else SSE(self.limit)
+        if begins in b"[{":
+            array = self.chosen = Array(self.limit)
+            array.depth = int(begins == b"{")
+        else:
+            self.chosen = SSE(self.limit)
         return self.chosen.feed(data)
 
     def close(self) -> list[Frame]:
