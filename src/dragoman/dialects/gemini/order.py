@@ -30,18 +30,21 @@ def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
 
 def in_order(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """The messages with the results of every turn in the order of its calls."""
-    out, run, end = messages, 0, 0
-    for message in messages:
-        if message.role == "tool":
+    out: list[Message] | None = None
+    run = 0
+    for end, message in enumerate([*messages, None]):
+        if message is not None and message.role == "tool":
             run += 1
         elif run:
-            if run > 1 and not is_settled(messages, end - run, end):
-                out = settle(out, end - run, end, log)
+            start = end - run
+            if run > 1 and not is_settled(messages, start, end):
+                results = messages[start:end]
+                ordered = sort(results, calls_before(messages, start), log)
+                if ordered is not results:
+                    out = out or [*messages]
+                    out[start:end] = ordered
             run = 0
-        end += 1
-    if run > 1 and not is_settled(messages, end - run, end):
-        return settle(out, end - run, end, log)
-    return out
+    return out or messages
 
 
 def is_settled(messages: Sequence[Message], start: int, end: int) -> bool:
@@ -59,15 +62,12 @@ def is_settled(messages: Sequence[Message], start: int, end: int) -> bool:
     return start == end
 
 
-def settle(messages: Sequence[Message], start: int, end: int, log: Ledger) -> Sequence[Message]:
-    """The messages with one run of results in order; the same messages if it was."""
+def calls_before(messages: Sequence[Message], start: int) -> list[ToolCall]:
+    """The calls of the turn that results answer."""
     first = start
     while first and messages[first - 1].role == "assistant":
         first -= 1
-    calls = [b for m in messages[first:start] for b in m.content if isinstance(b, ToolCall)]
-    run = messages[start:end]
-    ordered = sort(run, calls, log)
-    return messages if ordered is run else [*messages[:start], *ordered, *messages[end:]]
+    return [b for m in messages[first:start] for b in m.content if isinstance(b, ToolCall)]
 
 
 def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequence[Message]:
@@ -143,13 +143,7 @@ def unanswered(messages: Sequence[Message]) -> list[ToolCall]:
     end = len(messages)
     while end and messages[end - 1].role == "tool":
         end -= 1
-    calls: list[ToolCall] = []
-    start = end
-    while start and messages[start - 1].role == "assistant":
-        start -= 1
-        content = messages[start].content
-        calls[:0] = [block for block in content if isinstance(block, ToolCall)]
-    waiting = dict(enumerate(calls))
+    waiting = dict(enumerate(calls_before(messages, end)))
     for message in messages[end:]:
         number = answered_by(message.content[0], waiting)
         if number is not None:

@@ -119,11 +119,14 @@ class Turns(WriteParts):
 
     def is_hoisted(self, message: Message, out: list[Message]) -> bool:
         """Whether a turn holds the media of the results before it; they go back there."""
-        before = list(out)
+        start = len(out)
+        while start and out[start - 1].role == "tool":
+            start -= 1
+        before = out[start:]
         if not unhoist(message, out, holds_all):
             return False
-        for index, (old, new) in enumerate(zip(before, out, strict=True)):
-            if old is not new:
+        for index, old in enumerate(before, start):
+            if old is not (new := out[index]):
                 result = new.content[0]
                 result = replace(result, extras=self.respell(result.extras, hoisted=True))
                 out[index] = replace(new, content=(result,))
