@@ -54,11 +54,15 @@ class Names(Struct, eq=False):
     what: str
     staying: set[str] = set()
     given: dict[str, str] = {}
-    made: set[str] = set()  # made up for what had none
+    made: set[str] = set()  # those that were made up, also for what had none
 
     @property
     def limit(self) -> int:
         return self.rule[1]
+
+    def knows(self, name: str) -> bool:
+        """Whether somebody is called so here."""
+        return name in self.staying or name in self.made
 
     def stays(self, name: str) -> bool:
         """Whether an identifier is legal here, and nobody else's."""
@@ -68,9 +72,7 @@ class Names(Struct, eq=False):
         if not (name.isascii() and name.isidentifier() and len(name) <= self.rule[1]):
             if not self.fits(name):
                 return False
-        if self.given and (name in self.given or name in self.given.values()):
-            return False
-        if name in self.made:
+        if name in self.made or name in self.given:
             return False
         self.staying.add(name)
         return True
@@ -85,8 +87,11 @@ class Names(Struct, eq=False):
         given = self.given.get(name)
         if given is None:
             given = self.given[name] = self.rename(name)
-        why = "another's" if self.fits(name) else "not a legal identifier"
-        log.renamed(self.what, at, f"{name!r} is {why} here; it is {given!r}")
+            self.made.add(given)
+        why = f"{name!r} is not a legal identifier here; {given!r} is"
+        if self.fits(name):
+            why = f"{name!r} is another's here; this is {given!r}"
+        log.renamed(self.what, at, why)
         return given
 
     def rename(self, name: str) -> str:
@@ -94,11 +99,10 @@ class Names(Struct, eq=False):
 
         pattern, limit = self.rule
         stem = re.sub(f"(?s)(?!{pattern}).", "_", name)[: limit - 11]
-        taken = self.staying.union(self.given.values(), self.made)
         for salt in range(1000):
             seed = name if not salt else f"{name}\0{salt}"
             new = f"{stem}_{hashlib.sha256(seed.encode()).hexdigest()[:10]}"
-            if new not in taken:
+            if not self.knows(new):
                 return new
         raise AssertionError("a thousand digests collided")
 
@@ -150,7 +154,7 @@ class Writing:
         while True:
             self.unnamed += 1
             made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
-            if self.log.ids or (made not in ids.staying and made not in ids.made):
+            if self.log.ids or not ids.knows(made):
                 ids.made.add(made)
                 return made
 

@@ -29,7 +29,6 @@ class Nine(Names):
     def rename(self, name: str) -> str:
         import hashlib  # slow to import, and rarely needed
 
-        taken = self.staying.union(self.given.values(), self.made)
         for salt in range(1000):
             seed = name if not salt else f"{name}\0{salt}"
             number = int.from_bytes(hashlib.sha256(seed.encode()).digest())
@@ -37,7 +36,7 @@ class Nine(Names):
             while len(new) < LENGTH:
                 number, digit = divmod(number, len(ALPHABET))
                 new += ALPHABET[digit]
-            if new not in taken:
+            if not self.knows(new):
                 return new
         raise AssertionError("a thousand digests collided")
 
