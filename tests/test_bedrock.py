@@ -6,10 +6,12 @@ import base64
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import botocore.session
 import pytest
 from botocore.eventstream import EventStreamBuffer
+from botocore.parsers import EventStreamJSONParser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ import sdk
 from dragoman import Malformed, Transcoder
 from dragoman.framing import framer
 from dragoman.framing.eventstream import write_frame
+from dragoman.model import ErrorKind, Failure
 from dragoman.testing import Document, load_corpus
 
 NAME = "bedrock-converse"
@@ -138,6 +141,23 @@ def test_an_exception_ends_the_stream() -> None:
     said = transcoder.feed(failed) + transcoder.close()
     assert b"rate_limit_error" in said
     assert b"Slow down." in said
+
+
+@pytest.mark.parametrize("kind", get_args(ErrorKind))
+def test_amazons_client_reads_how_a_stream_failed(kind: ErrorKind) -> None:
+    """Of an exception that the stream has no shape for, botocore reads neither name nor words."""
+    model = botocore.session.get_session().get_service_model("bedrock-runtime")
+    shape = model.operation_model("ConverseStream").output_shape.members["stream"]
+    transcoder = Transcoder("openai-chat", NAME)
+    data = transcoder.fail(Failure(kind, "Sorry."))
+    buffer = EventStreamBuffer()
+    buffer.add_data(data)
+    (event,) = buffer
+    error = EventStreamJSONParser().parse(event.to_response_dict(), shape)["Error"]
+    assert error["Message"] == "Sorry."
+    assert transcoder.document is not None
+    assert error["Code"].lower() == transcoder.document["__type"].lower()
+    assert dragoman.collect(data, NAME).document == transcoder.document
 
 
 def test_redacted_thoughts_come_in_pieces() -> None:

@@ -22,7 +22,9 @@ def thoughtful(tree: Request, log: Ledger) -> Request:
 def is_excluded(choice: ToolChoice, params: Params) -> bool:
     """ "Thinking may not be enabled when tool_choice forces tool use." """
     thinking = params.thinking
-    return thinking is not None and thinking.mode == "on" and choice.mode in ("required", "named")
+    if thinking is None or choice.mode not in ("required", "named"):
+        return False
+    return thinking.mode == "on" or (thinking.mode is None and thinking.budget is not None)
 
 
 def as_it_thinks(params: Params, log: Ledger) -> Params:

@@ -29,6 +29,7 @@ STRING = 7
 SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 WITH_LENGTH = (6, STRING)
 LEAST = PRELUDE.size + CHECK.size
+LONGEST = 32767  # bytes of a header
 
 
 class EventStream:
@@ -136,6 +137,16 @@ def read_frame(headers: dict[str, str], payload: bytes) -> Frame:
 def write_frame(name: str, payload: bytes, kind: str = "event") -> bytes:
     """A frame; ``kind`` is ``event`` or ``exception``."""
     said = {f":{kind}-type": name, ":content-type": "application/json", ":message-type": kind}
+    return framed(said, payload)
+
+
+def write_error(code: str, message: str) -> bytes:
+    """The frame of an error that the protocol does not describe; a header has its limit."""
+    words = message.encode()[:LONGEST].decode(errors="ignore")
+    return framed({":message-type": "error", ":error-code": code, ":error-message": words}, b"")
+
+
+def framed(said: dict[str, str], payload: bytes) -> bytes:
     headers = b"".join(
         bytes((len(key),)) + key.encode() + bytes((STRING,)) + SHORT.pack(len(data)) + data
         for key, value in said.items()

@@ -106,6 +106,8 @@ class WriteBlocks(Dialect):
         if not w.home and (not text or text.isspace()):
             # "text content blocks must be non-empty", "must contain non-whitespace text"
             w.log.dropped("text.empty", block.at, "empty text blocks are rejected")
+            if block.cache is not None:
+                w.log.dropped("cache", block.cache.at, "what it marks is not said here")
             self.lose(block.extras, block.at, w.log)
             return None
         out: dict[str, Json] = {"type": "text", "text": text}

@@ -74,11 +74,14 @@ def word_by_ending(kind: str, address: str) -> str | None:
 
 
 def document_name(name: str, taken: set[str]) -> str:
-    """A name that a document may bear; another one's is not taken for it."""
-    if _is_name(name):
-        return name
-    given = _space.sub(" ", _strange.sub("-", name)).strip()[:190] or "document"
-    return numbered(given, taken) if given in taken else given
+    """A name that a document may bear, and no other does.
+
+    "Messages can't contain duplicate document names. Rename the document and retry your request."
+    """
+    given = name
+    if not _is_name(name):
+        given = _space.sub(" ", _strange.sub("-", name)).strip()[:190] or "document"
+    return numbered(given[:190], taken) if given in taken else given
 
 
 def numbered(name: str, taken: set[str]) -> str:

@@ -105,13 +105,13 @@ class Requests(ParamFields):
     def write_config(self, tree: Request, w: Said) -> dict[str, Json]:
         config: dict[str, Json] = {}
         choice, used = tree.tool_choice, used_tools(tree.messages)
-        tools = self.write_tool_list(tree.tools or (), w)
         if choice is not None and choice.mode == "none" and not used and not w.home:
             # There is no "none": without tools, none is called.
             self.write_choice(choice, w)
             for tool in tree.tools or ():
                 w.log.dropped("tool", tool.at, "the tools are left out, as none may be used")
             return config
+        tools = self.write_tool_list(tree.tools or (), w)
         if tools or (w.home and tree.tools is not None):
             config["tools"] = tools
         elif used and not w.home:

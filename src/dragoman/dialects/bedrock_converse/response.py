@@ -41,9 +41,9 @@ STOP_WORDS = {reason: word for word, reason in STOP.items()}
 
 # The same page, Errors, and CommonErrors.html beside it. The last of a kind is written.
 ERRORS: dict[str, ErrorKind] = {
-    "UnrecognizedClientException": "authentication",
     "InvalidSignatureException": "authentication",
     "ExpiredTokenException": "authentication",
+    "UnrecognizedClientException": "authentication",
     "AccessDeniedException": "permission",
     "ResourceNotFoundException": "not-found",
     "ConflictException": "conflict",
@@ -58,6 +58,11 @@ ERRORS: dict[str, ErrorKind] = {
     "ModelTimeoutException": "timeout",
 }
 ERROR_TYPES = {kind: word for word, kind in ERRORS.items()}
+# What has no word of its own is at least the fault of the same side.
+NEAREST: dict[ErrorKind, str] = {
+    "billing": "AccessDeniedException",
+    "too-large": "ValidationException",
+}
 RESPONSE_KEYS = frozenset({"output", "stopReason", "usage"})
 USAGE_KEYS = frozenset(
     {"inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens"}
@@ -140,9 +145,8 @@ class Responses(Requests):
         if candidate.stop is not None:
             self.write_stop(out, candidate, candidate.stop, log)
         elif not w.home:
-            called = any(isinstance(block, ToolCall) for block in message.content)
-            out["stopReason"] = "tool_use" if called else "end_turn"
-            log.invented("stop.reason", candidate.at, "an answer says why it ended; this did not")
+            out["stopReason"] = "max_tokens"  # what may be cut must not look complete
+            log.invented("stop.reason", candidate.at, "why it ended was not said: 'max_tokens'")
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, log)
         elif not w.home:
@@ -271,7 +275,7 @@ class Responses(Requests):
             return self.emit({key: tree.message} | dict.fromkeys(named, tree.type), tree, log)
         word = ERROR_TYPES.get(tree.kind)
         if word is None:
-            word = "InternalServerException"
+            word = NEAREST.get(tree.kind, "InternalServerException")
             log.approximated("error.type", tree.at, f"no word here for {tree.type or tree.kind!r}")
         for key in ("code", "param", "request_id"):
             if getattr(tree, key) is not None:

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model import Block, Json, Media, Message, Passage, Reasoning, Text, ToolCall, ToolResult
+from ...model import (
+    Block,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from ...normal import SILENCE, results_in_place
 from .tools import Tools
 from .write_blocks import Said
@@ -135,7 +147,8 @@ class Turns(Tools):
                 w.log.dropped("content.role", block.at, "the assistant cannot say this here")
             elif calls and not w.answer:
                 # Claude takes a call with text behind it for one that was not answered.
-                w.log.approximated("content.order", block.at, "calls come last in a turn here")
+                if not isinstance(block, Hosted | Raw):  # which are not said at all
+                    w.log.approximated("content.order", block.at, "calls come last in a turn here")
                 said.append(block)
             else:
                 (calls if calls else said).append(block)

@@ -75,6 +75,8 @@ class WriteBlocks(Dialect):
                 out.append(doc)
                 if cache is not None:
                     self.write_mark(out, cache, w)
+            elif cache is not None:
+                w.log.dropped("cache", cache.at, "what it marks is not said here")
         return out
 
     def write_mark(self, out: list[Json], cache: Cache, w: Said) -> None:
@@ -322,7 +324,7 @@ class WriteBlocks(Dialect):
         if name is not None:
             given = document_name(name, w.documents)
             if given != name:
-                why = f"{name!r} cannot be the name of a document here; {given!r} can"
+                why = f"{name!r} is no name for a document here, or another's; {given!r} is one"
                 w.log.renamed("media.title", block.at, why)
             if block.filename is not None:
                 w.log.dropped("media.filename", block.at, "a document has one name here")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...events import Begin, Delta, Open
-from ...framing.eventstream import write_frame
+from ...framing.eventstream import write_error, write_frame
 from ...ledger import Ledger
 from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
 from ...reading import compact, encode
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from . import BedrockConverse
 
 STOP_KEYS = ("stopReason", "additionalModelResponseFields")
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html: these
+# come as exceptions. Of another one a client reads neither name nor message, unless it is an error
+# that nobody has described.
+EXCEPTIONS = frozenset(
+    {
+        "InternalServerException", "ModelStreamErrorException", "ValidationException",
+        "ThrottlingException", "ServiceUnavailableException",
+    }
+)  # fmt: skip
 
 
 def frame(name: str, **payload: Json) -> bytes:
@@ -189,5 +198,7 @@ class BedrockWriter(OneByOne):
     def fail(self, doc: Json) -> bytes:
         payload = dict(doc) if isinstance(doc, dict) else {"message": doc}
         word = type_name(str(payload.pop("__type", None) or "InternalServerException"))
+        if word not in EXCEPTIONS and not self.home:
+            return write_error(word, str(payload["message"]))
         name = word[:1].lower() + word[1:]
         return write_frame(name, encode(payload), "exception")
