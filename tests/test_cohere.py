@@ -334,6 +334,50 @@ def test_done_without_an_end_is_a_failure(end: bytes) -> None:
     assert transcoder.response.failure is not None
 
 
+def call(index: int, name: str) -> Any:
+    begun = {"id": name, "type": "function", "function": {"name": name, "arguments": ""}}
+    return event("tool-call-start", index, tool_calls=begun)
+
+
+def argue(index: int, text: str) -> Any:
+    return event("tool-call-delta", index, tool_calls={"function": {"arguments": text}})
+
+
+def call_end(index: int) -> Any:
+    return {"type": "tool-call-end", "index": index}
+
+
+SIDE_BY_SIDE = [call(0, "f"), call(1, "g"), argue(0, '{"x":'), argue(1, '{"y":'), argue(0, "1}"),
+                argue(1, "2}"), call_end(1), call_end(0)]  # fmt: skip
+ONE_INDEX = [call(0, "f"), argue(0, '{"x":1}'), call_end(0),
+             call(0, "g"), argue(0, '{"y":2}'), call_end(0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("events", [SIDE_BY_SIDE, ONE_INDEX])
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "bedrock-converse"])
+def test_calls_side_by_side_keep_their_arguments(events: Any, target: str) -> None:
+    transcoder = Transcoder("cohere", target)
+    said = transcoder.feed(sse(START, *events, END)) + transcoder.close()
+    answer: Any = dragoman.read(dragoman.collect(said, target).document, target, facet="response")
+    calls = [(b.name, b.arguments) for b in answer.candidates[0].message.content]
+    assert calls == [("f", '{"x":1}'), ("g", '{"y":2}')]
+
+
+def test_texts_side_by_side_keep_their_words() -> None:
+    begun = [event("content-start", n, content={"type": "text", "text": ""}) for n in (0, 1)]
+    words = [event("content-delta", n, content={"text": t}) for n, t in ((0, "a"), (1, "b"))]
+    transcoder = Transcoder("cohere", "anthropic-messages")
+    said = transcoder.feed(sse(START, *begun, *words, *words, END)) + transcoder.close()
+    content = dragoman.collect(said, "anthropic-messages").document["content"]
+    assert [block["text"] for block in content] == ["aa", "bb"]
+
+
+@pytest.mark.parametrize("events", [[argue(0, "{}")], [call(0, "f"), call_end(0), argue(0, "{}")]])
+def test_arguments_of_no_call_are_a_failure(events: Any) -> None:
+    _, transcoder = heard(START, *events, END)
+    assert transcoder.response.failure is not None
+
+
 def test_what_is_cited_behind_its_text() -> None:
     source = {"type": "document", "id": "u", "document": {"id": "u", "url": "u", "title": "T"}}
     cite = event("citation-start", 0, citations=cited(sources=[source]))

@@ -14,6 +14,7 @@ from ...marks import is_marked, mark_error, mark_plain, unmark_error
 from ...model import (
     Block,
     History,
+    Hosted,
     Json,
     Media,
     Message,
@@ -303,7 +304,7 @@ class Messages(Parts):
             if isinstance(block, ToolCall):
                 calls.append(block)
                 continue
-            if calls:
+            if calls and not isinstance(block, Hosted | Raw):  # which are not said at all
                 w.log.approximated("content.order", block.at, "calls come last here")
             blocks.append(block)
         return blocks, calls
@@ -435,7 +436,7 @@ class Messages(Parts):
                 w.hoisted.append(self.write_image(block, w))
                 why = "a result is texts and documents; this follows in a user turn"
                 w.moved("tool_result.content", block.at, why)
-            elif seen:
+            elif seen and (isinstance(block, Text) or is_document(block)):
                 w.log.approximated("content.order", block.at, "images follow the text here")
         return [block for block in content if not is_image(block)]
 

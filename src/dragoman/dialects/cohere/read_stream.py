@@ -6,11 +6,12 @@ planned only goes on. The last event tells why the answer ended, or that it fail
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open
 from ...framing import Frame
 from ...model import Block, Json, Raw, Reasoning, Response, Text
@@ -43,12 +44,14 @@ class CohereReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.message: dict[str, Json] = {}
         self.tail: dict[str, Json] = {}
-        self.content: dict[int, Part] = {}
-        self.calls: dict[int, Part] = {}
+        self.content: list[Part] = []
+        self.calls: list[Part] = []
+        self.by_index: dict[tuple[str, int], Part] = {}  # what came last under an index
         self.plan: Part | None = None
         self.cited: list[Json] = []
         self.probable: list[Json] = []
         self.open: list[int] = []  # blocks that may still be added to
+        self.ended: set[int] = set()  # those that are added to no more, but may still be cited
         self.count = 0
 
     def read(self, frame: Frame) -> Sequence[Event]:
@@ -75,8 +78,14 @@ class CohereReader(StreamReader):
                 self.add_content(index, message, events)
                 if doc.get("logprobs") is not None:
                     self.probable.append(doc["logprobs"])
-            case "content-end" | "tool-call-end" | "citation-end":
-                pass  # what is cited may come behind the text
+            case "content-end":
+                if (part := self.by_index.get(("content", index))) is not None:
+                    self.ended.add(part.block)  # what is cited may come behind the text
+            case "tool-call-end":
+                if (part := self.by_index.get(("call", index))) is not None:
+                    self.shut(events, (part.block,))
+            case "citation-end":
+                pass
             case "tool-plan-delta":
                 self.add_plan(maybe_str(message, "tool_plan", "/delta/message") or "", events)
             case "tool-call-start":
@@ -127,16 +136,17 @@ class CohereReader(StreamReader):
     # -- parts ------------------------------------------------------------------------------
 
     def enter(self, block: Block, events: list[Event]) -> int:
-        """A block begins, so those before it have ended."""
-        self.shut(events)
+        """A block begins, so the texts before it have all that is theirs."""
+        self.shut(events, self.ended)
         events.append(Open(self.count, block))
         self.open.append(self.count)
         self.count += 1
         return self.count - 1
 
-    def shut(self, events: list[Event]) -> None:
-        events += (Close(index) for index in self.open)
-        self.open.clear()
+    def shut(self, events: list[Event], ended: Container[int] | None = None) -> None:
+        """Blocks that have ended are closed; all of them, if nobody says which."""
+        events += (Close(index) for index in self.open if ended is None or index in ended)
+        self.open = [index for index in self.open if ended is not None and index not in ended]
 
     def add(self, part: Part, text: str, events: list[Event]) -> None:
         part.said.add(text)
@@ -157,7 +167,9 @@ class CohereReader(StreamReader):
             rest = {k: v for k, v in doc.items() if k not in ("type", kind)}
             extras = self.dialect.keep(rest, ())
             block = replace(block, extras=extras)
-        part = self.content[index] = Part(dict(doc), self.enter(block, events), self.whole)
+        part = Part(dict(doc), self.enter(block, events), self.whole)
+        self.content.append(part)
+        self.by_index["content", index] = part
         if kind in WORDS and (said := maybe_str(doc, kind, "/delta/message/content")):
             self.add(part, said, events)
 
@@ -167,10 +179,10 @@ class CohereReader(StreamReader):
             said = maybe_str(doc, key, "/delta/message/content")
             if said is None:
                 continue
-            if index not in self.content:
+            if ("content", index) not in self.by_index:
                 self.start_content(index, {"content": {"type": key}}, events)
             if said:
-                self.add(self.content[index], said, events)
+                self.add(self.by_index["content", index], said, events)
 
     def add_plan(self, text: str, events: list[Event]) -> None:
         if not text:
@@ -180,6 +192,7 @@ class CohereReader(StreamReader):
                 self.notes.append(("stream.order", "/message", IN_TURNS))
             block = Text("", at="/message/tool_plan")
             self.plan = Part({}, self.enter(block, events), self.whole)
+            self.ended.add(self.plan.block)  # it ends with whatever comes next
         self.add(self.plan, text, events)
 
     def start_call(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
@@ -187,7 +200,8 @@ class CohereReader(StreamReader):
         at = f"/message/tool_calls/{len(self.calls)}"
         call = self.dialect.read_call(doc, at)
         block = self.enter(replace(call, arguments=""), events)
-        part = self.calls[index] = Part(doc, block, self.whole)
+        part = self.by_index["call", index] = Part(doc, block, self.whole)
+        self.calls.append(part)
         if call.arguments:
             self.add(part, call.arguments, events)
 
@@ -195,13 +209,16 @@ class CohereReader(StreamReader):
         doc = as_dict(message.get("tool_calls") or {}, "/delta/message/tool_calls")
         function = maybe_dict(doc, "function", "/delta/message/tool_calls") or {}
         said = maybe_str(function, "arguments", "/delta/message/tool_calls/function")
-        if said and index in self.calls:
-            self.add(self.calls[index], said, events)
+        part = self.by_index.get(("call", index))
+        if part is None or part.block not in self.open:
+            raise Malformed(f"call {index} is not open", "/index")
+        if said:
+            self.add(part, said, events)
 
     def cite(self, doc: dict[str, Json], events: list[Event]) -> None:
         """What is cited in a text that is still open; what comes later is there only at rest."""
         self.cited.append(doc)
-        parts = list(self.content.values())
+        parts = self.content
         blocks = [self.stand_in(part) for part in parts]
         plan = None if self.plan is None else Text("")
         place = place_of(doc, blocks, plan)
@@ -227,11 +244,11 @@ class CohereReader(StreamReader):
             return None
         message = {"role": "assistant", **self.message}
         if self.content:
-            message["content"] = [whole_content(part) for part in self.content.values()]
+            message["content"] = [whole_content(part) for part in self.content]
         if self.plan is not None:
             message["tool_plan"] = str(self.plan.said)
         if self.calls:
-            message["tool_calls"] = [whole_call(part) for part in self.calls.values()]
+            message["tool_calls"] = [whole_call(part) for part in self.calls]
         if self.cited:
             message["citations"] = self.cited
         doc = {**self.head, "message": message, **self.tail}
