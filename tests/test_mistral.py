@@ -97,6 +97,36 @@ def test_a_thought_without_words_ends_the_thought() -> None:
     assert "dropped reasoning.seal" in {f"{loss.kind} {loss.what}" for loss in transcoder.losses}
 
 
+def deltas(*said: dict[str, Any], reason: str = "stop") -> bytes:
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in said]
+    choices.append({"index": 0, "delta": {}, "finish_reason": reason})
+    chunks = ({"id": "1", "model": "m", "choices": [choice]} for choice in choices)
+    return b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+
+
+def test_the_id_of_a_call_is_the_first_that_was_said() -> None:
+    begun = {"index": 0, "id": "AbC123xyz", "function": {"name": "f", "arguments": '{"a":'}}
+    more = {"index": 0, "id": "null", "function": {"name": "", "arguments": "1}"}}
+    transcoder = Transcoder("mistral", "openai-chat")
+    data = deltas({"tool_calls": [begun]}, {"tool_calls": [more]}, reason="tool_calls")
+    said = transcoder.feed(data) + transcoder.close()
+    assert b'"null"' not in said
+    (call,) = (transcoder.document or {})["choices"][0]["message"]["tool_calls"]
+    assert (call["id"], call["function"]["arguments"]) == ("AbC123xyz", '{"a":1}')
+
+
+def test_what_a_hosted_tool_says_is_not_the_answer() -> None:
+    transcoder = Transcoder("mistral", "openai-chat")
+    said = [{"role": "tool", "index": 0, "tool_call_id": "AbC123xyz", "content": "18"},
+            {"index": 0, "content": " degrees"},
+            {"role": "assistant", "index": 1, "content": "It is warm."}]  # fmt: skip
+    out = transcoder.feed(deltas(*said)) + transcoder.close()
+    assert b"18" not in out
+    assert b"degrees" not in out
+    assert (transcoder.document or {})["choices"][0]["message"]["content"] == "It is warm."
+    assert "stream.event" in [loss.what for loss in transcoder.losses]
+
+
 def test_tokens_are_counted_in_the_last_chunk() -> None:
     transcoder = Transcoder("openai-chat", "mistral")
     said = transcoder.feed(stream("Hi"))

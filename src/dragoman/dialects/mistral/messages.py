@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import (
     Block,
+    Hosted,
     Json,
     Media,
     Message,
@@ -92,6 +93,9 @@ class Messages(Parts):
         out: list[Message] = []
         before = ""
         for message in messages:
+            if message.role == "assistant" and self.says_nothing(message):
+                out.append(message)  # for what is lost with it
+                continue
             if message.role == "system" and before in ("assistant", "tool"):
                 why = "the system speaks only at the beginning or behind a user here"
                 w.log.approximated("message.role", message.at, why)
@@ -103,6 +107,16 @@ class Messages(Parts):
             out.append(message)
             before = message.role
         return out
+
+    def says_nothing(self, message: Message) -> bool:
+        """Whether nothing is left of what the assistant says."""
+        return all(
+            self.is_wordless(block)
+            if isinstance(block, Reasoning)
+            else isinstance(block, Text) and not block.text
+            for block in message.content
+            if not isinstance(block, Hosted | Media | Passage | Raw)  # which it cannot say here
+        )
 
     def as_sayable(self, message: Message, w: Writing) -> Message:
         """There are no developers here, and speakers have no names."""
@@ -116,7 +130,14 @@ class Messages(Parts):
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
         doc = super().write_assistant(message, w)
-        if doc is not None and "prefix" in (spelling := self.spelling(message)):
+        if doc is None:
+            return None
+        if not (w.home or w.answer) and self.says_nothing(message):
+            # "Assistant message must have either content or tool_calls, but not none." (3240)
+            w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+            w.log.dropped("message.empty", message.at, "a message must say something here")
+            return None
+        if "prefix" in (spelling := self.spelling(message)):
             doc["prefix"] = spelling["prefix"]
         return doc
 

@@ -16,6 +16,7 @@ from ...model import (
     StopReason,
     Usage,
 )
+from ...reading import as_dict
 from ...writing import Writing
 from ..openai_chat.response import STOP, STOP_WORDS
 from .request import Requests
@@ -77,8 +78,25 @@ class Responses(Requests):
             tree = replace(tree, usage=usage)
         return super().write_response(tree, log)
 
+    def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
+        """Where Mistral ran tools itself, there are ``messages``, of which the last is the answer.
+
+        https://docs.mistral.ai/api/#tag/chat; the others are kept as they are.
+        """
+        said = doc.get("messages")
+        if doc.get("message") is not None or said.__class__ is not list or not said:
+            return super().read_choice_of_answer(doc, index)
+        last = len(said) - 1
+        at = f"/choices/{index}/messages/{last}"
+        answer = as_dict(said[last], at)
+        found = super().read_choice_of_answer({**doc, "message": answer}, index)
+        extras = self.respell(found.extras, messages=True)
+        return replace(found, message=self.read_assistant(answer, at), extras=extras)
+
     def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
         out = super().write_candidate(candidate, index, w)
+        if "messages" in self.spelling(candidate):
+            del out["message"]
         if not w.home and out["logprobs"] is None:
             del out["logprobs"]
         return out

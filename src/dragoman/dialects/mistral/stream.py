@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...events import Cite, Close, Delta, Event, Open, Sealed
+from ...events import Cite, Close, Delta, Event, Odd, Open, Sealed
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text
 from ...reading import as_dict, as_list, compact, expected, need_str
@@ -51,6 +51,20 @@ class MistralReader(ChatReader):
     def __init__(self, dialect: Mistral, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.chunks: dict[int, list[Chunk]] = {}
+        self.roles: dict[tuple[int, int | None], Json] = {}  # who speaks under which index
+
+    def read_delta(
+        self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        """What a tool says that Mistral runs itself is a message of its own, by its index."""
+        index = delta.get("index")
+        place = (speaker.number, index if index.__class__ is int else None)
+        if delta.get("role") is not None:
+            self.roles[place] = delta["role"]
+        if self.roles.get(place) == "tool":
+            events.append(Odd(self.dialect.name, delta))
+        else:
+            super().read_delta(speaker, delta, at, events)
 
     def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
         if key not in (TEXT, THOUGHT):
@@ -115,6 +129,9 @@ class MistralReader(ChatReader):
 
     def choice(self, speaker: Speaker) -> Json:
         choice = super().choice(speaker)
+        if choice.get("messages"):  # of which the answer is the last
+            del choice["message"]
+            return choice
         message = choice["message"]
         message.pop(THOUGHT, None)
         chunks: list[dict[str, Json]] = []

@@ -363,6 +363,8 @@ class ChatReader(StreamReader):
                         text += said or ""
                     elif said or name not in inner:
                         inner[name] = said
+            elif key == "id" and call.get("id"):
+                pass  # it has been said: the first one holds
             elif key != "index" and (value not in (None, "") or key not in call):
                 call[key] = value
         return text
