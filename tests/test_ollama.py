@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Malformed, Transcoder, convert, dialects
+from dragoman import Malformed, Transcoder, collect, convert, dialects
 from dragoman.detect import detect
 from dragoman.dialects.ollama.dates import date_of, seconds_of
 from dragoman.ledger import Ledger
@@ -106,6 +106,19 @@ def test_silence_is_a_stream() -> None:
     there = convert(doc, source="openai-chat", target="ollama").document
     assert there["stream"] is False
     assert convert(there, source="ollama", target="openai-chat").document == doc
+
+
+def test_probabilities_come_line_by_line() -> None:
+    said = [("He", [{"token": "He", "logprob": -1}]), ("y", [{"token": "y", "logprob": -2}])]
+    lines = [
+        {"message": {"role": "assistant", "content": text}, "logprobs": likely, "done": False}
+        for text, likely in said
+    ]
+    last = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in (*lines, last))
+    answer = collect(data, "ollama").document
+    assert answer["message"]["content"] == "Hey"
+    assert [likely["token"] for likely in answer["logprobs"]] == ["He", "y"]
 
 
 def test_a_role_that_nobody_knows() -> None:

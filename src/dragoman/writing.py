@@ -373,6 +373,13 @@ def lose_type(block: Media, w: Writing) -> None:
         w.log.dropped("media.type", block.at, "what is only pointed at has no type here")
 
 
+def lose_labels(block: Media, what: str, log: Ledger) -> None:
+    """What is said about a medium, where nothing can be said about such things."""
+    for key in ("title", "context", "citable", "transcript", "filename"):
+        if getattr(block, key) is not None:
+            log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+
+
 def home_only(dialect: Dialect, issuer: str | None) -> bool:
     """Whether a seal or file id of that issuer may be sent to this dialect's API."""
     return issuer is None or issuer == dialect.issuer

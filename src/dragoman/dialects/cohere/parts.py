@@ -16,7 +16,7 @@ from ...model import (
     Text,
 )
 from ...reading import as_dict, expected, maybe_str, need_str
-from ...writing import data_uri, is_blank, lose_type, split_data_uri
+from ...writing import data_uri, is_blank, lose_labels, lose_type, split_data_uri
 from .citations import Citations
 from .documents import CohereWriting, is_document
 
@@ -107,9 +107,7 @@ class Parts(Citations):
                 image["detail"] = block.detail
             else:
                 w.log.dropped("media.detail", block.at, f"a detail is one of {', '.join(DETAILS)}")
-        for key in ("title", "context", "citable", "transcript", "filename"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"images have no {key} here")
+        lose_labels(block, "images have", w.log)
         self.lose_cache(block.cache, w)
         return self.emit({"type": "image_url", "image_url": image}, block, w.log)
 
@@ -129,6 +127,8 @@ class Parts(Citations):
             case Passage() | Media() if is_document(block):
                 code = "passage" if isinstance(block, Passage) else "media"
                 log.approximated(code, block.at, "a document is plain text here")
+                if isinstance(block, Media):
+                    lose_labels(block, "plain text has", log)
                 self.lose_cache(block.cache, w)
                 found = self.texts_of(block, w)
             case Media():

@@ -44,7 +44,7 @@ from ...reading import (
     need_str,
     parse,
 )
-from ...writing import Writing, is_blank, object_of
+from ...writing import Writing, is_blank, lose_labels, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -53,6 +53,8 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
+# https://ollama.com/library/granite3.2: what it says ("thinking") is a switch of that model.
+CONTROL = "control"
 SAID = ("role", "content", "images", "thinking", "tool_calls")
 ANSWERED = ("role", "content", "images", "tool_name", "tool_call_id")
 ANYTHING = (r"[\s\S]", 10_000)
@@ -102,6 +104,8 @@ class Messages(Dialect):
     def read_message(self, doc: dict[str, Json], at: str, known: dict[str, str]) -> Message:
         said = need_str(doc, "role", at)
         role = ROLES.get(said)
+        if said == CONTROL:
+            return Message("system", (Raw(self.name, doc, at=at),), at=at)
         if role is None:
             raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
         if role == "tool":
@@ -225,6 +229,9 @@ class Messages(Dialect):
 
     def write_turn(self, message: Message, w: OllamaWriting) -> dict[str, Json]:
         role = message.role
+        for block in message.content:
+            if isinstance(block, Raw) and self.is_home(block.dialect):
+                return block.payload  # the whole turn
         if role == "developer" and not w.home:
             w.log.approximated("message.role", message.at, "a developer is the system here")
             role = "system"
@@ -296,7 +303,7 @@ class Messages(Dialect):
             else:
                 w.log.dropped("tool_result.content", block.at, "a result is one text here")
                 self.lose(block.extras, block.at, w.log)
-        said = "\n\n".join(texts) if texts else None
+        said = "\n\n".join(filter(None, texts)) if texts else None
         if result.is_error:
             w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
             said = mark_error(said)
@@ -378,6 +385,7 @@ class Messages(Dialect):
                 found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Media(source=Source(kind="text" | "blocks")):
                 w.log.approximated("media", block.at, "a document of plain text is plain text here")
+                lose_labels(block, "plain text has", w.log)
                 self.lose_cache(block.cache, w)
                 inner = block.source.blocks
                 found = [text for part in inner for text in self.texts_in(part, w)]
@@ -398,9 +406,7 @@ class Messages(Dialect):
         source = block.source
         if source.media_type != sniff(source.value):
             w.log.dropped("media.type", block.at, "the data of an image speak for themselves")
-        for key in ("title", "context", "citable", "transcript", "filename"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"images have no {key} here")
+        lose_labels(block, "images have", w.log)
         if block.detail not in (None, "auto"):
             w.log.dropped("media.detail", block.at, "images have no detail level here")
         self.lose_cache(block.cache, w)
@@ -533,7 +539,7 @@ class Turn:
 
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""
-        said = ("" if self.role == "assistant" else "\n\n").join(self.texts)
+        said = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
         if said or self.w.home:
             return said
         beside = self.thoughts or self.images or self.calls

@@ -36,6 +36,7 @@ class OllamaReader(StreamReader):
         self.said: dict[str, Said] = {}
         self.calls: list[Json] = []
         self.images: list[Json] = []
+        self.probable: list[Json] = []
         self.open: tuple[str, int] | None = None  # key of a text, and its block
         self.count = 0
 
@@ -46,6 +47,8 @@ class OllamaReader(StreamReader):
         events: list[Event] = []
         message = as_dict(doc.get("message") or {}, "/message")
         fields = {k: v for k, v in doc.items() if k != "message"}
+        if fields.get("logprobs").__class__ is list:  # those of this line
+            self.probable += fields.pop("logprobs")
         if self.head is None:
             self.head = fields
             self.message = {k: v for k, v in message.items() if k == "role"}
@@ -122,7 +125,8 @@ class OllamaReader(StreamReader):
             message["images"] = self.images
         if self.calls:
             message["tool_calls"] = self.calls
-        return {**self.head, "message": message}
+        beside = {"logprobs": self.probable} if self.probable else {}
+        return {**self.head, **beside, "message": message}
 
 
 class OllamaWriter(StreamWriter):
