@@ -70,12 +70,8 @@ class AnthropicWriter(OneByOne):
         self.blank = ""
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
             return self.enter_block()
-        if isinstance(block, Reasoning):
-            if block.seal is not None and block.seal.kind == "encrypted":
-                return b""  # redacted: it is said when it closes
-            return self.enter_block() if self.home else b""
-        if isinstance(block, Text | Refusal | Media):
-            return b""  # it may turn out to be empty, and empty blocks are not said
+        if isinstance(block, Text | Refusal | Media | Reasoning):
+            return b""  # it may turn out to be empty, or a thought to be redacted
         docs = self.dialect.write_blocks([block], self.w) if self.home else ()
         return b"".join(self.whole(doc) for doc in docs)
 
@@ -149,7 +145,7 @@ class AnthropicWriter(OneByOne):
         text = self.thought(event)
         if text is None:
             return b""
-        opened = b"" if self.begun or not event.text else self.enter_block()
+        opened = b"" if self.begun or not (event.text or self.home) else self.enter_block()
         return opened + self.head + encode(text) + TAIL if self.begun else b""
 
     def quote(self, citation: Citation) -> bytes:
@@ -175,7 +171,7 @@ class AnthropicWriter(OneByOne):
             return b"" if self.begun else self.whole(doc)
         out = b""
         if not self.begun:
-            if seal is None:
+            if seal is None and not self.home:
                 return b""
             out = self.enter_block()
         if seal is not None:

@@ -14,7 +14,7 @@ from ...model import (
     Source,
     Text,
 )
-from ...reading import maybe_str, need_str
+from ...reading import maybe_str
 from ...writing import Writing, home_only
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import url_of
@@ -49,17 +49,20 @@ class Parts(OpenAIChat):
         return super().read_part(doc, kind, at)
 
     def read_thought(self, doc: dict[str, Json], at: str) -> Block:
-        """A thought in texts. One that refers to something is kept as it is."""
+        """A thought in texts; one without any is kept as it is."""
         said = doc.get("thinking")
         spelling: dict[str, Json] = {}
         if said.__class__ is str:
             texts, spelling = [said], {"thinking": "string"}
-        elif said.__class__ is list and all(map(is_bare_text, said)):
-            texts = [item["text"] for item in said]
+        elif said.__class__ is list:
+            texts = [item["text"] for item in said if is_bare_text(item)]
         else:
-            need_str(doc, "type", at)
             return Raw(self.name, doc, at=at)
         taken = ["type", "thinking", "signature"]
+        if said.__class__ is list and len(texts) != len(said):
+            if not texts:
+                return Raw(self.name, doc, at=at)
+            taken.remove("thinking")  # to what the thought refers is lost elsewhere
         if doc.get("closed") is True:  # which is what silence means
             taken.append("closed")
             spelling["closed"] = True

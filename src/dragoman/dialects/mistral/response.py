@@ -12,6 +12,7 @@ from ...model import (
     ErrorKind,
     Failure,
     Json,
+    Refusal,
     Response,
     StopReason,
     Usage,
@@ -100,6 +101,15 @@ class Responses(Requests):
         if not w.home and out["logprobs"] is None:
             del out["logprobs"]
         return out
+
+    def write_stop(self, candidate: Candidate, w: Writing) -> Json:
+        word = super().write_stop(candidate, w)
+        refused = any(isinstance(block, Refusal) for block in candidate.message.content)
+        if refused and candidate.stop is not None and candidate.stop.reason == "filter":
+            if not w.home:
+                why = f"that the model refused is not said here; {word!r} is"
+                w.log.approximated("stop.reason", candidate.at, why)
+        return word
 
     def write_answer(self, candidate: Candidate, w: Writing) -> Json:
         doc = super().write_answer(candidate, w)

@@ -216,6 +216,8 @@ class OpenRouterWriter(ChatWriter):
             _, begun = self.voice(number)
             parts = self.dialect.parts_of(block)
             self.thoughts[event.index] = Thought(number, block, parts)
+            if block.seal is not None and block.seal.kind == "encrypted":  # it comes whole
+                return begun + self.seal(Sealed(event.index, block.seal))
             return begun
         if isinstance(block, Raw) and spelling.get("place") == "details":
             _, begun = self.voice(number)
