@@ -20,6 +20,9 @@ UNSAID = {
 }
 
 
+HOTTEST = 1.5
+
+
 class Requests(Messages):
     """Reading and writing requests."""
 
@@ -79,7 +82,7 @@ class Requests(Messages):
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, spelling = tree.params, self.spelling(tree)
         if not w.home:
-            params = leave_out(params, UNSAID, w.log)
+            params = self.cooled(leave_out(params, UNSAID, w.log), w)
         super().write_params(out, replace(tree, params=replace(params, top_k=None, seed=None)), w)
         if params.top_k is not None:
             out["top_k"] = params.top_k
@@ -87,6 +90,14 @@ class Requests(Messages):
             out["random_seed"] = params.seed
         if "seed" in spelling:
             out["seed"] = spelling["seed"]
+
+    def cooled(self, params: Params, w: Writing) -> Params:
+        """ "Input should be less than or equal to 1.5", says the API of a temperature."""
+        if params.temperature is None or params.temperature <= HOTTEST:
+            return params
+        why = f"{HOTTEST} is the highest here"
+        w.log.approximated("temperature", params.where("temperature"), why)
+        return replace(params, temperature=HOTTEST)
 
 
 def begins_answer(message: Message) -> bool:
