@@ -160,6 +160,17 @@ def test_amazons_client_reads_how_a_stream_failed(kind: ErrorKind) -> None:
     assert dragoman.collect(data, NAME).document == transcoder.document
 
 
+@pytest.mark.parametrize(("said", "text"), [("[1", "[1"), ([1], "[1]"), (None, "{}")])
+def test_arguments_that_are_no_object(said: Any, text: str) -> None:
+    """The API takes and gives any JSON value."""
+    call = {"toolUse": {"toolUseId": "t", "name": "f", "input": said}}
+    history = [{"role": "assistant", "content": [call]}]
+    back = dragoman.convert(history, source=NAME, target=NAME, facet="messages")
+    assert (back.document, back.losses) == (history, ())
+    chat = dragoman.convert(history, source=NAME, target="openai-chat", facet="messages").document
+    assert chat[0]["tool_calls"][0]["function"]["arguments"] == text
+
+
 def test_redacted_thoughts_come_in_pieces() -> None:
     pieces = [base64.b64encode(piece).decode() for piece in (b"ab", b"cd")]
     events: list[Any] = [{"messageStart": {"role": "assistant"}}]

@@ -247,11 +247,20 @@ class ReadBlocks(Dialect):
         kind = maybe_str(call, "type", where)
         if kind == "server_tool_use":
             return Hosted(NAME, name, doc, "call", id=call_id, at=at)
-        arguments = need_dict(call, "input", where)
+        spelling: dict[str, Json] = {}
         if kind == "tool_use":  # said in answers, and unknown to requests
-            extras = self.rest(doc, "toolUse", CALL_KEYS | {"type"}, {"type": kind})
-        else:
-            extras = self.rest(doc, "toolUse", CALL_KEYS)
+            spelling["type"] = kind
+        arguments = call.get("input")
+        if arguments.__class__ is not dict:  # the model did not write an object
+            if "input" not in call:
+                need_dict(call, "input", where)
+            spelling["input"] = arguments
+        extras = self.rest(doc, "toolUse", CALL_KEYS | spelling.keys(), spelling)
+        if "input" in spelling:
+            text = arguments if arguments.__class__ is str else compact(arguments)
+            return ToolCall(
+                call_id, name, "{}" if arguments is None else text, at=at, extras=extras
+            )
         if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
             return ToolCall(call_id, name, arguments["input"], "custom", at=at, extras=extras)
         return ToolCall(call_id, name, compact(arguments), at=at, extras=extras)

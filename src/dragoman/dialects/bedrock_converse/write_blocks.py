@@ -218,8 +218,11 @@ class WriteBlocks(Dialect):
     # -- tools ------------------------------------------------------------------------------
 
     def write_call(self, call: ToolCall, w: Said) -> Json:
-        if call.kind == "custom":
-            arguments: dict[str, Json] = {"input": call.arguments}
+        arguments: dict[str, Json] = {}
+        if "input" in self.spelling(call):
+            pass  # it is said as it was
+        elif call.kind == "custom":
+            arguments = {"input": call.arguments}
             why = "a freeform call is wrapped as {'input': text}"
             if call.name in w.custom:
                 w.moved("tool_call.kind", call.at, why)

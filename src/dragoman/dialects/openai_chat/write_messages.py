@@ -393,7 +393,7 @@ class WriteMessages(Parts):
 
     def write_arguments(self, function: dict[str, Json], call: ToolCall) -> None:
         spelled = self.spelling(call).get("arguments", "text")
-        function["arguments"] = call.arguments
+        function["arguments"] = call.arguments or "{}"
         if spelled == "object":
             function["arguments"] = parse(call.arguments)
         elif spelled is None:
