@@ -59,6 +59,20 @@ def _moved_up(messages: Sequence[Message], log: Ledger) -> list[Message]:
     return out
 
 
+def results_at_calls(messages: Sequence[Message], log: Ledger) -> list[Message]:
+    """Tool results right behind the very turn that calls, where an assistant's turns stay apart."""
+    out: list[Message] = []
+    for message in messages:
+        place = len(out)
+        if message.role == "tool":
+            place = _behind_its_call(message, out)
+            if place < len(out):
+                why = "a result stands right behind its call here"
+                log.moved("message.position", message.at, why)
+        out.insert(place, message)
+    return out
+
+
 def _behind_its_call(message: Message, out: list[Message]) -> int:
     answered = {b.call_id for b in message.content if isinstance(b, ToolResult)}
     for index in range(len(out) - 1, -1, -1):
