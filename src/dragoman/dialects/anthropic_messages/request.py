@@ -22,6 +22,7 @@ from ...model import (
     ToolCall,
     ToolChoice,
 )
+from ...normal import SILENCE
 from ...reading import (
     as_dict,
     as_str,
@@ -265,6 +266,10 @@ class Requests(Turns):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, tree.tool_choice, w)
         self.write_conversation(out, tree.messages, w)
+        if not (out["messages"] or w.home):
+            # "messages: at least one message is required"
+            log.invented("message.empty", tree.at, f"a user must speak here, and says {SILENCE!r}")
+            out["messages"] = [{"role": "user", "content": SILENCE}]
         if "system" in (spelling := self.spelling(tree)):
             out["system"] = spelling["system"]
         if w.marks:

@@ -88,6 +88,8 @@ class Requests(ParamFields):
         # Tools come before the system prompt and the messages: that is the order of the cache.
         config = self.write_config(tree, w)
         self.write_conversation(out, tree.messages, w)
+        if not (out["messages"] or w.home):
+            self.begin(out["messages"], tree.at, w)
         self.write_params(out, tree, w)
         if config or (w.home and tree.tools is not None):
             out["toolConfig"] = config

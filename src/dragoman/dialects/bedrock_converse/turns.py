@@ -102,11 +102,14 @@ class Turns(Tools):
         for doc, at in zip(out, places, strict=True):
             self.add_words(doc["content"], at, w)
         if out and out[0]["role"] != "user":
-            # "A conversation must start with a user message."
-            why = f"the user begins a conversation here, by saying {SILENCE!r}"
-            w.log.invented("message.empty", messages[0].at, why)
-            out.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
+            self.begin(out, messages[0].at, w)
         return out
+
+    def begin(self, turns: list[Json], at: str, w: Said) -> None:
+        """ "A conversation must start with a user message." """
+        why = f"the user begins a conversation here, by saying {SILENCE!r}"
+        w.log.invented("message.empty", at, why)
+        turns.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
 
     def add_words(self, content: list[Json], at: str, w: Said) -> None:
         """ "A text block must be included when using documents." """

@@ -101,6 +101,9 @@ class Messages(Parts):
                 w.log.approximated("message.role", message.at, why)
                 message = replace(message, role="user")
             if message.role == "user" and before == "tool":
+                if not super().write_history([message], self.writing(Ledger(), None)):
+                    out.append(message)  # nothing of it can be said here
+                    continue
                 why = f"the model answers before a user goes on here, by saying {SILENCE!r}"
                 w.log.invented("message.empty", message.at, why)
                 out.append(Message("assistant", (Text(SILENCE, at=message.at),), at=message.at))
