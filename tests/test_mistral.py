@@ -98,7 +98,7 @@ def test_a_thought_without_words_ends_the_thought() -> None:
 
 
 def deltas(*said: dict[str, Any], reason: str = "stop") -> bytes:
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in said]
+    choices: list[Any] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in said]
     choices.append({"index": 0, "delta": {}, "finish_reason": reason})
     chunks = ({"id": "1", "model": "m", "choices": [choice]} for choice in choices)
     return b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)

@@ -250,20 +250,21 @@ class ReadBlocks(Dialect):
         spelling: dict[str, Json] = {}
         if kind == "tool_use":  # said in answers, and unknown to requests
             spelling["type"] = kind
-        arguments = call.get("input")
-        if arguments.__class__ is not dict:  # the model did not write an object
-            if "input" not in call:
-                need_dict(call, "input", where)
-            spelling["input"] = arguments
+        if "input" in call and call["input"].__class__ is not dict:
+            return self.read_argued(doc, call_id, name, spelling, at)
+        arguments = need_dict(call, "input", where)
         extras = self.rest(doc, "toolUse", CALL_KEYS | spelling.keys(), spelling)
-        if "input" in spelling:
-            text = arguments if arguments.__class__ is str else compact(arguments)
-            return ToolCall(
-                call_id, name, "{}" if arguments is None else text, at=at, extras=extras
-            )
         if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
             return ToolCall(call_id, name, arguments["input"], "custom", at=at, extras=extras)
         return ToolCall(call_id, name, compact(arguments), at=at, extras=extras)
+
+    def read_argued(
+        self, doc: dict[str, Json], call_id: str, name: str, spelling: dict[str, Json], at: str
+    ) -> ToolCall:
+        """A call whose arguments are no object: the API takes and gives any JSON value."""
+        said = spelling["input"] = doc["toolUse"]["input"]
+        extras = self.rest(doc, "toolUse", CALL_KEYS | spelling.keys(), spelling)
+        return ToolCall(call_id, name, text_of(said), at=at, extras=extras)
 
     def read_result(self, doc: dict[str, Json], at: str) -> Block:
         result, where = need_dict(doc, "toolResult", at), f"{at}/toolResult"
@@ -380,6 +381,11 @@ class ReadBlocks(Dialect):
         "citationsContent": read_cited,
         "guardContent": read_guard,
     }
+
+
+def text_of(said: Json) -> str:
+    """The text of arguments that are no object."""
+    return said if isinstance(said, str) else compact({} if said is None else said)
 
 
 def is_hosted(result: Json) -> bool:

@@ -36,7 +36,7 @@ from .formats import (
     without_ending,
     word_by_ending,
 )
-from .read_blocks import LOCATIONS
+from .read_blocks import LOCATIONS, text_of
 
 IDS: Rule = ("[a-zA-Z0-9_.:-]", 64)
 NAMES: Rule = ("[a-zA-Z0-9_-]", 64)
@@ -218,9 +218,10 @@ class WriteBlocks(Dialect):
     # -- tools ------------------------------------------------------------------------------
 
     def write_call(self, call: ToolCall, w: Said) -> Json:
-        arguments: dict[str, Json] = {}
-        if "input" in self.spelling(call):
-            pass  # it is said as it was
+        spelling = self.spelling(call)
+        arguments: Json
+        if "input" in spelling and text_of(spelling["input"]) == call.arguments:
+            arguments = spelling["input"]  # it is said as it was
         elif call.kind == "custom":
             arguments = {"input": call.arguments}
             why = "a freeform call is wrapped as {'input': text}"
@@ -239,7 +240,8 @@ class WriteBlocks(Dialect):
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         if call.extras is None:
             return {"toolUse": inner}
-        return self.emit({"toolUse": inner | self.spelling(call)}, call, w.log)
+        more = {key: value for key, value in spelling.items() if key != "input"}
+        return self.emit({"toolUse": inner | more}, call, w.log)
 
     def write_result(self, result: ToolResult, w: Said) -> tuple[Json, Cache | None]:
         """A result, and the cache mark behind it: that of its parts too, which can bear none."""

@@ -231,7 +231,7 @@ class Messages(Dialect):
         role = message.role
         for block in message.content:
             if isinstance(block, Raw) and self.is_home(block.dialect):
-                return block.payload  # the whole turn
+                return as_dict(block.payload, block.at)  # the whole turn
         if role == "developer" and not w.home:
             w.log.approximated("message.role", message.at, "a developer is the system here")
             role = "system"
