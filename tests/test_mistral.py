@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Transcoder, convert, dialects
+from dragoman import Transcoder, collect, convert, dialects
 from dragoman.detect import detect
 from dragoman.ledger import Ledger
 
@@ -113,6 +113,25 @@ def test_the_id_of_a_call_is_the_first_that_was_said() -> None:
     assert b'"null"' not in said
     (call,) = (transcoder.document or {})["choices"][0]["message"]["tool_calls"]
     assert (call["id"], call["function"]["arguments"]) == ("AbC123xyz", '{"a":1}')
+
+
+@pytest.mark.parametrize("target", ["mistral", "openai-chat"])
+@pytest.mark.parametrize("pieces", [(), ("",), (" ", "")])
+def test_a_call_without_arguments_streams_an_empty_object(target: str, pieces: Any) -> None:
+    start = {"toolUse": {"toolUseId": "AbC123xyz", "name": "f"}}
+    events: list[Any] = [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockStart": {"start": start, "contentBlockIndex": 0}},
+        *({"contentBlockDelta": {"delta": {"toolUse": {"input": text}}, "contentBlockIndex": 0}}
+          for text in pieces),
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"messageStop": {"stopReason": "tool_use"}},
+    ]  # fmt: skip
+    transcoder = Transcoder("bedrock-converse", target)
+    data = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    said = transcoder.feed(data) + transcoder.close()
+    (call,) = collect(said, target).document["choices"][0]["message"]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {}
 
 
 def test_what_a_hosted_tool_says_is_not_the_answer() -> None:

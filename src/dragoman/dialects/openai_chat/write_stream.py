@@ -26,6 +26,7 @@ from ...reading import (
     encode,
 )
 from ...streaming import FunctionsOnly
+from ...writing import is_blank
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -70,6 +71,7 @@ class ChatWriter(FunctionsOnly):
         self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of a thought
         self.texts: dict[int, Spoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
+        self.mute: set[int] = set()  # open calls of functions that have no arguments yet
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None))
@@ -135,6 +137,8 @@ class ChatWriter(FunctionsOnly):
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
         self.called[index] = doc.get("id")
         custom = "custom" in doc
+        if not (custom or self.home):
+            self.mute.add(index)
         key, field = ("custom", "input") if custom else ("function", "arguments")
         doc = {"index": place, **doc, key: {**doc[key], field: ""}}
         self.frame_deltas(index, number, {"tool_calls": [{"index": place, key: {field: "\0"}}]})
@@ -157,6 +161,8 @@ class ChatWriter(FunctionsOnly):
                 return b""
         elif index in self.texts:
             self.texts[index].length += len(text)
+        elif index in self.mute and not is_blank(text):
+            self.mute.discard(index)
         return head + encode_text(text) + self.tails[index]
 
     def apart(self, event: Delta) -> str:
@@ -175,7 +181,9 @@ class ChatWriter(FunctionsOnly):
 
     def close(self, event: Close) -> bytes:
         """Where a text comes from is said at the end: clients do not add to a list twice."""
-        index = event.index
+        index, said = event.index, b""
+        if index in self.mute:  # blank arguments are none
+            said = self.delta(Delta(index, "{}"))
         for known in (self.heads, self.tails, self.parts):
             known.pop(index, None)
         if (text := self.texts.pop(index, None)) is not None:
@@ -186,7 +194,7 @@ class ChatWriter(FunctionsOnly):
                 for citation in text.citations
             )
             voice.cited += [doc for doc in cited if doc is not None]
-        return b""
+        return said
 
     def end(self, doc: Json) -> bytes:
         begun, choices = self.last_choices(doc)
