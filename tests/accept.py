@@ -1,10 +1,11 @@
 """Writes the files that the conversions of a case now give. Read the diff as you would read code.
 
 ``python tests/accept.py CASE SOURCE TARGET...`` takes ``CASE/SOURCE.*.json`` as true and writes the
-files of the other dialects: whole where the ledger is empty, ``.degraded.json`` with the declared
-losses where it is not. The other dialects are the three great ones, those that have a file there,
-and the TARGETs. Without SOURCE, all is written anew from the first file that is whole. With
-``losses`` for SOURCE, the files stay, and only the declared losses are written anew.
+files of the other dialects: whole where nothing is lost on the way there and back, else
+``.degraded.json``, and the declared losses. The other dialects are the eight that are the API of
+a vendor, those that have a file there, and the TARGETs. Without SOURCE, all is written anew from
+the first file that is whole. With ``losses`` for SOURCE, the files stay, and only the declared
+losses are written anew.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from dragoman import Result, Unsayable, convert
 from dragoman.testing import Case, Document, is_lossy, load_case, load_corpus, speaks
 
 ROOT = Path(__file__).parent / "corpus"
-GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
+EVERYWHERE = (
+    "anthropic-messages", "bedrock-converse", "cohere", "gemini", "mistral", "ollama",
+    "openai-chat", "openai-responses",
+)  # fmt: skip
+"""Each case says what these make of it, as far as they have such a document."""
 
 
 def main(arguments: list[str]) -> None:
     cases = [load_case(ROOT / arguments[0])] if arguments else list(load_corpus(ROOT))
     source = arguments[1] if len(arguments) > 1 else None
     for case in cases:
-        accept(case, source, {*GREAT, *arguments[2:]})
+        accept(case, source, {*EVERYWHERE, *arguments[2:]})
 
 
 def accept(case: Case, source: str | None, wanted: set[str]) -> None:
@@ -58,11 +63,20 @@ def write(case: str, truth: Document, target: str) -> None:
         return  # the dialect has no form for such a conversation
     whole = ROOT / case / f"{target}.{truth.facet}.json"
     degraded = ROOT / case / f"{target}.{truth.facet}.degraded.json"
-    lossy = any(map(is_lossy, result.losses))
-    path, other = (degraded, whole) if lossy else (whole, degraded)
+    path, other = (whole, degraded) if is_same(truth, result, target) else (degraded, whole)
     other.unlink(missing_ok=True)
+    if path.exists() and json.loads(path.read_text("utf-8")) == result.document:
+        return  # it says the same, and stays as somebody has laid it out
     text = json.dumps(result.document, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", "utf-8")
+
+
+def is_same(truth: Document, result: Result, target: str) -> bool:
+    """Whether nothing was lost, and nothing is on the way back."""
+    if any(map(is_lossy, result.losses)):
+        return False
+    back = turn(truth._replace(dialect=target, body=result.document), truth.dialect)
+    return back.document == truth.body and not any(map(is_lossy, back.losses))
 
 
 def turn(document: Document, target: str) -> Result:

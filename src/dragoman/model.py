@@ -112,6 +112,18 @@ class Seal(Leaf, frozen=True):
     issuer: str
     kind: Literal["signature", "encrypted"] = "signature"
 
+    @property
+    def signer(self) -> str:
+        """Who signed: the maker of the model, if that is known, and not who serves it."""
+        return SIGNERS.get(self.issuer, self.issuer) if self.kind == "signature" else self.issuer
+
+
+# Of the models that Bedrock serves, Claude alone signs its thoughts, and its signatures are the
+# same everywhere: "`signature` values are compatible across platforms (Claude APIs, Amazon Bedrock,
+# and Vertex AI). Values generated on one platform will be compatible with another."
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking#thinking-encryption
+SIGNERS = {"bedrock": "anthropic"}
+
 
 class Citation(Node, frozen=True):
     """Where a statement comes from. ``span`` lies in the answer, ``location`` in the source."""

@@ -35,53 +35,43 @@ def mark_custom_results(messages: list[Message]) -> list[Message]:
     return out
 
 
-def results_in_place(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
-    """Tool results right behind their calls, for APIs that take them nowhere else."""
+def results_in_place(
+    messages: Sequence[Message], log: Ledger, *, apart: bool = False
+) -> Sequence[Message]:
+    """Tool results right behind their calls, for APIs that take them nowhere else.
+
+    ``apart``: messages of the assistant that follow each other are not one turn there, so that
+    the calls of each are answered before the next.
+    """
     before = ""
     for message in messages:
         role = message.role
         if role == "tool" and before != "assistant" and before != "tool":
-            return _moved_up(messages, log)
+            return _moved_up(messages, log, apart)
+        if apart and role == before == "assistant":
+            return _moved_up(messages, log, apart)
         before = role
     return messages
 
 
-def _moved_up(messages: Sequence[Message], log: Ledger) -> list[Message]:
-    out: list[Message] = []
+def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Message]:
+    turns: list[list[Message]] = []  # each message with the results behind it
+    callers: dict[str | None, int] = {}  # id of a call -> the number of its turn
     for message in messages:
-        place = len(out)
-        if message.role == "tool" and out and out[-1].role not in ("assistant", "tool"):
-            place = _behind_its_call(message, out)
-            if place < len(out):
-                why = "a result stands right behind its call here"
-                log.moved("message.position", message.at, why)
-        out.insert(place, message)
-    return out
-
-
-def results_at_calls(messages: Sequence[Message], log: Ledger) -> list[Message]:
-    """Tool results right behind the very turn that calls, where an assistant's turns stay apart."""
-    out: list[Message] = []
-    for message in messages:
-        place = len(out)
-        if message.role == "tool":
-            place = _behind_its_call(message, out)
-            if place < len(out):
-                why = "a result stands right behind its call here"
-                log.moved("message.position", message.at, why)
-        out.insert(place, message)
-    return out
-
-
-def _behind_its_call(message: Message, out: list[Message]) -> int:
-    answered = {b.call_id for b in message.content if isinstance(b, ToolResult)}
-    for index in range(len(out) - 1, -1, -1):
-        if any(isinstance(b, ToolCall) and b.id in answered for b in out[index].content):
-            place = index + 1
-            while place < len(out) and out[place].role == "tool":
-                place += 1
-            return place
-    return len(out)
+        if message.role != "tool" or not turns:
+            turns.append([message])
+            ids = [block.id for block in message.content if isinstance(block, ToolCall)]
+            callers |= dict.fromkeys(filter(None, ids), len(turns) - 1)
+            continue
+        answered = (block.call_id for block in message.content if isinstance(block, ToolResult))
+        last = len(turns) - 1
+        place = callers.get(next(answered, None), last)
+        if place == last or (turns[last][0].role == "assistant" and not apart):
+            turns[last].append(message)
+        else:
+            turns[place].append(message)
+            log.moved("message.position", message.at, "a result stands right behind its call here")
+    return [message for turn in turns for message in turn]
 
 
 def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResult], bool]) -> bool:

@@ -31,7 +31,7 @@ from .framing import Frame
 from .ledger import Ledger
 from .model import Block, Citation, Failure, Json, Reasoning, Response, Seal, ToolCall
 from .reading import DEPTH, UNREADABLE, compact, decode, parse, plain
-from .writing import home_only
+from .writing import may_open
 
 TRUNCATED = "the stream ended before the answer did"
 
@@ -335,7 +335,7 @@ class OneByOne(StreamWriter):
     def own_seal(self, block: Reasoning) -> Seal | None:
         """The seal of a thought, if it may be said here."""
         seal = self.sealed or block.seal
-        return seal if seal is not None and home_only(self.dialect, seal.issuer) else None
+        return seal if seal is not None and may_open(self.dialect, seal) else None
 
 
 def as_written(tree: Response, written: dict[str, str]) -> Response:

@@ -19,6 +19,7 @@ from .model import (
     Reasoning,
     Request,
     Root,
+    Seal,
     Stop,
     Tool,
     ToolCall,
@@ -100,6 +101,8 @@ def _meaning(node: Any, at: str) -> Any:
         return replace(node, dialect="", blanks={}, inner=())
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
+    if isinstance(node, Seal):
+        return replace(node, issuer=node.signer)
     if isinstance(node, Failure) and node.kind != "other":
         node = replace(node, type=None)  # the word of whoever said it; the kind is the neutral one
     if isinstance(node, Usage) and node.cache_write_ttl is not None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from .ledger import Ledger
 from .model import (
+    SIGNERS,
     Block,
     Cache,
     Json,
@@ -22,6 +23,7 @@ from .model import (
     Node,
     OutputFormat,
     Params,
+    Seal,
     Text,
     Tool,
     ToolCall,
@@ -383,6 +385,14 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
 def home_only(dialect: Dialect, issuer: str | None) -> bool:
     """Whether a seal or file id of that issuer may be sent to this dialect's API."""
     return issuer is None or issuer == dialect.issuer
+
+
+def may_open(dialect: Dialect, seal: Seal) -> bool:
+    """Whether what was sealed may be sent to this dialect's API."""
+    own = dialect.issuer
+    if seal.kind == "encrypted":
+        return seal.issuer == own
+    return seal.signer == SIGNERS.get(own, own)
 
 
 UNIONS = frozenset({"oneOf", "allOf", "anyOf"})

@@ -12,6 +12,11 @@ LEAST = 1024
 EXCLUDED = "thinking and a forced tool call exclude each other; the model may choose"
 
 
+def is_claude(model: str | None) -> bool:
+    """Whether a model is Claude, as far as its name tells: an ARN or no name tells nothing."""
+    return model is None or model.startswith("arn:") or "claude" in model
+
+
 def thoughtful(tree: Request, log: Ledger) -> Request:
     """A request from elsewhere with its parameters as they are taken while the model thinks."""
     if tree.params.thinking is None:

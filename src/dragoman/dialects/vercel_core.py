@@ -171,7 +171,7 @@ class VercelCore(VercelModelV5):
             return ["".join(block.content)]
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if seal is not None and seal.issuer != "anthropic":
+        if seal is not None and seal.signer != "anthropic":
             why = f"there is no place for what {seal.issuer} sealed"
             w.log.dropped("reasoning.seal", block.at, why)
             seal = None

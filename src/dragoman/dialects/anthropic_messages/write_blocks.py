@@ -23,7 +23,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...writing import Writing, home_only, is_plain_text, lose_type, object_of
+from ...writing import Writing, home_only, is_plain_text, lose_type, may_open, object_of
 from .read_blocks import LOCATIONS
 
 # https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
@@ -231,7 +231,7 @@ class WriteBlocks(Dialect):
         seal = block.seal
         if block.content and block.summary:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        if seal is not None and home_only(self, seal.issuer):
+        if seal is not None and may_open(self, seal):
             if seal.kind == "encrypted":
                 out = {"type": "redacted_thinking", "data": seal.data}
                 return self.emit(out, block, w.log)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
-from .._claude import EXCLUDED, is_excluded, thoughtful
+from .._claude import EXCLUDED, is_claude, is_excluded, thoughtful
 from .params import ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
@@ -80,6 +80,7 @@ class Requests(ParamFields):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
         w.custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
+        w.signed = is_claude(tree.model)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["modelId"] = tree.model

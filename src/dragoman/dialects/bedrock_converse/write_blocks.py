@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import parse
-from ...writing import Rule, Writing, home_only, is_blank, object_of
+from ...writing import Rule, Writing, home_only, is_blank, may_open, object_of
 from .formats import (
     DOCUMENTS,
     FORMATS,
@@ -187,7 +187,9 @@ class WriteBlocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
         seal, said = block.seal, block.content or block.summary
-        if seal is not None and not home_only(self, seal.issuer):
+        if seal is not None and not (
+            may_open(self, seal) and (w.signed or seal.issuer == self.issuer)
+        ):
             why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
             w.log.dropped("reasoning.seal", block.at, why)
             seal = None
@@ -260,8 +262,11 @@ class WriteBlocks(Dialect):
                         w.log.dropped("cache", part.cache.at, "a result bears one mark")
             docs = (self.write_block(part, w) for part in parts)
             inner["content"] = [doc for doc in docs if doc is not None]
-        if result.is_error is not None:
-            inner["status"] = "error" if result.is_error else "success"
+        if result.is_error is True:
+            inner["status"] = "error"
+        elif result.is_error is False and w.home:
+            # Elsewhere it goes without saying: "only supported by Amazon Nova and Anthropic Claude"
+            inner["status"] = "success"
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         return self.emit({"toolResult": inner}, result, w.log), cache

@@ -27,7 +27,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, results_at_calls, unhoist
+from ...normal import HOISTED, results_in_place, unhoist
 from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str
 from ...writing import is_blank
 from .documents import CohereWriting, is_document, last_question, respell
@@ -167,7 +167,7 @@ class Messages(Parts):
 
     def write_history(self, messages: Sequence[Message], w: CohereWriting) -> list[Json]:
         if not w.home:
-            messages = results_at_calls(messages, w.log)
+            messages = results_in_place(messages, w.log, apart=True)
         out: list[Json] = []
         asked = last_question(messages)
         for index, message in enumerate(messages):

@@ -18,7 +18,7 @@ from ...model import (
     Request,
     Thinking,
 )
-from ...normal import read_store
+from ...normal import SILENCE, read_store
 from ...reading import (
     as_dict,
     as_str,
@@ -305,6 +305,10 @@ class Requests(Tools):
         system, contents = self.write_conversation(tree.messages, w)
         if system is not None:
             out["systemInstruction"] = system
+        if not (contents or w.home):
+            # "contents is not specified"
+            log.invented("message.empty", tree.at, f"a user must speak here, and says {SILENCE!r}")
+            contents = [{"role": "user", "parts": [{"text": SILENCE}]}]
         if not w.home:
             vouch(contents, tree.messages, tree.model, log)
         out["contents"] = contents
@@ -369,7 +373,8 @@ class Requests(Tools):
         params = leave_out(params, UNSAID, w.log)
         config: dict[str, Json] = {}
         for key, name in (*INTS.items(), *NUMBERS.items(), ("topK", "top_k")):
-            if (value := getattr(params, name)) is not None:
+            value = getattr(params, name)
+            if value is not None and (w.home or (name, value) != ("candidates", 1)):
                 config[key] = value
         if "topK" in spelling:
             config["topK"] = spelling["topK"]

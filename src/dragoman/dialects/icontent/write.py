@@ -303,10 +303,10 @@ class Write(Read):
         out: dict[str, Json] = {"type": "thinking", "thought": "\n\n".join(texts)}
         summed = False  # whether what is written here is read as a summary
         if seal is not None:
-            field = SIGNED.get(seal.issuer)
+            field = SIGNED.get(seal.signer)
             if seal.kind == "signature" and field is not None:
                 out |= {"sourceField": field, "signature": seal.data}
-            elif seal.issuer == "anthropic":
+            elif seal.signer == "anthropic":
                 if texts:
                     w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
                 out |= {"thought": REDACTED, "sourceField": "thinking", "signature": seal.data}

@@ -24,7 +24,7 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...normal import SILENCE, results_at_calls
+from ...normal import SILENCE, results_in_place
 from ...writing import Writing, home_only, is_plain_text
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
@@ -80,7 +80,7 @@ class Messages(Parts):
 
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         if not w.home:
-            messages = results_at_calls(messages, w.log)
+            messages = results_in_place(messages, w.log, apart=True)
             messages = self.in_order([self.as_sayable(message, w) for message in messages], w)
         return super().write_history(messages, w)
 

@@ -31,6 +31,12 @@ ERRORS: dict[str, ErrorKind] = {
     "internal_server_error": "server",
     "service_unavailable": "overloaded",
 }
+ERROR_WORDS: dict[ErrorKind, str] = {
+    "invalid-request": "invalid_request_error",
+    "authentication": "unauthorized",
+    "rate-limit": "rate_limited",
+    "server": "internal_server_error",
+}
 STATUS: dict[int, ErrorKind] = {
     400: "invalid-request",
     401: "authentication",
@@ -197,15 +203,17 @@ class Responses(Requests):
             if "status" in spelling:
                 out["raw_status_code"] = spelling["status"]
             return self.emit(out, tree, log)
-        if out["type"] is None:
-            out["type"] = tree.kind.replace("-", "_")
+        out["type"] = self.error_word(tree)
         if tree.kind in STATUS_OF:
             out["raw_status_code"] = STATUS_OF[tree.kind]
-        if ERRORS.get(out["type"], tree.kind) != tree.kind:
-            out["type"] = tree.kind.replace("-", "_")
-        other = tree.kind == "other" and out["type"] != (tree.type or out["type"])
-        if other or self.read_error(out).kind != tree.kind:
+        if self.read_error(out).kind != tree.kind:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if tree.request_id is not None:
             log.dropped("error.request_id", tree.at, "said in a header here")
         return self.emit(out, tree, log)
+
+    def error_word(self, tree: Failure) -> str:
+        """This API's word for an error; the source's own, where that is all there is to say."""
+        if tree.type is not None and (tree.kind == "other" or ERRORS.get(tree.type) == tree.kind):
+            return tree.type
+        return ERROR_WORDS.get(tree.kind, tree.kind.replace("-", "_"))

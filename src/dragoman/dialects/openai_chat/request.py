@@ -355,7 +355,7 @@ class Requests(Tools):
             said = self.write_choice(choice, w)
             if said is not None:
                 out["tool_choice"] = said
-        if choice.parallel is not None:
+        if choice.parallel is not None and (w.home or not choice.parallel):
             out["parallel_tool_calls"] = choice.parallel
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
@@ -373,6 +373,8 @@ class Requests(Tools):
         for key, (name, _) in self.more.items():
             if (value := getattr(params, name)) is not None:
                 out[key] = value
+        if params.candidates == 1 and not w.home:
+            out.pop("n", None)  # it goes without saying
         if params.metadata is not None and self.limits_labels and not w.home:
             out["metadata"] = labels_of(params, log)
         if params.top_logprobs is not None and params.logprobs is None and not w.home:

@@ -47,7 +47,7 @@ class WriteMessages(Parts):
         out: list[Json] = []
         hoisted: list[Json] = []
         if not w.home:
-            messages = results_in_place(messages, w.log)
+            messages = results_in_place(messages, w.log, apart=True)
         for message in messages:
             role = message.role
             if role == "tool":

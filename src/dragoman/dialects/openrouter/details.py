@@ -250,10 +250,10 @@ class Details(Compatible):
     def write_details(self, block: Reasoning, count: int, w: Writing) -> list[Json]:
         """A thought from elsewhere."""
         seal = block.seal
-        if seal is not None and seal.issuer not in FORMATS:
+        if seal is not None and seal.signer not in FORMATS:
             w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
             seal = None
-        form = UNKNOWN if seal is None else FORMATS[seal.issuer]
+        form = UNKNOWN if seal is None else FORMATS[seal.signer]
         out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in block.content]
         out += [{"type": SUMMARY, "summary": text} for text in block.summary]
         if seal is not None and seal.kind == "encrypted":
@@ -344,7 +344,7 @@ def says(block: Reasoning) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
 
 def is_sayable(block: Reasoning) -> bool:
     """Whether a thought from elsewhere has words, or a seal that is known here."""
-    return says(block) is not None or (block.seal is not None and block.seal.issuer in FORMATS)
+    return says(block) is not None or (block.seal is not None and block.seal.signer in FORMATS)
 
 
 def words_of(details: list[Json]) -> str:

@@ -273,7 +273,7 @@ class OpenRouterWriter(ChatWriter):
 
     def seal(self, event: Sealed) -> bytes:
         thought, seal = self.thoughts.get(event.index), event.seal
-        if thought is None or not (thought.parts is not None or seal.issuer in FORMATS):
+        if thought is None or not (thought.parts is not None or seal.signer in FORMATS):
             return b""
         kind = ENCRYPTED if seal.kind == "encrypted" else TEXT
         before = b""
@@ -281,7 +281,7 @@ class OpenRouterWriter(ChatWriter):
             before = self.begin_entry(thought, kind, SEALED[kind])
         entry = {**thought.doc, SEALED[kind]: seal.data}
         if thought.parts is None:
-            entry["format"] = FORMATS[seal.issuer]
+            entry["format"] = FORMATS[seal.signer]
             if thought.block.id is not None and entry["format"] in ITEMS:
                 entry["id"] = thought.block.id
         return before + self.say(thought.number, entry)
