@@ -130,3 +130,22 @@ def test_a_refusal_to_stream_is_heard() -> None:
             said = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
             said.append(transcoder.close())
             assert b"rate_limit_error" in b"".join(said)
+
+
+def test_many_calls_without_ids_find_their_results() -> None:
+    """By name, however many wait: those of the last turn first."""
+    turns = range(2000)
+    calls = [{"functionCall": {"name": f"f{n % 7}", "args": {}}} for n in turns]
+    results = [
+        {"functionResponse": {"name": f"f{n % 7}", "response": {"output": "r"}}} for n in turns
+    ]
+    contents: list[dict[str, object]] = [{"role": "user", "parts": [{"text": "Go on."}]}]
+    contents += [{"role": "model", "parts": [call]} for call in calls]
+    contents += [{"role": "user", "parts": [result]} for result in results]
+    body = {"model": "m", "contents": contents}
+    messages = convert(body, source="gemini", target="openai-chat").document["messages"]
+    called = [call for m in messages for call in m.get("tool_calls", ())]
+    names = {call["id"]: call["function"]["name"] for call in called}
+    answers = [names[m["tool_call_id"]] for m in messages if m["role"] == "tool"]
+    assert len(names) == len(answers) == 2000
+    assert sorted(answers) == sorted(f"f{n % 7}" for n in turns)

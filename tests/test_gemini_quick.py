@@ -48,8 +48,12 @@ class Careful(Gemini):
     ) -> list[Message]:
         out: list[Message] = []
         called: Called = {}
-        for index, doc in enumerate(docs):
+        odd = [
             self.read_turn(doc, f"{at}/{index}", called, custom, out)
+            for index, doc in enumerate(docs)
+        ]
+        if any(odd):
+            out = self.paired(out)
         return mark_custom_results(out) if custom else out
 
     def read_parts(

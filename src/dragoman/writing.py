@@ -29,6 +29,7 @@ from .model import (
     ToolCall,
     ToolResult,
 )
+from .pairing import Waiting
 from .reading import decode, encode, name_of
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Writing:
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
-        self.waiting: dict[str, list[tuple[str, str]]] = {}  # calls that got an id, by turn
+        self.waiting: Waiting | None = None  # calls that got an id, if there are such
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""
@@ -146,7 +147,8 @@ class Writing:
                 return name
             return self.ids(name, call.at, self.log)
         made = self.fresh()
-        self.waiting.setdefault(call.at.rpartition("/")[0], []).append((call.name, made))
+        self.waiting = self.waiting or Waiting()
+        self.waiting.add(call, made)
         self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
         return made
 
@@ -194,26 +196,13 @@ class Writing:
             if self.home or self.ids.stays(name):
                 return name
             return self.ids(name, result.at, self.log)
-        made = self.answered(result)
+        made = None if self.waiting is None else self.waiting.answer(result.name)
         if made is not None:
             self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
             return made
         made = self.fresh()
         self.log.invented("tool_call.id", result.at, f"answers no call; it is {made!r} here")
         return made
-
-    def answered(self, result: ToolResult) -> str | None:
-        """Which of the ids that were made up a result without one means.
-
-        The last turn that waits is asked first: an older one may never have been answered.
-        """
-        for calls in reversed(self.waiting.values()):
-            for index, (name, made) in enumerate(calls):
-                if result.name is None or name == result.name:
-                    del calls[index]
-                    return made
-        last = next(reversed(self.waiting.values()), [])
-        return last.pop()[1] if len(last) == 1 else None
 
 
 def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:

@@ -7,7 +7,8 @@ parts of the function call turn."
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...ledger import Ledger
 from ...model import Block, Message, ToolCall, ToolResult
@@ -16,50 +17,50 @@ from ...normal import results_in_place
 
 def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """The messages with their results right behind the calls, and in their order."""
-    before, several = "", False
-    for message in messages:  # one look at all of them: mostly there is nothing to do
+    messages = results_in_place(messages, log)
+    return messages if is_settled(messages) else in_order(messages, log)
+
+
+def is_settled(messages: Sequence[Message]) -> bool:
+    """Whether all results come one by one in the order of all calls, as usual."""
+    calls: list[str | None] = []
+    answered: list[str | None] = []
+    for message in messages:
         role = message.role
         if role == "tool":
-            if before == "tool":
-                several = True
-            elif before != "assistant":
-                return in_order(results_in_place(messages, log), log)
-        before = role
-    return in_order(messages, log) if several else messages
+            for block in message.content:
+                answered.append(block.call_id if block.__class__ is ToolResult else None)
+        elif role == "assistant":
+            for block in message.content:
+                if block.__class__ is ToolCall:
+                    calls.append(block.id)
+    return answered == calls[: len(answered)] and None not in answered
+
+
+def runs_of(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where runs of results begin and end, told by those that follow another one."""
+    start = end = 0
+    for place in places:
+        if place != end:
+            if end:
+                yield start, end
+            start = place - 1
+        end = place + 1
+    yield start, end
 
 
 def in_order(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """The messages with the results of every turn in the order of its calls."""
+    places = [index for index, message in enumerate(messages) if message.role == "tool"]
+    several = [place for place in places if place and messages[place - 1].role == "tool"]
     out: list[Message] | None = None
-    run = 0
-    for end, message in enumerate([*messages, None]):
-        if message is not None and message.role == "tool":
-            run += 1
-        elif run:
-            start = end - run
-            if run > 1 and not is_settled(messages, start, end):
-                results = messages[start:end]
-                ordered = sort(results, calls_before(messages, start), log)
-                if ordered is not results:
-                    out = out or [*messages]
-                    out[start:end] = ordered
-            run = 0
+    for start, end in runs_of(several) if several else ():
+        results = messages[start:end]
+        ordered = sort(results, calls_before(messages, start), log)
+        if ordered is not results:
+            out = out or [*messages]
+            out[start:end] = ordered
     return out or messages
-
-
-def is_settled(messages: Sequence[Message], start: int, end: int) -> bool:
-    """Whether a run of results answers, one by one, the calls right before it, as usual."""
-    for block in messages[start - 1].content if start else ():
-        if block.__class__ is ToolCall:
-            if start == end:
-                return True
-            result = messages[start].content[0]
-            if block.id is None or result.__class__ is not ToolResult:
-                return False
-            if block.id != result.call_id:
-                return False
-            start += 1
-    return start == end
 
 
 def calls_before(messages: Sequence[Message], start: int) -> list[ToolCall]:
@@ -72,13 +73,16 @@ def calls_before(messages: Sequence[Message], start: int) -> list[ToolCall]:
 
 def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequence[Message]:
     """Results in the order of the calls; those that answer none of them stay where they are."""
-    waiting = dict(enumerate(calls))
+    waiting: dict[tuple[str | None, str | None], deque[int]] = {}
+    for number, call in enumerate(calls):
+        waiting.setdefault(key_of(call.id, call.name), deque()).append(number)
     answered: list[int | None] = []
     for message in run:
-        number = answered_by(message.content[0] if message.content else None, waiting)
-        answered.append(number)
-        if number is not None:
-            del waiting[number]
+        result = message.content[0] if message.content else None
+        found = None
+        if isinstance(result, ToolResult):
+            found = waiting.get(key_of(result.call_id, result.name))
+        answered.append(found.popleft() if found else None)
     places = [place for place, number in enumerate(answered) if number is not None]
     wanted = sorted(places, key=lambda place: answered[place] or 0)
     if wanted == places:
@@ -92,14 +96,9 @@ def sort(run: Sequence[Message], calls: Sequence[ToolCall], log: Ledger) -> Sequ
     return out
 
 
-def answered_by(result: Block | None, waiting: dict[int, ToolCall]) -> int | None:
-    """The number of the call that a result answers: by its id, or by its name where it has none."""
-    if not isinstance(result, ToolResult):
-        return None
-    for number, call in waiting.items():
-        if call.id == result.call_id and (call.id is not None or call.name == result.name):
-            return number
-    return None
+def key_of(call_id: str | None, name: str | None) -> tuple[str | None, str | None]:
+    """By what a result is known to answer a call: its id, or its name where it has none."""
+    return call_id, name if call_id is None else None
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -112,40 +111,69 @@ def is_odd(block: Block, called: Mapping[str, str]) -> bool:
     return bool(called) if block.call_id is None else block.call_id not in called
 
 
-def pair(blocks: Sequence[Block], before: Sequence[Message]) -> dict[str, ToolCall]:
-    """The calls that results answer, by the places of the results: by id, by name, by position."""
-    waiting = unanswered(before)
+def pairs_of(messages: Sequence[Message]) -> dict[str, ToolCall]:
+    """The calls that results answer, by the places of the results."""
     found: dict[str, ToolCall] = {}
-    for fits in (has_id, has_name):
-        for result in blocks:
-            if not isinstance(result, ToolResult) or result.at in found:
-                continue
-            for index, call in enumerate(waiting):
-                if fits(result, call):
-                    found[result.at] = waiting.pop(index)
-                    break
-    left = [r for r in blocks if isinstance(r, ToolResult) and r.at not in found]
-    if len(left) == len(waiting):
-        found |= {r.at: c for r, c in zip(left, waiting, strict=True) if None in (r.call_id, c.id)}
+    calls: list[ToolCall] = []
+    results: list[ToolResult] = []
+    before = ""
+    for message in messages:
+        if message.role == "assistant":
+            if before != "assistant":  # another turn
+                found |= pair(calls, results)
+                calls, results = [], []
+            calls += [block for block in message.content if isinstance(block, ToolCall)]
+        elif message.role == "tool":
+            results += [block for block in message.content if isinstance(block, ToolResult)]
+        before = message.role
+    return found | pair(calls, results)
+
+
+def pair(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> dict[str, ToolCall]:
+    """Which call of a turn each result answers: by id, by name, and those that are left by place.
+
+    Where both have ids, and others, they are not of a pair.
+    """
+    found: dict[str, ToolCall] = {}
+    waiting = Waiting(calls)
+    left: list[ToolResult] = []
+    for result in results:
+        call = None if result.call_id is None else waiting.take(result.call_id, None)
+        if call is not None:
+            found[result.at] = call
+        else:
+            left.append(result)
+    for result in left:
+        unnamed = result.call_id is not None  # it has an id, so that its call has none
+        if (call := waiting.take(None, result.name, unnamed)) is not None:
+            found[result.at] = call
+    left = [result for result in left if result.at not in found]
+    others = waiting.all()
+    if len(left) == len(others):
+        pairs = zip(left, others, strict=True)
+        found |= {r.at: c for r, c in pairs if None in (r.call_id, c.id)}
     return found
 
 
-def has_id(result: ToolResult, call: ToolCall) -> bool:
-    return call.id is not None and call.id == result.call_id
+class Waiting:
+    """Calls that wait for their results, each to be taken once."""
 
+    def __init__(self, calls: Sequence[ToolCall]) -> None:
+        self.calls = dict(enumerate(calls))
+        self.known: dict[tuple[str | None, str | None, bool], deque[int]] = {}
+        for number, call in self.calls.items():
+            keys: list[tuple[str | None, str | None, bool]] = [(None, call.name, False)]
+            keys.append((None, call.name, True) if call.id is None else (call.id, None, False))
+            for key in keys:
+                self.known.setdefault(key, deque()).append(number)
 
-def has_name(result: ToolResult, call: ToolCall) -> bool:
-    return call.name == result.name and None in (call.id, result.call_id)
+    def take(self, call_id: str | None, name: str | None, unnamed: bool = False) -> ToolCall | None:
+        """The first call of that id or that name; ``unnamed``: one that has no id."""
+        numbers = self.known.get((call_id, name, unnamed), deque())
+        while numbers:
+            if (call := self.calls.pop(numbers.popleft(), None)) is not None:
+                return call
+        return None
 
-
-def unanswered(messages: Sequence[Message]) -> list[ToolCall]:
-    """The calls of the last turn of the model that still wait for a result."""
-    end = len(messages)
-    while end and messages[end - 1].role == "tool":
-        end -= 1
-    waiting = dict(enumerate(calls_before(messages, end)))
-    for message in messages[end:]:
-        number = answered_by(message.content[0], waiting)
-        if number is not None:
-            del waiting[number]
-    return list(waiting.values())
+    def all(self) -> list[ToolCall]:
+        return list(self.calls.values())

@@ -96,10 +96,11 @@ def look(doc: Json, key: str, at: str) -> tuple[Json, str]:
 def functions(tools: Json, at: str) -> tuple[Placed, ...]:
     """The functions that are declared."""
     entries = ((at, tools),) if tools.__class__ is dict else placed(tools, at)
-    found: tuple[Placed, ...] = ()
-    for where, entry in entries:
-        found += placed(*look(entry, "functionDeclarations", where))
-    return found
+    return tuple(
+        function
+        for where, entry in entries
+        for function in placed(*look(entry, "functionDeclarations", where))
+    )
 
 
 def parts_of(at: str, content: dict[str, Json]) -> tuple[Placed, ...]:

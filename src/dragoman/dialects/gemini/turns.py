@@ -23,7 +23,7 @@ from ...model import (
 from ...normal import SILENCE, mark_custom_results, unhoist
 from ...reading import as_dict, expected, pointers
 from ...writing import Writing, is_plain_text
-from .order import arranged, is_odd, pair
+from .order import arranged, is_odd, pairs_of
 from .read_parts import NOBODY, Called
 from .schema import Saying
 from .write_parts import WriteParts
@@ -68,6 +68,7 @@ class Turns(WriteParts):
     ) -> list[Message]:
         out: list[Message] = []
         called: Called = {}
+        odd = False  # a result has another id than its call, or only one of the two has any
         places, inside = pointers(at, docs, "/parts")
         for index, doc in enumerate(docs):
             # The usual shapes: one text, what the model says, what its tools answer.
@@ -88,12 +89,15 @@ class Turns(WriteParts):
                     if results and not (out and out[-1].role == "tool"):
                         out += results
                         continue
-            self.read_turn(doc, places[index], called, custom, out)
+            odd = self.read_turn(doc, places[index], called, custom, out) or odd
+        if odd:
+            out = self.paired(out)
         return mark_custom_results(out) if custom else out
 
     def read_turn(
         self, doc: Json, at: str, called: Called, custom: frozenset[str], out: list[Message]
-    ) -> None:
+    ) -> bool:
+        """One turn of any kind; whether it has results that are not as their calls are."""
         said = as_dict(doc, at).get("role")
         if said is not None and said.__class__ is not str:
             expected("a string", said, f"{at}/role")
@@ -107,15 +111,14 @@ class Turns(WriteParts):
         if len(doc) != 2 or spelling:
             extras = self.keep(doc, CONTENT_KEYS, spelling)
         if role == "user" and ToolResult in map(type, blocks):
-            if any(is_odd(block, called) for block in blocks):
-                blocks = self.paired(blocks, out)
             self.split_results(blocks, at, extras, out)
-            return
+            return any(is_odd(block, called) for block in blocks)
         message = Message(role, tuple(blocks), at=at, extras=extras)
         if role == "user" and extras is None and out and out[-1].role == "tool":
             if self.is_hoisted(message, out):
-                return
+                return False
         out.append(message)
+        return False
 
     def is_hoisted(self, message: Message, out: list[Message]) -> bool:
         """Whether a turn holds the media of the results before it; they go back there."""
@@ -132,18 +135,20 @@ class Turns(WriteParts):
                 out[index] = replace(new, content=(result,))
         return True
 
-    def paired(self, blocks: list[Block], out: list[Message]) -> list[Block]:
+    def paired(self, messages: list[Message]) -> list[Message]:
         """Results by the ids that their calls have; how they were said is a matter of spelling."""
-        pairs = pair(blocks, out)
-        done: list[Block] = []
-        for block in blocks:
-            call = pairs.get(block.at)
-            if call is not None and isinstance(block, ToolResult) and call.id != block.call_id:
-                name = block.name if call.id is None or call.name != block.name else None
-                extras = self.respell(block.extras, id=block.call_id)
-                block = replace(block, call_id=call.id, name=name, extras=extras)
-            done.append(block)
-        return done
+        calls = pairs_of(messages)
+        out: list[Message] = []
+        for message in messages:
+            result = message.content[0] if message.role == "tool" else None
+            call = calls.get(message.content[0].at) if result is not None else None
+            if call is not None and isinstance(result, ToolResult) and call.id != result.call_id:
+                name = result.name if call.id is None or call.name != result.name else None
+                extras = self.respell(result.extras, id=result.call_id)
+                result = replace(result, call_id=call.id, name=name, extras=extras)
+                message = replace(message, content=(result,))
+            out.append(message)
+        return out
 
     def read_content(
         self, doc: dict[str, Json], at: str, called: Called, custom: frozenset[str] = NOBODY

@@ -19,7 +19,7 @@ from ...model import (
     Tool,
     ToolChoice,
 )
-from ...normal import effort_of
+from ...normal import SILENCE, effort_of
 from ...reading import (
     as_dict,
     as_str,
@@ -266,6 +266,11 @@ class Requests(Tools):
         else:
             inside = list(prompts)
         said = inside + self.write_history(messages[count:], w)
+        if not (said or w.home):
+            # "Invalid prompt: messages must not be empty"
+            at = messages[-1].at if messages else ""
+            w.log.invented("message.empty", at, f"a user must speak here, and says {SILENCE!r}")
+            said = [{"role": "user", "content": SILENCE}]
         if spelling.get("prompt") == "string" and len(said) == 1:
             out["prompt"] = said[0]["content"]
         else:
