@@ -27,7 +27,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
     {"errors", "model"},
-    {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates"},
+    {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates", "pairing"},
     {"normal", "writing", "freeform", "result", "schemas"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
