@@ -17,8 +17,16 @@ from ...normal import results_in_place
 
 def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
     """The messages with their results right behind the calls, and in their order."""
-    messages = results_in_place(messages, log)
-    return messages if is_settled(messages) else in_order(messages, log)
+    before, several = "", False
+    for message in messages:
+        role = message.role
+        if role == "tool":
+            if before == "tool":
+                several = True
+            elif before != "assistant":
+                return in_order(results_in_place(messages, log), log)
+        before = role
+    return in_order(messages, log) if several and not is_settled(messages) else messages
 
 
 def is_settled(messages: Sequence[Message]) -> bool:

@@ -36,7 +36,7 @@ from .read_parts import NOBODY
 from .schema import Saying
 from .spelling import both, pick, spelled
 from .tools import Tools
-from .vouching import vouch
+from .vouching import vouch, wants_signatures
 
 TAKEN = both(
     "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
@@ -290,8 +290,8 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        w.speak_to(tree.model)
-        spelling = self.spelling(tree)
+        w.model = tree.model
+        spelling = {} if tree.extras is None else self.spelling(tree)
         if tree.tools:
             w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         out: dict[str, Json] = {}
@@ -309,8 +309,8 @@ class Requests(Tools):
             # "contents is not specified"
             log.invented("message.empty", tree.at, f"a user must speak here, and says {SILENCE!r}")
             contents = [{"role": "user", "parts": [{"text": SILENCE}]}]
-        if not w.home:
-            vouch(contents, tree.messages, tree.model, log)
+        if not w.home and wants_signatures(tree.model):
+            vouch(contents, tree.messages, log)
         out["contents"] = contents
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, w)
@@ -481,7 +481,7 @@ class Requests(Tools):
 
     def write_off(self, out: dict[str, Json], thinking: Thinking, what: str, w: Saying) -> None:
         """Not to think, or as little as the model can; some cannot be kept from it."""
-        if w.home or not ("gemini-3" in w.model or "gemini-2.5-pro" in w.model):
+        if w.home or not always_thinks(w.model or ""):
             out["thinkingBudget"] = 0
             if what != "thinking":
                 w.log.approximated(what, thinking.at, "not to think is a budget of 0")
@@ -556,3 +556,7 @@ def is_label(value: Json) -> bool:
 def is_key(name: str) -> bool:
     """Whether a name can be that of a label: it begins with a letter."""
     return name[:1].isalpha() and is_label(name)
+
+
+def always_thinks(model: str) -> bool:
+    return "gemini-3" in model or "gemini-2.5-pro" in model

@@ -147,7 +147,7 @@ def thinking(page: Page) -> Problems:
         message = "You can only set only one of thinking budget and thinking level."
         yield Problem("thinking", where, message)
     level, place = look(said, "thinkingLevel", where)
-    if level is not None and is_early(string(page.top.get("model"))):
+    if level is not None and is_early(string(page.top.get("model")) or ""):
         yield Problem("thinking", place, "thinking_level is not supported by this model.")
 
 
@@ -156,7 +156,7 @@ def form(page: Page) -> Problems:
     kind, where = look(config, "responseMimeType", at)
     if kind != "application/json" or not page.top.get("tools"):
         return
-    if mode_of(page) != "NONE" and is_early(string(page.top.get("model"))):
+    if mode_of(page) != "NONE" and is_early(string(page.top.get("model")) or ""):
         message = f"Function calling with a response mime type: {kind!r} is unsupported"
         yield Problem("format-tools", where, message)
 
@@ -307,7 +307,7 @@ def signatures(page: Page) -> Problems:
 
 def result_media(page: Page) -> Problems:
     """https://ai.google.dev/gemini-api/docs/function-calling#multimodal"""
-    if not is_early(string(page.top.get("model"))):
+    if not is_early(string(page.top.get("model")) or ""):
         return
     for at, content in page.messages:
         for where, part in those(parts_of(at, content), "functionResponse"):

@@ -10,6 +10,7 @@ such a model, schemas are compiled into that form.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ... import schemas
 from ...ledger import Ledger
@@ -27,22 +28,25 @@ COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 class Saying(Writing):
     """A conversion into this dialect.
 
-    ``own``: schemas are said in the API's own form; ``plain``: no schema has to be rewritten.
-    ``early``: the model came before Gemini 3; ``hoisted``: what it does not take in results.
+    ``model``: to whom the request goes; ``plain``: no schema has to be rewritten; ``hoisted``: what
+    the model does not take in results.
     """
 
-    __slots__ = ("early", "hoisted", "model", "own", "plain")
+    __slots__ = ("hoisted", "model", "plain")
 
-    own: bool
-    plain: bool
-    early: bool
     hoisted: list[Json]
-    model: str
+    model: str | None
+    plain: bool
 
-    def speak_to(self, model: str | None) -> None:
-        self.own = model is not None and _old(model) is not None
-        self.early = is_early(model)
-        self.model = model or ""
+    @property
+    def own(self) -> bool:
+        """Whether schemas are said in the API's own form."""
+        return self.model is not None and is_old(self.model)
+
+    @property
+    def early(self) -> bool:
+        """Whether the model came before Gemini 3."""
+        return self.model is not None and is_early(self.model)
 
     def look_at(self, tools: tuple[Tool, ...]) -> None:
         """One look at all schemas is much quicker than one at each."""
@@ -50,11 +54,18 @@ class Saying(Writing):
         self.plain = not self.home and not self.own and schemas.is_plain(*found)
 
 
-def is_early(model: str | None) -> bool:
+@lru_cache(64)
+def is_old(model: str) -> bool:
+    """Whether a model takes schemas in the API's own form alone."""
+    return _old(model) is not None
+
+
+@lru_cache(64)
+def is_early(model: str) -> bool:
     """Whether a model came before Gemini 3: it takes tools or a demanded form of the answer, but
     not both, and no media in the results of tools.
     """
-    return model is not None and _early(model) is not None
+    return _early(model) is not None
 
 
 def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) -> None:

@@ -57,8 +57,7 @@ class Turns(WriteParts):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.own = w.plain = w.early = False
-        w.hoisted, w.model = [], ""
+        w.hoisted, w.model, w.plain = [], None, False
         return w
 
     # -- reading ----------------------------------------------------------------------------
@@ -320,7 +319,8 @@ class Turns(WriteParts):
                     self.note_empty(message, w)
                 continue
             results = self.write_turn(message, out, results, called, w)
-        self.say_hoisted(out, w)
+        if hoisted:
+            self.say_hoisted(out, w)
         return out
 
     def say_hoisted(self, out: list[Json], w: Saying) -> None:

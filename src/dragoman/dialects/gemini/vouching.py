@@ -23,12 +23,8 @@ _hidden = re.compile(r".+?__thought__([A-Za-z0-9+/_-]+=*)", re.DOTALL).fullmatch
 WHY = "Gemini 3 takes no call without a signature; the word that Google allows stands in for it"
 
 
-def vouch(
-    contents: list[Json], messages: Sequence[Message], model: str | None, log: Ledger
-) -> None:
+def vouch(contents: list[Json], messages: Sequence[Message], log: Ledger) -> None:
     """Sign what the model would refuse unsigned, and say so."""
-    if not wants_signatures(model):
-        return
     calls = [block for m in messages for block in m.content if isinstance(block, ToolCall)]
     parts = [part for content in contents for part in content["parts"] if "functionCall" in part]
     places = dict(zip(map(id, parts), (call.at for call in calls), strict=False))
