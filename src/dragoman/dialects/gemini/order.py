@@ -143,7 +143,7 @@ def pair(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> dict[str, 
     Where both have ids, and others, they are not of a pair.
     """
     found: dict[str, ToolCall] = {}
-    waiting = Waiting(calls)
+    waiting = Unanswered(calls)
     left: list[ToolResult] = []
     for result in results:
         call = None if result.call_id is None else waiting.take(result.call_id, None)
@@ -163,7 +163,7 @@ def pair(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> dict[str, 
     return found
 
 
-class Waiting:
+class Unanswered:
     """Calls that wait for their results, each to be taken once."""
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:

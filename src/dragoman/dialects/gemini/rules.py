@@ -9,11 +9,12 @@ address is not known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
 from ...dialect import Problem
-from ...model import Json
+from ...model import Json, ToolCall, ToolResult
+from .order import pair
 from .schema import is_early
 from .spelling import SNAKE
 from .turns import IDS, NAMES, ROLES
@@ -110,7 +111,7 @@ def parts_of(at: str, content: dict[str, Json]) -> tuple[Placed, ...]:
     return placed(parts, f"{at}/parts")
 
 
-def those(parts: tuple[Placed, ...], kind: str) -> list[Placed]:
+def those(parts: Sequence[Placed], kind: str) -> list[Placed]:
     """The parts of a kind."""
     return [(at, part) for at, part in parts if look(part, kind, at)[0].__class__ is dict]
 
@@ -205,9 +206,9 @@ def tool_choice(page: Page) -> Problems:
     if mode is None or mode.upper() not in NARROWING:
         message = "Allowed function names should be set only when function calling mode is ANY."
         yield Problem("tool-choice", where, message)
-    names = [tool.get("name") for _, tool in page.tools]
+    names = {string(tool.get("name")) for _, tool in page.tools}
     for index, name in enumerate(allowed):
-        if page.whole and name not in names:
+        if page.whole and string(name) not in names:
             message = f"{name!r} is allowed, but is no function of this request"
             yield Problem("tool-choice", f"{where}/{index}", message)
 
@@ -226,14 +227,14 @@ def turns(page: Page) -> Problems:
             yield Problem("empty-message", at, "contents.parts must not be empty.")
 
 
-def turns_of(page: Page) -> Iterator[tuple[bool, str, tuple[Placed, ...]]]:
+def turns_of(page: Page) -> Iterator[tuple[bool, str, list[Placed]]]:
     """The turns: whether the model's, where it begins, and the parts of all its contents."""
     is_model, start = False, ""
-    said: tuple[Placed, ...] = ()
+    said: list[Placed] = []
     for at, content in page.messages:
         if start and (content.get("role") == "model") is not is_model:
             yield is_model, start, said
-            start, said = "", ()
+            start, said = "", []
         is_model, start = content.get("role") == "model", start or at
         said += parts_of(at, content)
     if start:
@@ -268,31 +269,34 @@ def unanswered(calls: list[Placed], results: list[Placed]) -> Problems:
     """Too few responses; those that are there are taken for what their ids or names say."""
     if len(results) >= len(calls):
         return
-    left = list(calls)
-    for at, result in results:
-        said = look(result, "functionResponse", at)[0]
-        ranked = sorted(left, key=lambda call: likeness(call, said))
-        left.remove(ranked[0])
-    for at, _ in left:
+    made = [ToolCall(*named_in(part, "functionCall", at), at=at) for at, part in calls]
+    said = [
+        ToolResult(call_id, name=name, at=at)
+        for at, part in results
+        for call_id, name in [named_in(part, "functionResponse", at)]
+    ]
+    found = pair(made, said)
+    answered = {call.at for call in found.values()}
+    left = [call for call in made if call.at not in answered]
+    for call in left[len(said) - len(found) :]:  # the others take those that come first
         message = (
             "Please ensure that the number of function response parts is equal to the number of "
             "function call parts of the function call turn."
         )
-        yield Problem("unanswered-call", at, message)
+        yield Problem("unanswered-call", call.at, message)
 
 
-def likeness(call: Placed, result: dict[str, Json]) -> int:
-    made = look(call[1], "functionCall", call[0])[0]
-    if made.get("id") is not None and made.get("id") == result.get("id"):
-        return 0
-    return 1 if made.get("name") == result.get("name") else 2
+def named_in(part: dict[str, Json], kind: str, at: str) -> tuple[str | None, str]:
+    """The id and the name of a call or a result."""
+    inner = look(part, kind, at)[0]
+    return string(inner.get("id")), string(inner.get("name")) or ""
 
 
 def signatures(page: Page) -> Problems:
     """In the current turn, the first call of every step is signed."""
     if not wants_signatures(string(page.top.get("model"))):
         return
-    current: list[tuple[Placed, ...]] = []
+    current: list[list[Placed]] = []
     for is_model, _, parts in turns_of(page):
         if not is_model and len(those(parts, "functionResponse")) < len(parts):
             current.clear()

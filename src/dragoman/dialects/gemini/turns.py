@@ -274,28 +274,14 @@ class Turns(WriteParts):
             if extras is not None and (home or not self.is_mute(extras)):
                 pass
             elif role == "tool":
-                if len(content) == 1 and (result := content[0]).__class__ is ToolResult:
-                    call_id, said = result.call_id, result.content
-                    if (
-                        call_id in called
-                        and (result.extras is None or (not home and self.is_mute(result.extras)))
-                        and not result.is_error
-                        and result.name is None
-                        and result.cache is None
-                        and len(said) == 1
-                        and (text := said[0]).__class__ is Text
-                        and text.extras is None
-                        and text.cache is None
-                        and not text.citations
-                    ):  # as write_result does, without the call
-                        answer = {"output": text.text}
-                        inner = {"id": call_id, "name": called[call_id], "response": answer}
-                        if results:
-                            out[-1]["parts"].append({"functionResponse": inner})
-                        else:
-                            out.append({"role": "user", "parts": [{"functionResponse": inner}]})
-                            results = True
-                        continue
+                if len(content) == 1 and content[0].__class__ is ToolResult and not message.name:
+                    part = self.write_result(content[0], w, called)
+                    if results:
+                        out[-1]["parts"].append(part)
+                    else:
+                        out.append({"role": "user", "parts": [part]})
+                        results = True
+                    continue
             elif message.name is not None or (role != "assistant" and role != "user"):
                 pass
             elif len(content) == 1 and (text := content[0]).__class__ is Text:

@@ -213,9 +213,25 @@ class WriteParts(ReadParts):
         return self.finish({"functionCall": inner}, call, w)
 
     def write_result(self, result: ToolResult, w: Writing, called: Called) -> Json:
+        call_id, said, extras = result.call_id, result.content, result.extras
+        if (
+            call_id in called
+            and (extras is None or (not w.home and self.is_mute(extras)))
+            and not result.is_error
+            and result.name is None
+            and result.cache is None
+            and len(said) == 1
+            and (text := said[0]).__class__ is Text
+            and text.extras is None
+            and text.cache is None
+            and not text.citations
+        ):  # the usual shape
+            answer = {"output": text.text}
+            usual = {"id": call_id, "name": called[call_id], "response": answer}
+            return {"functionResponse": usual}
         spelling = self.spelling(result)
         inner: dict[str, Json] = {}
-        call_id = spelling.get("id", result.call_id)
+        call_id = spelling.get("id", call_id)
         if call_id is not None:
             inner["id"] = call_id
         if spelling.get("name") != "absent":

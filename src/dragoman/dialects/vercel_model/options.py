@@ -112,8 +112,9 @@ class Taker:
 
     def take_signature(self) -> str | None:
         """What Google signed, under any of the names that it has."""
-        for name in SIGNERS if self.left is not None else ():
-            options = self.left.get(name)  # type: ignore[union-attr]
+        left = self.left or {}
+        for name in SIGNERS:
+            options = left.get(name)
             if options.__class__ is dict and options.get(SIGNATURE) != "":
                 signature: str | None = self.take(name, SIGNATURE)
                 if signature is not None:
