@@ -155,12 +155,14 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "now")
+    __slots__ = ("ids", "losses", "now", "tool_names")
 
     def __init__(self, now: float | None = None, ids: Callable[[str], str] | None = None) -> None:
         self.losses: list[Loss] = []
         self.now = now
         self.ids = ids
+        self.tool_names: dict[str, tuple[str | None, str]] = {}
+        """written name of a tool -> its (namespace, name) in the source, where they differ"""
 
     def dropped(self, what: str, path: str, why: str) -> None:
         """The target has no place for it."""

@@ -91,6 +91,8 @@ class Names(Struct, eq=False):
         if given is None:
             given = self.given[name] = self.rename(name)
             self.made.add(given)
+        if self.what == "tool.name":
+            log.tool_names[given] = (None, name)
         why = f"{name!r} is not a legal identifier here; {given!r} is"
         if self.fits(name):
             why = f"{name!r} is another's here; this is {given!r}"
