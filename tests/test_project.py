@@ -27,13 +27,25 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
     {"errors", "model"},
-    {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates", "pairing"},
-    {"normal", "writing", "freeform", "result", "schemas"},
+    {
+        "ledger",
+        "reading",
+        "ids",
+        "marks",
+        "events",
+        "framing",
+        "media",
+        "dates",
+        "pairing",
+        "statuses",
+    },
+    {"normal", "writing", "freeform", "restoring", "result", "schemas"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},
     {"capsule", "detect", "check", "formats", "mending", "transcoder"},
     {"convert"},
+    {"exchange"},
     {"passes"},
     {"repair", "explain", "probing"},
     {"testing"},
@@ -217,6 +229,14 @@ def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, capsys: 
         exec(compile(code, page.name, "exec"), names)
         printed = capsys.readouterr().out.splitlines()
         assert printed == [line[2:] for line in code.splitlines() if line.startswith("# ")]
+
+
+def test_the_page_on_exchanges_has_the_proxy_as_it_is() -> None:
+    page = (ROOT / "docs" / "exchange.md").read_text("utf-8")
+    program = (ROOT / "examples" / "proxy.py").read_text("utf-8")
+    shown = page.split("```py\n")[1].split("```")[0]
+    assert shown in program
+    assert "class Proxy" in shown
 
 
 def test_every_dialect_has_a_page_with_an_example() -> None:

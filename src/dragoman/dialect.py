@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from .errors import Unsupported
 from .ledger import Ledger
 from .model import (
+    ErrorKind,
     Extras,
     Failure,
     History,
@@ -101,6 +102,9 @@ class Dialect:
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
     """What a server says of the stream before it begins."""
 
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {}
+    """HTTP statuses of this API for kinds of errors, where others answer with another one."""
+
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
@@ -151,6 +155,10 @@ class Dialect:
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
         """How sure this dialect is that a document is its own: (facet, confidence, evidence)."""
         return ()
+
+    def echo(self, request: Json) -> Extras | None:
+        """What a reply repeats of its request in this dialect, if replies do."""
+        return None
 
     def settle(self, message: Message, log: Ledger) -> Message:
         """An answer as it stands in a history: what only answers may say is lost."""

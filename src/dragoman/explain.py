@@ -284,6 +284,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The source replaced a text that it had said already; what was said cannot be unsaid.",
         "Take the text of the last event, or the collected answer, as the true one.",
     ),
+    "stream.usage": (
+        "The target's stream begins with the number of input tokens; the upstream tells it last.",
+        "Take the counts of the last event as the true ones; the first is an estimate.",
+    ),
     "top_logprobs": (
         "The target reports no alternatives of tokens.",
         "Ask a provider that reports them, if you need them.",

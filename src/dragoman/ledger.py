@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -81,6 +81,7 @@ CODES: dict[str, str] = {
     "stream.event": "an event of a stream that only the source dialect knows",
     "stream.order": "when a part of a stream is said",
     "stream.text": "what was said bit by bit and is another text in the end",
+    "stream.usage": "the number of input tokens at the start of a stream, before it is known",
     "top_logprobs": "how many alternatives of each token are reported",
     "candidates": "several answers to one request",
     "output": "the demanded form of the answer",
@@ -155,7 +156,7 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "now", "tool_names")
+    __slots__ = ("ids", "losses", "now", "own_names", "taken", "tool_names")
 
     def __init__(self, now: float | None = None, ids: Callable[[str], str] | None = None) -> None:
         self.losses: list[Loss] = []
@@ -163,6 +164,16 @@ class Ledger:
         self.ids = ids
         self.tool_names: dict[str, tuple[str | None, str]] = {}
         """written name of a tool -> its (namespace, name) in the source, where they differ"""
+        self.taken: Container[str] = ()
+        """ids of calls that the conversation has already: none of them is made up again"""
+        self.own_names: Container[str] = ()
+        """names of tools that the target itself gave: each is written as it is"""
+
+    def apart(self) -> Ledger:
+        """A ledger of its own, empty, for the same conversion."""
+        ledger = Ledger(self.now, self.ids)
+        ledger.taken, ledger.own_names = self.taken, self.own_names
+        return ledger
 
     def dropped(self, what: str, path: str, why: str) -> None:
         """The target has no place for it."""

@@ -160,7 +160,7 @@ class Writing:
         while True:
             self.unnamed += 1
             made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
-            if self.log.ids or not ids.knows(made):
+            if self.log.ids or not (ids.knows(made) or made in self.log.taken):
                 ids.made.add(made)
                 return made
 
@@ -183,7 +183,7 @@ class Writing:
 
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
-        if self.home or self.names.stays(name):
+        if self.home or self.names.stays(name) or name in self.log.own_names:
             return name
         return self.names(name, at, self.log)
 

@@ -107,6 +107,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
     spec = "docs/dialects/router-responses.md"
     aliases = ("router",)
+    history = "input"
     names_calls = False
     shared: ClassVar[dict[str, frozenset[str]]] = {
         **OpenAIResponses.shared,
@@ -329,6 +330,9 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         if w.answer and not w.home:
             return said_item(self.write_spoken(blocks, w))
         return super().write_new_item(blocks, w)
+
+    def echo(self, request: Json) -> None:
+        """A reply does not repeat its request here."""
 
     def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
         """An answer need not repeat its request here."""

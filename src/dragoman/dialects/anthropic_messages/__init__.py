@@ -8,7 +8,8 @@ limit is required; caches are marked in the content; cached tokens do not count 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
 from .rules import Rules
@@ -16,6 +17,7 @@ from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
 
 
@@ -23,6 +25,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -10,6 +10,7 @@ request, and whether it holds calls only its items tell; cached tokens count as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
@@ -18,6 +19,7 @@ from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
 
 
@@ -30,6 +32,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ("type", "response.in_progress"),
         ("sequence_number", None),  # what every event has, an error too
     )
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 429}  # insufficient_quota
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}

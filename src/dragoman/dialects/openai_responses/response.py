@@ -81,6 +81,18 @@ ECHO = frozenset(
         "prompt_cache_options", "frequency_penalty", "presence_penalty", "image",
     }
 )  # fmt: skip
+ECHOED = ECHO - {"store", "frequency_penalty", "presence_penalty"}
+"""What is repeated for a client: the SDK's type does not know the rest."""
+# What the SDK's type requires of it, where the request says nothing.
+LEAST_ECHO: dict[str, Json] = {
+    "instructions": None,
+    "metadata": None,
+    "temperature": None,
+    "top_p": None,
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+}
 TAKEN = frozenset(
     {
         "id", "object", "created_at", "status", "model", "output", "error", "incomplete_details",
@@ -131,6 +143,12 @@ class Responses(Requests):
         fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
         blanks = {k: v for k, v in doc.items() if k in ECHO and v is None}
         return Extras(self.name, fields, blanks) if fields or blanks else None
+
+    def echo(self, request: Json) -> Extras | None:
+        if request.__class__ is not dict:
+            return None
+        said = {k: v for k, v in request.items() if k in ECHOED and v is not None}
+        return Extras(self.name, LEAST_ECHO | {"tools": []} | said)
 
     def read_stop(
         self, doc: dict[str, Json], blocks: tuple[Block, ...], spelling: dict[str, Json]
@@ -335,8 +353,7 @@ class Responses(Requests):
             w.log.dropped("response.echo", tree.at, "only the source repeats this of a request")
         if w.home:
             return
-        out |= {"instructions": None, "metadata": None, "temperature": None, "top_p": None}
-        out |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        out |= LEAST_ECHO | {"tools": []}
         why = "an answer repeats its request here: no tools, the default choice"
         w.log.invented("response.echo", "", why)
 
