@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,24 +84,28 @@ def test_a_stream() -> None:
     def tell(seen: Any) -> Any:
         return Tell(awkward(dragoman.decompose(reply_to(seen), "openai-chat")))
 
-    with Upstream(tell) as upstream, proxy(upstream) as client:
-        with client.messages.stream(**ASKED) as stream:
-            message = stream.get_final_message()
+    with (
+        Upstream(tell) as upstream,
+        proxy(upstream) as client,
+        client.messages.stream(**ASKED) as stream,
+    ):
+        message = stream.get_final_message()
     assert said(message) == ["Wait.", (NAME, {"a": 1})]
     assert message.stop_reason == "tool_use"
 
 
 def test_an_error_has_the_status_of_the_clients_api() -> None:
     busy = {"error": {"message": "Busy.", "type": "server_error", "code": None, "param": None}}
-    with Upstream(Say(503, json.dumps(busy))) as upstream, proxy(upstream) as client:
-        with pytest.raises(anthropic.APIStatusError) as caught:
-            client.messages.create(**ASKED)
+    refused = pytest.raises(anthropic.APIStatusError)
+    with Upstream(Say(503, busy)) as upstream, proxy(upstream) as client, refused as caught:
+        client.messages.create(**ASKED)
     assert caught.value.status_code == 529
     assert isinstance(caught.value.body, dict)
     assert caught.value.body["error"]["type"] == "overloaded_error"
 
 
 def test_a_request_that_makes_no_sense() -> None:
-    with Upstream() as upstream, proxy(upstream) as client:
-        with pytest.raises(anthropic.BadRequestError):
-            client.messages.create(**ASKED | {"messages": [{"role": "user", "content": 7}]})
+    nonsense = ASKED | {"messages": [{"role": "user", "content": 7}]}
+    refused = pytest.raises(anthropic.BadRequestError)
+    with Upstream() as upstream, proxy(upstream) as client, refused:
+        client.messages.create(**nonsense)
