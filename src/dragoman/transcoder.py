@@ -7,10 +7,11 @@ from typing import Any, overload
 
 from . import dialects
 from .errors import Malformed
-from .events import End, Event, Fail
+from .events import End, Event, Fail, Open
 from .events import decompose as pieces
 from .framing import LIMIT, Frame, framer
 from .ledger import Ids, Ledger, Loss
+from .lowering import Opening
 from .model import Failure, Json, Response
 from .reading import encode, load, parse
 from .result import Result
@@ -57,7 +58,10 @@ class Transcoder:
         self.reader: StreamReader = self.source.stream_reader(collect or self.writer.needs_whole)
         self.reader.home = self.same
         self.frames = framer(self.source.framings or self.source.framing, limit)
-        self.ways = {} if self.same else self.writer.ways
+        self.ways = {} if self.same else dict(self.writer.ways)
+        if self.ways and self.target.lowers:
+            self.opening = Opening(self.target)
+            self.ways[Open] = self.open_lowered
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -145,7 +149,14 @@ class Transcoder:
             if event.__class__ is End or event.__class__ is Fail:
                 self.finish(out)
             elif not self.same:
-                out.append(self.writer.write(event))
+                out.append(self.ways[event.__class__](event))
+
+    def open_lowered(self, event: Open) -> bytes:
+        """A block as the target can say it."""
+        events = self.opening.lower(event)
+        if len(events) == 1:
+            return self.writer.write(events[0])
+        return b"".join(map(self.writer.write, events))
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Bytes that make no sense are the failure of whoever sent them."""

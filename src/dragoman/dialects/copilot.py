@@ -65,6 +65,9 @@ class Copilot(OpenAIResponses):
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
 
+    def accepts(self, block: Raw) -> bool:
+        return self.is_home(block.dialect)  # items of OpenAI's own mean nothing here
+
     # -- reading ----------------------------------------------------------------------------
 
     def read_items(self, docs: list[Json], at: str, out: list[Message]) -> None:

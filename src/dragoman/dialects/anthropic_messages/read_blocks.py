@@ -85,6 +85,13 @@ SERVICES = {
     "tool_search_tool_bm25": "tool_search",
     "advisor": "advisor",
 }
+# Blocks that others can be told of in plain words: the key with the words, the code of their loss,
+# and the words. A compaction without content is encrypted.
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
+TOLD: dict[str, tuple[str, str | None, str]] = {
+    "tool_reference": ("tool_name", None, "Tool found: {}"),
+    "compaction": ("content", "compaction", "{}"),
+}
 LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
     "char_location": ("char", "start_char_index", "end_char_index"),
     "page_location": ("page", "start_page_number", "end_page_number"),
@@ -236,6 +243,11 @@ class ReadBlocks(Dialect):
         if kind in HOSTED_RESULTS:
             call_id = maybe_str(doc, "tool_use_id", at)
             return Hosted(NAME, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
+        if kind in TOLD:
+            key, code, words = TOLD[kind]
+            said = doc.get(key)
+            text = words.format(said) if isinstance(said, str) and said else None
+            return Raw(NAME, doc, text, code=code, at=at)
         return Raw(NAME, doc, at=at)  # new block types arrive every month
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...model import Json
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -42,6 +43,9 @@ class OpenAIResponses(Sniff, Rules, Responses):
             }
         ),
     }  # fmt: skip
+
+    can = frozenset({"namespace", "deferred", "search"})
+    tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import ResponsesReader
