@@ -25,7 +25,7 @@ from ...model import (
 from ...normal import mark_last_text
 from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
 from ...writing import home_only, is_blank, is_plain_text, object_of
-from .parts import INPUT, ItemWriting, Parts, Reader
+from .parts import INPUT, NAME, ItemWriting, Parts, Reader
 
 CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments", "namespace"})
 CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input", "namespace"})
@@ -114,7 +114,7 @@ class Calls(Parts):
         tools = () if docs is None else self.read_tool_list(docs, where)
         spelling = {"tools": "absent"} if "tools" not in doc else None
         place = at if spelling else where
-        found = Raw(self.name, docs, tools=tools, code=SEARCH, at=place)
+        found = Raw(NAME, docs, tools=tools, code=SEARCH, at=place)  # the same in all variants
         return ToolResult(
             maybe_str(doc, "call_id", at),
             (found,),
