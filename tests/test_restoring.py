@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -67,7 +67,7 @@ def answer(*calls: ToolCall) -> Response:
 
 def cut(text: str, places: tuple[int, ...]) -> list[str]:
     ends = (0, *places, len(text))
-    return [text[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(ends)]
 
 
 def stream(call: ToolCall, pieces: list[str]) -> Iterator[Event]:

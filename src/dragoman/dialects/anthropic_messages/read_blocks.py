@@ -25,6 +25,7 @@ from ...model import (
     Seal,
     Source,
     Text,
+    Tool,
     ToolCall,
     ToolResult,
 )
@@ -89,7 +90,7 @@ SERVICES = {
 # and the words. A compaction without content is encrypted.
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
 TOLD: dict[str, tuple[str, str | None, str]] = {
-    "tool_reference": ("tool_name", None, "Tool found: {}"),
+    "tool_reference": ("tool_name", "tool_result.content", "Tool found: {}"),
     "compaction": ("content", "compaction", "{}"),
 }
 LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
@@ -248,7 +249,20 @@ class ReadBlocks(Dialect):
             said = doc.get(key)
             text = words.format(said) if isinstance(said, str) and said else None
             return Raw(NAME, doc, text, code=code, at=at)
+        if kind == "tool_addition":
+            return self.read_addition(doc, at)
         return Raw(NAME, doc, at=at)  # new block types arrive every month
+
+    def read_addition(self, doc: dict[str, Json], at: str) -> Block:
+        """A tool that is added in the conversation: one of the request's, or a new one."""
+        tool = doc.get("tool")
+        if tool.__class__ is not dict or tool.get("definition").__class__ is not dict:
+            return Raw(NAME, doc, at=at)
+        added = self.read_tool(tool["definition"], f"{at}/tool/definition")
+        return Raw(NAME, doc, tools=(added,), at=at)
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        raise NotImplementedError
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
         citations = doc.get("citations")
