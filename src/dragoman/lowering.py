@@ -53,7 +53,7 @@ SEARCH = "tool_search"
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
-        if not any(map(_is_special, tree.tools or ())) and not _has_special(tree.messages):
+        if not _has_special_tools(tree.tools or ()) and not _has_special(tree.messages):
             return tree
         return Lowering(to, log).request(tree)
     if isinstance(tree, History):
@@ -65,39 +65,41 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if not _has_special([candidate.message for candidate in tree.candidates]):
             return tree
         return Lowering(to, log).response(tree)
-    if isinstance(tree, Toolbox) and any(map(_is_special, tree.tools)):
+    if isinstance(tree, Toolbox) and _has_special_tools(tree.tools):
         lowered = Lowering(to, log)
         lowered.define(tree.tools)
         return replace(tree, tools=tuple(map(lowered.tool, tree.tools)))
     return tree
 
 
-def _is_special(tool: Tool) -> bool:
-    return (
-        tool.namespace is not None
-        or tool.kind == "search"
-        or bool(tool.deferred)
-        or is_hosted_search(tool)
-    )
+def _has_special_tools(tools: Sequence[Tool]) -> bool:
+    """Whether a tool is of a kind that some dialects cannot say."""
+    for tool in tools:
+        if tool.namespace is not None or tool.deferred:
+            return True
+        kind = tool.kind
+        if kind != "function" and (kind == "search" or is_hosted_search(tool)):
+            return True
+    return False
 
 
 def _has_special(messages: Sequence[Message]) -> bool:
     """Whether a block is of a kind that some dialects cannot say."""
     for message in messages:
         for block in message.content:
-            kind = block.__class__
-            if kind is ToolCall:
-                if block.namespace is not None or block.kind == "search":  # type: ignore[union-attr]
+            if block.__class__ is Text:
+                continue
+            if block.__class__ is ToolCall:
+                if block.namespace is not None or block.kind == "search":
                     return True
-            elif kind is Raw:
-                if _is_known(block):  # type: ignore[arg-type]
+            elif block.__class__ is ToolResult:
+                if block.namespace is not None or block.kind == "search":
                     return True
-            elif kind is ToolResult:
-                if block.namespace is not None or block.kind == "search":  # type: ignore[union-attr]
-                    return True
-                for inner in block.content:  # type: ignore[union-attr]
+                for inner in block.content:
                     if inner.__class__ is Raw and _is_known(inner):
                         return True
+            elif block.__class__ is Raw and _is_known(block):
+                return True
     return False
 
 
