@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from .errors import Unsupported
 from .ledger import Ledger
+from .lowering import lower
 from .model import (
     ErrorKind,
     Extras,
@@ -26,6 +27,7 @@ from .model import (
     Json,
     Message,
     Node,
+    Raw,
     Request,
     Response,
     Toolbox,
@@ -108,6 +110,14 @@ class Dialect:
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
+    can: ClassVar[frozenset[str]] = frozenset()
+    """What it can say of tools that most cannot: ``namespace``, ``deferred``, ``search``. What a
+    dialect cannot say is lowered before it is written; see ``lowering``."""
+    lowers: ClassVar[bool] = True
+    """Whether there is anything that the tree can hold and this dialect cannot say."""
+    tool_search: ClassVar[dict[str, Json] | None] = None
+    """The definition of the provider's own search for deferred tools, if there is one."""
+
     def facets(self) -> dict[str, tuple[str, ...]]:
         """The facets with their directions: ``{"request": ("read", "write"), ...}``."""
         found: dict[str, tuple[str, ...]] = {}
@@ -134,6 +144,8 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
+        if self.lowers and not self.is_home(tree.dialect):
+            tree = lower(tree, self, log)
         return write(tree, log)
 
     def stream_reader(self, whole: bool = True) -> StreamReader:
@@ -278,6 +290,14 @@ class Dialect:
     def knows(self, dialect: str | None) -> bool:
         """Whether what only that dialect knows may be said here: it is this one, or its kin."""
         return dialect == self.name or dialect in self.kin
+
+    def accepts(self, block: Raw) -> bool:
+        """Whether a block that only one dialect knows may be said here, as it is."""
+        return self.knows(block.dialect)
+
+    def reference(self, name: str) -> dict[str, Json] | None:
+        """A reference to a deferred tool that a search has found, where results may hold one."""
+        return None
 
     def is_mute(self, extras: Extras) -> bool:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""

@@ -7,10 +7,11 @@ from typing import Any, Protocol, overload
 
 from . import dialects
 from .errors import Malformed
-from .events import End, Event, Fail
+from .events import End, Event, Fail, Open
 from .events import decompose as pieces
 from .framing import LIMIT, Frame, framer
 from .ledger import Ids, Ledger, Loss
+from .lowering import Opening
 from .model import Failure, Json, Response
 from .reading import encode, load, parse
 from .result import Result
@@ -69,7 +70,10 @@ class Transcoder:
         self.amend = None if self.same else amend
         self.read = self.reader.read if self.amend is None else self.read_amended
         self.frames = framer(self.source.framings or self.source.framing, limit)
-        self.ways = {} if self.same else self.writer.ways
+        self.ways = {} if self.same else dict(self.writer.ways)
+        if self.ways and self.target.lowers:
+            self.opening = Opening(self.target)
+            self.ways[Open] = self.open_lowered
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -166,7 +170,14 @@ class Transcoder:
             elif self.amend is not None:
                 out += map(self.writer.write, self.amend.event(event))
             elif not self.same:
-                out.append(self.writer.write(event))
+                out.append(self.ways[event.__class__](event))
+
+    def open_lowered(self, event: Open) -> bytes:
+        """A block as the target can say it."""
+        events = self.opening.lower(event)
+        if len(events) == 1:
+            return self.writer.write(events[0])
+        return b"".join(map(self.writer.write, events))
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Bytes that make no sense are the failure of whoever sent them."""

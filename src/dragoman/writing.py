@@ -92,7 +92,7 @@ class Names(Struct, eq=False):
             given = self.given[name] = self.rename(name)
             self.made.add(given)
         if self.what == "tool.name":
-            log.tool_names[given] = (None, name)
+            log.tool_names[given] = log.tool_names.get(name, (None, name))
         why = f"{name!r} is not a legal identifier here; {given!r} is"
         if self.fits(name):
             why = f"{name!r} is another's here; this is {given!r}"

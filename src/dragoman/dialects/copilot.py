@@ -20,6 +20,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..ledger import Ledger
+from ..lowering import SEARCH
 from ..model import (
     Block,
     Hosted,
@@ -64,6 +65,10 @@ class Copilot(OpenAIResponses):
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
+
+    def accepts(self, block: Raw) -> bool:
+        # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
+        return self.is_home(block.dialect) or block.code == SEARCH
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -184,7 +189,8 @@ class Copilot(OpenAIResponses):
         kept: list[Block] = []
         for block in content:
             if isinstance(block, Hosted | Raw):
-                if not self.is_home(block.dialect):
+                searched = isinstance(block, Raw) and self.accepts(block)
+                if not searched and not self.is_home(block.dialect):
                     what = "hosted" if isinstance(block, Hosted) else "raw"
                     w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
                     continue
@@ -203,6 +209,8 @@ class Copilot(OpenAIResponses):
         """A result as one text; its images go to a message of the user's behind the results."""
         if not isinstance(block, ToolResult) or not block.content or self.holds_all(block):
             return block
+        if block.kind == "search":
+            return block  # definitions of tools
         if len(block.content) == 1 and isinstance(block.content[0], Text):
             return block
         texts: list[Block] = []

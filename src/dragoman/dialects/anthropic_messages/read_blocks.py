@@ -25,6 +25,7 @@ from ...model import (
     Seal,
     Source,
     Text,
+    Tool,
     ToolCall,
     ToolResult,
 )
@@ -84,6 +85,13 @@ SERVICES = {
     "tool_search_tool_regex": "tool_search",
     "tool_search_tool_bm25": "tool_search",
     "advisor": "advisor",
+}
+# Blocks that others can be told of in plain words: the key with the words, the code of their loss,
+# and the words. A compaction without content is encrypted.
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
+TOLD: dict[str, tuple[str, str | None, str]] = {
+    "tool_reference": ("tool_name", "tool_result.content", "Tool found: {}"),
+    "compaction": ("content", "compaction", "{}"),
 }
 LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
     "char_location": ("char", "start_char_index", "end_char_index"),
@@ -236,7 +244,25 @@ class ReadBlocks(Dialect):
         if kind in HOSTED_RESULTS:
             call_id = maybe_str(doc, "tool_use_id", at)
             return Hosted(NAME, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
+        if kind in TOLD:
+            key, code, words = TOLD[kind]
+            said = doc.get(key)
+            text = words.format(said) if isinstance(said, str) and said else None
+            return Raw(NAME, doc, text, code=code, at=at)
+        if kind == "tool_addition":
+            return self.read_addition(doc, at)
         return Raw(NAME, doc, at=at)  # new block types arrive every month
+
+    def read_addition(self, doc: dict[str, Json], at: str) -> Block:
+        """A tool that is added in the conversation: one of the request's, or a new one."""
+        tool = doc.get("tool")
+        if tool.__class__ is not dict or tool.get("definition").__class__ is not dict:
+            return Raw(NAME, doc, at=at)
+        added = self.read_tool(tool["definition"], f"{at}/tool/definition")
+        return Raw(NAME, doc, tools=(added,), at=at)
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        raise NotImplementedError
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
         citations = doc.get("citations")

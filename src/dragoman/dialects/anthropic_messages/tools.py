@@ -10,7 +10,11 @@ from ...writing import Writing, object_schema
 from .blocks import NAME, Blocks
 
 SCHEMA = "/input_schema"
-TOOL_KEYS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control"})
+TOOL_KEYS = frozenset(
+    {
+        "type", "name", "description", "input_schema", "strict", "cache_control", "defer_loading",
+    }
+)  # fmt: skip
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 KINDS = {mode: kind for kind, mode in MODES.items()}
 
@@ -47,15 +51,16 @@ class Tools(Blocks):
         extras = self.keep(doc, TOOL_KEYS, spelling) if len(doc) != 3 or spelling else None
         strict = maybe_bool(doc, "strict", at)
         cache = self.read_cache(doc, at)
+        deferred = maybe_bool(doc, "defer_loading", at)
         if (found := freeform.unwrap(description, schema)) is not None:
             description, grammar = found
             return Tool(
                 name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
-                at=at, extras=extras,
+                at=at, extras=extras, deferred=deferred,
             )  # fmt: skip
         return Tool(
             name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
-            schema_at=SCHEMA,
+            schema_at=SCHEMA, deferred=deferred,
         )  # fmt: skip
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
@@ -86,6 +91,8 @@ class Tools(Blocks):
             out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
         if strict is not None:
             out["strict"] = strict
+        if tool.deferred is not None:
+            out["defer_loading"] = tool.deferred
         if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):
             return out
         if "type" in (spelling := self.spelling(tool)):

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...lowering import SEARCH
+from ...model import Json, Raw
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -45,6 +47,13 @@ class OpenAIResponses(Sniff, Rules, Responses):
             }
         ),
     }  # fmt: skip
+
+    can = frozenset({"namespace", "deferred", "search"})
+    tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
+
+    def accepts(self, block: Raw) -> bool:
+        # What a search for tools found is a list of definitions in every variant of this API.
+        return self.knows(block.dialect) or (block.code == SEARCH and "search" in self.can)
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import ResponsesReader

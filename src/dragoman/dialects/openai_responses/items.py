@@ -31,7 +31,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import expected, maybe_str, missing, need_str, pointers
-from .calls import RESULTS, Calls, is_bare
+from .calls import RESULTS, SEARCH_OUTPUT, Calls, is_bare
 from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
 
 Speaker: TypeAlias = Literal["user", "system", "developer"]
@@ -161,6 +161,8 @@ class Items(Calls):
             self.read_message(doc, side, at, out)
         elif kind in RESULTS:
             out.append(Message("tool", (self.read_result(doc, kind, at),), at=at))
+        elif kind == SEARCH_OUTPUT:
+            out.append(Message("tool", (self.read_found(doc, at),), at=at))
         else:
             out.append(Message(side, (self.read_other(doc, kind, at),), at=at))
         return start
@@ -223,6 +225,8 @@ class Items(Calls):
                 run.append(self.read_custom_call(doc, at))
             case "reasoning":
                 run.append(self.read_reasoning(doc, at))
+            case "tool_search_call" if doc.get("execution") == "client":
+                run.append(self.read_search_call(doc, at))
             case _:
                 run.append(self.read_other(doc, kind, at))
 
@@ -232,12 +236,21 @@ class Items(Calls):
         if found is None and kind.endswith("_call"):
             found = (kind.removesuffix("_call"), "both", "provider")
         if found is None:
-            return Raw(self.name, doc, at=at, extras=self.as_item)
+            return self.read_raw(doc, kind, at)
         service, phase, executor = found
         if doc.get("execution") == "client":
             executor = "client"
         key = "call_id" if doc.get("call_id").__class__ is str else "id"
         return Hosted(self.name, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
+
+    def read_raw(self, doc: dict[str, Json], kind: str, at: str) -> Raw:
+        """An item that only this API knows; what others can be told of it stands beside it."""
+        if kind == "compaction":
+            return Raw(self.name, doc, code=kind, at=at, extras=self.as_item)
+        if kind == "additional_tools" and doc.get("tools").__class__ is list:
+            tools = self.read_tool_list(doc["tools"], f"{at}/tools")
+            return Raw(self.name, doc, tools=tools, at=at, extras=self.as_item)
+        return Raw(self.name, doc, at=at, extras=self.as_item)
 
     def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
         """A message of the assistant: its parts, of which the first remembers the item."""
