@@ -91,7 +91,7 @@ SERVICES = {
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
 TOLD: dict[str, tuple[str, str | None, str]] = {
     "tool_reference": ("tool_name", "tool_result.content", "Tool found: {}"),
-    "compaction": ("content", "compaction", "{}"),
+    "compaction": ("content", "compaction", "[Summary of the conversation so far]\n{}\n"),
 }
 LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
     "char_location": ("char", "start_char_index", "end_char_index"),
