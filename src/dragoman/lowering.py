@@ -399,6 +399,8 @@ class Lowering:
         if block.tools:
             self.bring(block)
         code = block.code or "raw"
+        if block.text is not None or block.tools:
+            self.to.lose(block.extras, block.at, self.log)
         if block.text is not None:
             self.log.approximated(code, block.at, f"written as text for {self.to.name}")
             return [Text(block.text, at=block.at)]
