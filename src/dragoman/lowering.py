@@ -16,7 +16,7 @@ A tree that fits passes after one scan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -133,8 +133,8 @@ class Lowering:
 
     # -- names ------------------------------------------------------------------------------
 
-    def define(self, tools: Iterable[Tool]) -> None:
-        """The tools of a request: their own names are not given to others."""
+    def define(self, tools: Sequence[Tool]) -> None:
+        """The tools of a request get their names before any call, and keep them as it grows."""
         for tool in tools:
             if tool.namespace is not None:
                 self.spaces.setdefault(tool.name, []).append(tool.namespace)
@@ -143,6 +143,10 @@ class Lowering:
         self.names.made |= self.plain
         if self.search in self.plain:
             self.search = self.names.rename(SEARCH)
+        if self.spaces and "namespace" not in self.to.can:
+            for tool in tools:
+                if tool.namespace is not None and tool.kind != "hosted":
+                    self.name(tool.namespace, tool.name)
 
     def name(self, namespace: str, name: str) -> str:
         """One name for both, legal at the target and nobody else's."""
@@ -180,12 +184,8 @@ class Lowering:
         )
         self.brought = []
         messages = self.messages(tree.messages)
-        if self.refers:  # what a reference names is found among the tools that are not loaded
-            found = {(tool.namespace, tool.name) for tool in self.brought}
-            tools = [
-                replace(tool, deferred=True) if (tool.namespace, tool.name) in found else tool
-                for tool in tools
-            ]
+        if self.refers:
+            tools = self.referred(tools, brought)
         loads = self.refers or any(map(self.is_search, tools))
         written = tuple(self.tool(tool, loads) for tool in tools)
         choice = None if tree.tool_choice is None else self.choice(tree.tool_choice, tools)
@@ -219,16 +219,34 @@ class Lowering:
 
     def joined(self, own: Sequence[Tool], brought: Sequence[Tool]) -> list[Tool]:
         """The tools of a request and those of its conversation; of one name, the last counts."""
-        if not brought:
-            return list(own)
-        found = {(tool.namespace, tool.name): tool for tool in own}
+        out = list(own)
+        places = {(tool.namespace, tool.name): place for place, tool in enumerate(own)}
         for tool in brought:
             key = (tool.namespace, tool.name)
-            before = found.get(key)
-            if before is not None and _definition(before) != _definition(tool):
-                self.log.dropped("tool", before.at, f"{tool.name!r} is defined again later")
-            found[key] = tool
-        return list(found.values())
+            place = places.get(key)
+            if place is None:
+                places[key] = len(out)
+                out.append(tool)
+            elif _definition(out[place]) != _definition(tool):
+                why = f"{tool.name!r} is defined again later in the conversation"
+                self.log.dropped("tool", out[place].at, why)
+                out[place] = tool
+        return out
+
+    def referred(self, tools: Sequence[Tool], brought: Sequence[Tool]) -> list[Tool]:
+        """What a reference names is not loaded before; what none can name is loaded at once."""
+        found = {(tool.namespace, tool.name) for tool in self.brought or ()}
+        told = {(tool.namespace, tool.name) for tool in brought} - found
+        out = []
+        for tool in tools:
+            if (tool.namespace, tool.name) in found:
+                tool = replace(tool, deferred=True)
+            elif tool.deferred and (tool.namespace, tool.name) in told:
+                why = f"{self.to.name} takes no reference to such a name; it is loaded at once"
+                self.log.dropped("tool.deferred", tool.at, why)
+                tool = replace(tool, deferred=None)
+            out.append(tool)
+        return out
 
     # -- tools ------------------------------------------------------------------------------
 
@@ -381,6 +399,8 @@ class Lowering:
         if block.tools:
             self.bring(block)
         code = block.code or "raw"
+        if block.text is not None or block.tools:
+            self.to.lose(block.extras, block.at, self.log)
         if block.text is not None:
             self.log.approximated(code, block.at, f"written as text for {self.to.name}")
             return [Text(block.text, at=block.at)]

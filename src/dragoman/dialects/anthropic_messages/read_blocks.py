@@ -91,7 +91,7 @@ SERVICES = {
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
 TOLD: dict[str, tuple[str, str | None, str]] = {
     "tool_reference": ("tool_name", "tool_result.content", "Tool found: {}"),
-    "compaction": ("content", "compaction", "{}"),
+    "compaction": ("content", "compaction", "[Summary of the conversation so far]\n{}\n"),
 }
 LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
     "char_location": ("char", "start_char_index", "end_char_index"),
@@ -248,7 +248,8 @@ class ReadBlocks(Dialect):
             key, code, words = TOLD[kind]
             said = doc.get(key)
             text = words.format(said) if isinstance(said, str) and said else None
-            return Raw(NAME, doc, text, code=code, at=at)
+            extras = self.keep(doc, ("type", key))
+            return Raw(NAME, doc, text, code=code, at=at, extras=extras)
         if kind == "tool_addition":
             return self.read_addition(doc, at)
         return Raw(NAME, doc, at=at)  # new block types arrive every month
@@ -259,7 +260,8 @@ class ReadBlocks(Dialect):
         if tool.__class__ is not dict or tool.get("definition").__class__ is not dict:
             return Raw(NAME, doc, at=at)
         added = self.read_tool(tool["definition"], f"{at}/tool/definition")
-        return Raw(NAME, doc, tools=(added,), at=at)
+        extras = self.keep(doc, ("type",), partly={"tool": ("type", "definition")})
+        return Raw(NAME, doc, tools=(added,), at=at, extras=extras)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
         raise NotImplementedError

@@ -37,6 +37,7 @@ from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
 Speaker: TypeAlias = Literal["user", "system", "developer"]
 
 SPEAKERS: tuple[Speaker, ...] = ("user", "system", "developer")
+ADDITION_KEYS = frozenset({"type", "role", "tools"})
 # What of a message item is not extra. A status of "completed" says nothing.
 MESSAGE_KEYS = frozenset({"type", "role", "content"})
 
@@ -249,7 +250,8 @@ class Items(Calls):
             return Raw(self.name, doc, code=kind, at=at, extras=self.as_item)
         if kind == "additional_tools" and doc.get("tools").__class__ is list:
             tools = self.read_tool_list(doc["tools"], f"{at}/tools")
-            return Raw(self.name, doc, tools=tools, at=at, extras=self.as_item)
+            extras = self.keep(doc, ADDITION_KEYS, {"item": "whole"})
+            return Raw(self.name, doc, tools=tools, at=at, extras=extras)
         return Raw(self.name, doc, at=at, extras=self.as_item)
 
     def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
