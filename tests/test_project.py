@@ -27,8 +27,9 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
     {"errors", "model"},
+    {"models"},
     {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates", "pairing"},
-    {"normal", "writing", "freeform", "result", "schemas"},
+    {"normal", "writing", "freeform", "result", "schemas", "lowering"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},

@@ -32,6 +32,7 @@ from .model import (
     Tree,
     Usage,
 )
+from .models import DEFAULT, Models
 from .reading import escape
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Dialect:
     """Where the format is described."""
     issuer: ClassVar[str] = ""
     """Who issues (and alone accepts) the seals and file ids of this dialect."""
+    vendor: ClassVar[str | None] = None
+    """Whose models this API serves, and so whose table in ``models`` holds; None: anybody's."""
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
@@ -156,7 +159,7 @@ class Dialect:
         """An answer as it stands in a history: what only answers may say is lost."""
         return message
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         """What the real API would reject in a document of this dialect."""
         return iter(())
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from .errors import Lossy, Unsupported
+from .models import DEFAULT, Models
 
 Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -155,10 +156,17 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "now", "tool_names")
+    __slots__ = ("ids", "losses", "models", "now", "tool_names")
 
-    def __init__(self, now: float | None = None, ids: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self,
+        now: float | None = None,
+        ids: Callable[[str], str] | None = None,
+        models: Models = DEFAULT,
+    ) -> None:
         self.losses: list[Loss] = []
+        self.models = models
+        """what is known of the models that a request may go to"""
         self.now = now
         self.ids = ids
         self.tool_names: dict[str, tuple[str | None, str]] = {}

@@ -23,6 +23,7 @@ ONE = (
     "400: `temperature` and `top_p` cannot both be specified for this model. Please use only one.: "
     "https://github.com/SalesforceAIResearch/MCP-Universe/issues/49"
 )
+WHILE = "400: `temperature` may only be set to 1 when thinking is enabled, and it always is"
 FORCED = (
     "forced tool use returns an error on Opus 5.5, Fable 5.1 and Mythos 5.1: "
     f"{DOCS}/models/opus-5-5/whats-new-opus-5-5"
@@ -141,7 +142,9 @@ VENDOR = Vendor(
             base=BOTH,
             thinking=("on", "adaptive"),
             thinks="always",
-            sources=OLD,
+            refuses=("top_k",),
+            fixed={"temperature": 1},
+            sources=OLD | {"refuses": WHILE, "fixed": WHILE},
         ),
         row("claude-opus-4-7", base=ADAPTIVE, system_turns=False, sources=NEW),
         row("claude-opus-4-8", base=ADAPTIVE, sources=NEW),

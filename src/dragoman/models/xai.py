@@ -24,7 +24,8 @@ VENDOR = Vendor(
         row("grok-4.3*", refuses=NO, thinks="on", efforts=("none", "low", "medium", "high"),
             sources=THINKS),
         row(
-            "grok-4", "grok-4-????", "grok-4-fast*", "grok-4-1-*", "grok-4.1-*", "grok-4.20*", "grok-code*",
+            "grok-4", "grok-4-????", "grok-4-fast*", "grok-4-1-*", "grok-4.1-*", "grok-4.20*",
+            "grok-code*",
             refuses=NO, thinks="always", efforts=(), sources=THINKS | {"efforts": REFUSED},
         ),
         row("*", refuses=NO, thinks="always", efforts=("low", "medium", "high"), sources=THINKS),

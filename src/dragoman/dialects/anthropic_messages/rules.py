@@ -24,6 +24,7 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from ...writing import is_blank
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
@@ -97,8 +98,8 @@ class Rules(Ruled):
     call_ids = ("[a-zA-Z0-9_-]", 512)
     tool_names = ("[a-zA-Z0-9_-]", 128)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 # -- the parts of a document ----------------------------------------------------------------------

@@ -53,6 +53,9 @@ class Said(Writing):
         super().__init__(log, IDS, NAMES, home, answer)
         self.documents: set[str] = set()
 
+    def made(self, call_id: str) -> str:
+        return call_id if self.ids.fits(call_id) else self.ids.rename(call_id)
+
 
 class WriteBlocks(Dialect):
     """What stands inside a message, out of the tree."""
@@ -303,6 +306,8 @@ class WriteBlocks(Dialect):
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, w: Said) -> Json | None:
+        if not w.takes(block):
+            return None
         found = self.write_source(block, w)
         if found is None:
             return None

@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
 from ...dialect import Problem
 from ...model import Json, ToolCall, ToolResult
+from ...models import DEFAULT, Models
 from .order import pair
-from .schema import is_early
 from .spelling import SNAKE
 from .turns import IDS, NAMES, ROLES
-from .vouching import wants_signatures
 
 # rule -> what it says, in quotes as the server says it.
 RULES: dict[str, str] = {
@@ -53,6 +52,8 @@ RANGES = {"temperature": 2, "topP": 1}
 MOST_STOPS = 5
 _named = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}").fullmatch
 
+VENDOR = "google"
+
 
 class Rules(Ruled):
     """The rules of the real API, one function each."""
@@ -61,11 +62,11 @@ class Rules(Ruled):
     call_ids = IDS
     tool_names = NAMES
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
-def lay_open(doc: Json, facet: str) -> Page:
+def lay_open(doc: Json, facet: str, models: Models) -> Page:
     if facet == "tools":
         return Page(facet, tools=functions(doc, ""))
     if facet == "messages" and doc.__class__ is list:
@@ -82,6 +83,7 @@ def lay_open(doc: Json, facet: str) -> Page:
         choice,
         where,
         whole=facet == "request",
+        models=models,
     )
 
 
@@ -148,7 +150,7 @@ def thinking(page: Page) -> Problems:
         message = "You can only set only one of thinking budget and thinking level."
         yield Problem("thinking", where, message)
     level, place = look(said, "thinkingLevel", where)
-    if level is not None and is_early(string(page.top.get("model")) or ""):
+    if level is not None and page.facts(VENDOR).efforts == ():
         yield Problem("thinking", place, "thinking_level is not supported by this model.")
 
 
@@ -157,7 +159,7 @@ def form(page: Page) -> Problems:
     kind, where = look(config, "responseMimeType", at)
     if kind != "application/json" or not page.top.get("tools"):
         return
-    if mode_of(page) != "NONE" and is_early(string(page.top.get("model")) or ""):
+    if mode_of(page) != "NONE" and page.facts(VENDOR).tools_with_output is False:
         message = f"Function calling with a response mime type: {kind!r} is unsupported"
         yield Problem("format-tools", where, message)
 
@@ -294,7 +296,7 @@ def named_in(part: dict[str, Json], kind: str, at: str) -> tuple[str | None, str
 
 def signatures(page: Page) -> Problems:
     """In the current turn, the first call of every step is signed."""
-    if not wants_signatures(string(page.top.get("model"))):
+    if not page.facts(VENDOR).signatures:
         return
     current: list[list[Placed]] = []
     for is_model, _, parts in turns_of(page):
@@ -311,7 +313,7 @@ def signatures(page: Page) -> Problems:
 
 def result_media(page: Page) -> Problems:
     """https://ai.google.dev/gemini-api/docs/function-calling#multimodal"""
-    if not is_early(string(page.top.get("model")) or ""):
+    if page.facts(VENDOR).media_in_results is not False:
         return
     for at, content in page.messages:
         for where, part in those(parts_of(at, content), "functionResponse"):

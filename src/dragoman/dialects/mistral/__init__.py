@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from .response import Responses
 from .sniff import sniff
 
@@ -30,7 +31,7 @@ class Mistral(Responses):
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return sniff(super().sniff(doc), doc)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         """The rules of OpenAI are not Mistral's."""
         return iter(())
 

@@ -31,6 +31,7 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from ...reading import escape
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
@@ -110,8 +111,8 @@ class Rules(Ruled):
     call_ids = (".", ID_LIMIT)
     tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 # -- the parts of a document ----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ...dialect import Problem
 from ...ledger import Ledger
 from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
+from ...models import DEFAULT, Models
 from ...reading import maybe_int
 from ...writing import Writing
 from . import OpenAIChat
@@ -58,7 +59,7 @@ class Compatible(OpenAIChat):
             return False
         return not any(x is not None for x in (form.name, form.description, form.strict))
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         return iter(())
 
     # -- who speaks -------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
@@ -95,9 +96,11 @@ class Rules(Ruled):
     tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
     item_prefixes = {"function": "fc", "message": "msg", "reasoning": "rs"}  # noqa: RUF012
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         listed = "output" if facet == "response" else "input"
-        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+        return examine(
+            self, lay_open(doc, facet, models, listed=listed), doc, FACETS.get(facet, ())
+        )
 
 
 # -- the request ----------------------------------------------------------------------------------
