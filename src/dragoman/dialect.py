@@ -85,8 +85,8 @@ class Dialect:
     """Where the format is described."""
     issuer: ClassVar[str] = ""
     """Who issues (and alone accepts) the seals and file ids of this dialect."""
-    vendor: ClassVar[str | None] = None
-    """Whose models this API serves, and so whose table in ``models`` holds; None: anybody's."""
+    vendor: ClassVar[str] = ""
+    """Whose table in ``models`` says what depends on the model; none: nobody's."""
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""

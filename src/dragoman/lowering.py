@@ -114,6 +114,30 @@ def fit_effort(effort: str, facts: Facts, thinking: Thinking, model: str, log: L
     return near
 
 
+def known_effort(
+    effort: str, facts: Facts, thinking: Thinking, model: str, log: Ledger
+) -> str | None:
+    """An effort of a model whose levels are known; None: it takes no effort."""
+    levels = facts.efforts or ()
+    off = effort == "none" and thinking.mode == "off"
+    if not levels:
+        what = "thinking" if off else "thinking.effort"
+        log.dropped(what, thinking.at, f"reasoning effort is not supported by {model}")
+        return None
+    if not off or effort in levels:
+        return fit_effort(effort, facts, thinking, model, log)
+    why = f"reasoning cannot be turned off at {model}; effort {levels[0]!r} is written"
+    log.approximated("thinking", thinking.at, why)
+    return levels[0]
+
+
+def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
+    """What is said where reasoning is off unless an effort is written."""
+    why = f"reasoning is off at {model} without an effort; 'medium' is written"
+    log.approximated("thinking", thinking.at, why)
+    return "medium"
+
+
 # -- tools and turns -------------------------------------------------------------------------------
 
 

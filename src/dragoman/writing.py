@@ -139,7 +139,7 @@ class Writing:
         self.model: str | None = None  # to whom the request goes
         self.facts: Facts = UNKNOWN  # what is known of that model
 
-    def address(self, vendor: str | None, model: str | None) -> Facts:
+    def address(self, vendor: str, model: str | None) -> Facts:
         """To which model the request goes; in the same dialect nothing depends on it."""
         self.model = model
         if not self.home:

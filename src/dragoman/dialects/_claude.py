@@ -117,6 +117,8 @@ def turned_on(
     if asked.budget is not None and "on" in ways:
         return asked
     if "adaptive" not in ways:
+        if limit is not None and limit <= LEAST:
+            return without_room(asked, limit, log)
         return within_budget(asked, limit, facts, model, log)
     if asked.budget is not None:
         return without_budget(asked, facts, model, log)
@@ -210,19 +212,20 @@ def as_it_thinks(params: Params, limit: int | None, log: Ledger) -> Params:
     return params
 
 
+def without_room(asked: Thinking, limit: int, log: Ledger) -> Thinking:
+    """No thinking, as there would be no room for it."""
+    why = f"an answer of {limit} tokens has no room for thoughts here"
+    log.dropped("thinking", asked.at, why)
+    return without_display(replace(asked, mode=None, budget=None), log)
+
+
 def within_limit(params: Params, limit: int | None, log: Ledger) -> Params:
     """A budget that is not too small, and leaves room for the answer."""
     thinking = params.thinking
     assert thinking is not None
     asked = thinking.budget or 0
     if limit is not None and limit <= LEAST:
-        why = f"an answer of {limit} tokens has no room for thoughts here"
-        log.dropped("thinking", thinking.at, why)
-        if thinking.display is not None:
-            why = "nothing is shown of thinking that is off"
-            log.dropped("thinking.display", thinking.at, why)
-        gone = replace(thinking, mode=None, budget=None, display=None)
-        return replace(params, thinking=gone)
+        return replace(params, thinking=without_room(thinking, limit, log))
     budget = max(asked, LEAST)
     if limit is not None:
         budget = min(budget, limit - 1)

@@ -207,7 +207,7 @@ class Models:
         self._vendors: dict[str, str | None] = {}
 
     def facts(self, vendor: str | None, name: str | None) -> Facts:
-        """What holds for a model behind the API of a vendor; None: whoever made the model."""
+        """What holds for a model behind the API of a vendor; None: by whoever made the model."""
         found = self._facts.get((vendor, name))
         if found is None:
             found = self.find(vendor, name).facts
@@ -236,12 +236,13 @@ class Models:
                 if pattern := each.matches(called) or _literal(each, name):
                     return Found(each, pattern, called)
         maker = self._maker(called)
-        table = self.table(vendor or maker)
+        if vendor is None:
+            vendor = maker
+        table = self.table(vendor)
         for each in table.rows if table is not None else ():
             pattern = each.matches(called)
-            if pattern is not None and (pattern != "*" or maker in (vendor, None) or not vendor):
-                if pattern != "*" or maker is not None:
-                    return Found(each, pattern, called)
+            if pattern is not None and (pattern != "*" or maker == vendor):
+                return Found(each, pattern, called)
         return Found(None, None, called)
 
     def vendors(self) -> tuple[Vendor, ...]:

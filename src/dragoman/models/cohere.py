@@ -13,10 +13,10 @@ VENDOR = Vendor(
     (
         row(
             "command-a-vision*", "c4ai-aya-vision*", "aya-vision*",
-            media=("image",), tools=False, sources={"media": VISION, "tools": VISION},
+            media=("image", "document"), tools=False, sources={"media": VISION, "tools": VISION},
         ),
         row("command-r*", "command-a", "command-a-0*", "command-light*", "command",
-            media=(), sources={"media": VISION}),
+            media=("document",), sources={"media": VISION}),
         row("*"),
     ),
 )  # fmt: skip

@@ -15,6 +15,7 @@ VENDOR = Vendor(
             "tools": "recorded 400 (meta-llama/llama-guard-4-12b): `tool calling` is not supported "
             "with this model"}),
         row("gpt-oss*", efforts=("low", "medium", "high"), sources={"efforts": DOCS}),
+        row("llama*", thinks="never", efforts=(), sources={"thinks": DOCS, "efforts": DOCS}),
         row("qwen3*", efforts=("none", "default"), sources={"efforts": DOCS}),
     ),
 )  # fmt: skip

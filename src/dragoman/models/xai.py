@@ -28,6 +28,11 @@ VENDOR = Vendor(
             "grok-code*",
             refuses=NO, thinks="always", efforts=(), sources=THINKS | {"efforts": REFUSED},
         ),
-        row("*", refuses=NO, thinks="always", efforts=("low", "medium", "high"), sources=THINKS),
+        row("grok-4.5*", refuses=NO, thinks="always", efforts=("low", "medium", "high"),
+            sources=THINKS),
+        row("*", refuses=NO, thinks="always", efforts=("low", "medium", "high", "xhigh"),
+            sources=THINKS | {
+                "refuses": "400: Model grok-4.6 does not support parameter presencePenalty",
+                "efforts": f"ReasoningEffort of xai-sdk 1.21; {LEVELS}"}),
     ),
 )  # fmt: skip

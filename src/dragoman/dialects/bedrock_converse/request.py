@@ -15,6 +15,8 @@ from .tools import NOTHING_NEEDED
 from .write_blocks import Said
 
 MOST_MARKS = 4
+MAKERS = ("anthropic", "mistral", "amazon")
+"""Whose models are served here as their makers' tables say."""
 TAKEN = frozenset({"modelId", "messages", "system", "requestMetadata"})
 
 
@@ -78,7 +80,8 @@ class Requests(ParamFields):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["modelId"] = tree.model
-        facts = w.address(self.vendor, tree.model)
+        maker = log.models.vendor_of(tree.model)
+        facts = w.address(maker if maker in MAKERS else self.vendor, tree.model)
         if not w.home:
             tree = fit(tree, facts, log)
             if facts.call_ids == "nine":

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 class Mistral(Responses):
     spec = "https://docs.mistral.ai/api/#tag/chat"
+    vendor = "mistral"
     aliases: ClassVar[tuple[str, ...]] = ()
     rules: ClassVar[dict[str, str]] = {}
 

@@ -30,6 +30,7 @@ OMITTED = "omitted"
 
 
 class Compatible(OpenAIChat):
+    vendor = ""
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}
