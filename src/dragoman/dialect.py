@@ -163,6 +163,10 @@ class Dialect:
         """What the real API would reject in a document of this dialect."""
         return iter(())
 
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        """A request of this dialect without what its model refuses; ``repair`` asks for it."""
+        return tree
+
     def _refuse(self, way: str, facet: str) -> NoReturn:
         have = [f for f, ways in self.facets().items() if way in ways]
         raise Unsupported(

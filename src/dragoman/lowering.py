@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from .ledger import Ledger
-from .model import Message, OutputFormat, Params, Request, Thinking
+from .model import Block, Media, Message, OutputFormat, Params, Request, Thinking, ToolResult
 from .models import UNKNOWN, Facts
 
 LADDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -136,6 +136,81 @@ def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
     why = f"reasoning is off at {model} without an effort; 'medium' is written"
     log.approximated("thinking", thinking.at, why)
     return "medium"
+
+
+# -- a request that is broken for its model --------------------------------------------------------
+
+
+def mended(tree: Request, facts: Facts, log: Ledger) -> Request:
+    """A request as its model takes it, with what the writers of an API of efforts leave out."""
+    tree = fit(tree, facts, log)
+    asked, model = tree.params.thinking, tree.model or "this model"
+    if facts is UNKNOWN or asked is None:
+        return tree
+    thinking = fit_thinking(asked, facts, model, log)
+    if thinking != asked:
+        tree = replace(tree, params=replace(tree.params, thinking=thinking))
+    return tree
+
+
+def fit_thinking(asked: Thinking, facts: Facts, model: str, log: Ledger) -> Thinking | None:
+    """How to reason, where a level or a budget says how much."""
+    if facts.thinking == () and facts.efforts == ():
+        log.dropped("thinking", asked.at, f"thinking is not supported by {model}")
+        return None
+    effort, budget, mode = asked.effort, asked.budget, asked.mode
+    if mode == "off" and facts.thinking is not None and "off" not in facts.thinking:
+        log.dropped("thinking", asked.at, f"thinking cannot be disabled at {model}")
+        mode, budget = None, None
+    elif mode == "off" and facts.thinking is None and facts.efforts is not None:
+        effort, mode = known_effort("none", facts, asked, model, log), None
+    elif effort is not None and facts.efforts is not None:
+        effort = known_effort(effort, facts, asked, model, log)
+    if budget and facts.thinking == ():
+        log.dropped("thinking.budget", asked.at, f"a budget is not supported by {model}")
+        mode, budget = None, None
+    elif budget and facts.budgets is not None:
+        least, most = facts.budgets
+        budget = min(max(budget, least), most)
+        if budget != asked.budget:
+            why = f"a budget of {asked.budget} tokens is {budget} for {model}"
+            log.approximated("thinking.budget", asked.at, why)
+    if (effort, budget, mode) == (asked.effort, asked.budget, asked.mode):
+        return asked
+    extras = None if asked.extras is None else replace(asked.extras, spelling={})
+    return replace(asked, effort=effort, budget=budget, mode=mode, extras=extras)
+
+
+def without_media(tree: Request, facts: Facts, log: Ledger) -> Request:
+    """The conversation without media that the model does not take."""
+    if facts.media is None and facts.stored_media is None:
+        return tree
+    out: list[Message] = []
+    for message in tree.messages:
+        content = fit_blocks(message.content, facts, tree.model or "this model", log)
+        out.append(message if content == message.content else replace(message, content=content))
+    return replace(tree, messages=tuple(out)) if tuple(out) != tree.messages else tree
+
+
+def fit_blocks(blocks: Sequence[Block], facts: Facts, model: str, log: Ledger) -> tuple[Block, ...]:
+    out: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Media) and (why := unfit(block, facts)):
+            log.dropped("media", block.at, f"{why} not supported by {model}")
+        elif isinstance(block, ToolResult):
+            content = fit_blocks(block.content, facts, model, log)
+            out.append(block if content == block.content else replace(block, content=content))
+        else:
+            out.append(block)
+    return tuple(out)
+
+
+def unfit(block: Media, facts: Facts) -> str:
+    """What of a medium the model does not take; empty: nothing."""
+    if facts.media is not None and block.kind not in facts.media:
+        return f"{block.kind} input is"
+    stored = block.source.kind in ("url", "file") and block.source.value.startswith("s3://")
+    return "media in S3 are" if stored and facts.stored_media is False else ""
 
 
 # -- tools and turns -------------------------------------------------------------------------------

@@ -6,13 +6,20 @@ from msgspec.structs import replace
 
 from .. import lowering
 from ..ledger import Ledger
-from ..model import Message, Params, Request, Thinking, ToolCall, ToolChoice
+from ..model import Message, Params, Request, Text, Thinking, ToolCall, ToolChoice
 from ..models import UNKNOWN, Facts, Models
 from ..normal import BUDGETS, effort_of
 
 LEAST = 1024
 """tokens that a budget of thought has"""
 EXCLUDED = "thinking and a forced tool call exclude each other; the model may choose"
+WAYS = {
+    "enabled": "on",
+    "adaptive": "adaptive",
+    "disabled": "off",
+    "between_tools": "between-tools",
+}
+"""what Claude's API calls the ways to think -> what the tree calls them"""
 CONTINUE = "Continue."
 """What the user says behind an assistant's turn with which the model does not go on."""
 
@@ -41,8 +48,30 @@ def fit(tree: Request, facts: Facts, log: Ledger) -> Request:
         limit = params.max_tokens if params.max_tokens is not None else facts.max_tokens
         thinking = fit_thinking(asked, limit, facts, model, log)
         params = as_it_thinks(replace(params, thinking=thinking), limit, log)
-        tree = replace(tree, params=params)
+        if params != tree.params:
+            tree = replace(tree, params=params)
     return tree if facts is UNKNOWN else lowering.fit(tree, facts, log)
+
+
+def mended(tree: Request, facts: Facts, log: Ledger) -> Request:
+    """A request that is broken for its model, made whole: what the writers do with one from
+    elsewhere, on the tree.
+    """
+    tree = fit(tree, facts, log)
+    model, messages = tree.model or "this model", list(tree.messages)
+    for index, message in enumerate(messages):
+        if facts.system_turns is False and message.role == "system" and index:
+            why = f"a system turn is not supported by {model}; said by the user"
+            log.approximated("message.role", message.at, why)
+            messages[index] = replace(message, role="user")
+    if facts.prefill is False and messages and begins_answer(last := messages[-1]):
+        why = f"prefill is not supported by {model}; the user says {CONTINUE!r}"
+        log.approximated("prefill", last.at, why)
+        messages.append(Message("user", (Text(CONTINUE, at=last.at),), at=last.at))
+        tree = replace(tree, prefill=None)
+    if messages != list(tree.messages):
+        tree = replace(tree, messages=tuple(messages))
+    return tree
 
 
 # -- how to think ----------------------------------------------------------------------------------
@@ -234,3 +263,16 @@ def within_limit(params: Params, limit: int | None, log: Ledger) -> Params:
     why = f"{budget} here: at least {LEAST}, and less than the answer may have"
     log.approximated("thinking.budget", thinking.at, why)
     return replace(params, thinking=replace(thinking, budget=budget))
+
+
+def refusal(way: str, facts: Facts) -> str:
+    """https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting"""
+    if way == "adaptive":
+        return "adaptive thinking is not supported on this model"
+    word = next(kind for kind, name in WAYS.items() if name == way)
+    if "adaptive" not in (facts.thinking or ()):
+        return f'"thinking.type.{word}" is not supported for this model.'
+    return (
+        f'"thinking.type.{word}" is not supported for this model. Use "thinking.type.adaptive" and '
+        '"output_config.effort" to control thinking behavior.'
+    )

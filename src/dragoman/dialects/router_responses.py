@@ -73,7 +73,8 @@ DETAILS = (
 )
 
 # rule -> what it says, in quotes as the design says it.
-RULES: dict[str, str] = official.RULES | {
+OFFICIAL = {name: said for name, said in official.RULES.items() if name not in official.SAID}
+RULES: dict[str, str] = OFFICIAL | {
     "content-role": "'Always use correct content type for role': input_text and input_image for "
     "all but the assistant, whose are output_text, output_image and tool_use; a tool_result is "
     "the user's.",

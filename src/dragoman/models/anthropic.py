@@ -37,10 +37,22 @@ SEES = ("image", "document")
 # "`temperature` may only be set to 1 when thinking is enabled", "`top_k` must be unset when
 # thinking is enabled": these hold for all that think, so dialects/_claude.py has them.
 OLDEST = Facts(
-    thinking=(), thinks="never", efforts=(), prefill=True, system_turns=False, media=SEES
+    thinking=(),
+    thinks="never",
+    efforts=(),
+    prefill=True,
+    system_turns=False,
+    media=SEES,
+    stored_media=False,
 )
 EXTENDED = Facts(
-    thinking=("on", "off"), thinks="off", efforts=(), prefill=True, system_turns=False, media=SEES
+    thinking=("on", "off"),
+    thinks="off",
+    efforts=(),
+    prefill=True,
+    system_turns=False,
+    media=SEES,
+    stored_media=False,
 )
 BOTH = Facts(
     max_tokens=128_000,
@@ -51,6 +63,7 @@ BOTH = Facts(
     prefill=False,
     system_turns=False,
     media=SEES,
+    stored_media=False,
 )
 ADAPTIVE = Facts(
     max_tokens=128_000,
@@ -62,8 +75,14 @@ ADAPTIVE = Facts(
     prefill=False,
     system_turns=True,
     media=SEES,
+    stored_media=False,
 )
 ALWAYS = {"thinking": ("adaptive",), "thinks": "always"}
+
+VIDEO = (
+    "recorded 400 (Bedrock): This model doesn't support the video content block that you provided."
+)
+S3 = "recorded 400 (Bedrock): This model doesn't support the s3Uri field."
 
 OLD = {
     "max_tokens": OVERVIEW,
@@ -73,7 +92,8 @@ OLD = {
     "efforts": EFFORT,
     "prefill": PREFILL,
     "system_turns": SYSTEM,
-    "media": f"{DOCS}/build-with-claude/vision, {DOCS}/build-with-claude/pdf-support",
+    "media": f"{VIDEO} {DOCS}/build-with-claude/vision, {DOCS}/build-with-claude/pdf-support",
+    "stored_media": S3,
 }
 NEW = OLD | {
     "refuses": SAMPLING,

@@ -36,7 +36,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
-from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_excluded
+from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_excluded, mended
 from .blocks import NAME
 from .turns import Turns
 
@@ -271,6 +271,9 @@ class Requests(Turns):
         if tree.messages and tree.messages[-1].role == "assistant":
             self.note_prefill(tree, out["messages"], w)
         return self.emit(out, tree, log)
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        return mended(tree, log.models.facts(self.vendor, tree.model), log)
 
     def note_prefill(self, tree: Request, turns: list[Json], w: Writing) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it:

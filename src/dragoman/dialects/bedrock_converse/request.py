@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ... import lowering
 from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
+from ...models import Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
-from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_claude, is_excluded
+from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_claude, is_excluded, mended
 from .._nine import ID_RULE, Nine
 from .params import ParamFields
 from .read_blocks import NAME
@@ -18,6 +20,12 @@ MOST_MARKS = 4
 MAKERS = ("anthropic", "mistral", "amazon")
 """Whose models are served here as their makers' tables say."""
 TAKEN = frozenset({"modelId", "messages", "system", "requestMetadata"})
+
+
+def maker_of(model: str | None, models: Models) -> str:
+    """Whose table holds for a model here."""
+    maker = models.vendor_of(model)
+    return maker if maker in MAKERS else ""
 
 
 class Requests(ParamFields):
@@ -80,8 +88,7 @@ class Requests(ParamFields):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["modelId"] = tree.model
-        maker = log.models.vendor_of(tree.model)
-        facts = w.address(maker if maker in MAKERS else self.vendor, tree.model)
+        facts = w.address(maker_of(tree.model, log.models), tree.model)
         if not w.home:
             tree = fit(tree, facts, log)
             if facts.call_ids == "nine":
@@ -140,6 +147,11 @@ class Requests(ParamFields):
         return {
             "toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NOTHING_NEEDED}}
         }
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
+        tree = mended(tree, facts, log)
+        return lowering.without_media(tree, facts, log)
 
     def note_prefill(self, tree: Request, turns: list[Json], w: Said) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""

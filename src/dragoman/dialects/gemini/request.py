@@ -323,6 +323,9 @@ class Requests(Tools):
             return out
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
 
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        return lowering.mended(tree, log.models.facts(self.vendor, tree.model), log)
+
     def fit_output(self, tree: Request, w: Saying) -> Params:
         """The parameters, without a form of the answer where the model takes none beside tools."""
         params, choice = tree.params, tree.tool_choice

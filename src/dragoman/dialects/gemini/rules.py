@@ -15,10 +15,13 @@ from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, num
 from ...dialect import Problem
 from ...model import Json, ToolCall, ToolResult
 from ...models import DEFAULT, Models
+from .._model_rules import RULES as MODEL_RULES
+from .model_rules import model
 from .order import pair
-from .spelling import SNAKE
+from .spelling import look
 from .turns import IDS, NAMES, ROLES
 
+UNSAID = ("model-parameter", "model-limit", "model-prefill", "model-media")
 # rule -> what it says, in quotes as the server says it.
 RULES: dict[str, str] = {
     "malformed": "The document has not the shape of this API.",
@@ -44,6 +47,7 @@ RULES: dict[str, str] = {
     "Gemini 3 know no level.",
     "range": "temperature 0..2, topP 0..1.",
     "stop": "At most 5 stop sequences.",
+    **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 CONFIG = "generationConfig"
 MODES = ("AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED")
@@ -85,15 +89,6 @@ def lay_open(doc: Json, facet: str, models: Models) -> Page:
         whole=facet == "request",
         models=models,
     )
-
-
-def look(doc: Json, key: str, at: str) -> tuple[Json, str]:
-    """What stands under a key in either spelling, and where."""
-    if doc.__class__ is not dict:
-        return None, f"{at}/{key}"
-    other = SNAKE.get(key, key)
-    key = other if key not in doc and other in doc else key
-    return doc.get(key), f"{at}/{key}"
 
 
 def functions(tools: Json, at: str) -> tuple[Placed, ...]:
@@ -335,6 +330,7 @@ FACETS: dict[str, tuple[Rule, ...]] = {
         *HISTORY,
         result_media,
         signatures,
+        model,
     ),
     "messages": HISTORY,
     "tools": (tools,),

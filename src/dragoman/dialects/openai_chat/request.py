@@ -330,6 +330,17 @@ class Requests(Tools):
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(self.vendor, tree.model)
+        tree = lowering.without_media(lowering.mended(tree, facts, log), facts, log)
+        spelled = self.spelling(tree).get("max_tokens")
+        if facts.limit_key not in (None, spelled or self.limit_key) and tree.extras is not None:
+            why = f"{spelled} is not supported by {tree.model}; {facts.limit_key} is written"
+            log.renamed("max_tokens", tree.params.where("max_tokens"), why)
+            rest = {k: v for k, v in tree.extras.spelling.items() if k != "max_tokens"}
+            tree = replace(tree, extras=replace(tree.extras, spelling=rest))
+        return tree
+
     def write_messages(self, tree: History, log: Ledger) -> Json:
         messages = self.write_history(tree.messages, self.writing(log, tree.dialect))
         if self.spelling(tree).get("object"):

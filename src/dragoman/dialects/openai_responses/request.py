@@ -332,6 +332,10 @@ class Requests(Tools):
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(self.vendor, tree.model)
+        return lowering.mended(tree, facts, log)
+
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
         spelling = self.spelling(tree)
