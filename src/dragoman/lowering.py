@@ -51,14 +51,12 @@ def reasons(params: Params, facts: Facts) -> bool:
 def fit_params(params: Params, facts: Facts, model: str, log: Ledger) -> Params:
     """The parameters that the model takes, with values that it takes."""
     changed: dict[str, object] = {}
-    for name, why in refused(params, facts, model):
-        value = getattr(params, name)
-        if value is not None:
-            log.dropped(name, params.where(name), why)
-            changed[name] = None
-    there = [name for name in facts.exclusive if getattr(params, name) is not None]
-    for name in there[1:]:
-        if name not in changed and there[0] not in changed:
+    for name, why in refused(params, facts):
+        log.dropped(name, params.where(name), f"{name} {why.format(model)}")
+        changed[name] = None
+    if facts.exclusive:
+        there = [n for n in facts.exclusive if getattr(params, n) is not None and n not in changed]
+        for name in there[1:]:
             why = f"{there[0]} and {name} exclude each other ({model})"
             log.dropped(name, params.where(name), why)
             changed[name] = None
@@ -80,16 +78,18 @@ def fit_limit(params: Params, facts: Facts, model: str, log: Ledger) -> Params:
     return replace(params, max_tokens=most)
 
 
-def refused(params: Params, facts: Facts, model: str) -> Iterator[tuple[str, str]]:
-    """The parameters that may not be said, and why."""
+def refused(params: Params, facts: Facts) -> Iterator[tuple[str, str]]:
+    """The parameters that are there and may not be, and why."""
     for name in facts.refuses:
-        yield name, f"{name} is not supported by {model}"
+        if getattr(params, name) is not None:
+            yield name, "is not supported by {}"
     if facts.refuses_thinking and reasons(params, facts):
         for name in facts.refuses_thinking:
-            yield name, f"{name} is not supported by {model} while it reasons"
+            if getattr(params, name) is not None:
+                yield name, "is not supported by {} while it reasons"
     for name, value in facts.fixed.items():
-        if getattr(params, name) != value:
-            yield name, f"{name} other than {value:g} is not supported by {model}"
+        if getattr(params, name) not in (None, value):
+            yield name, f"other than {value:g} is not supported by {{}}"
 
 
 def nearest(effort: str, levels: Sequence[str]) -> str:

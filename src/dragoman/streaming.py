@@ -164,7 +164,7 @@ class StreamWriter:
         self.dialect = dialect
         self.home = home
         self.log = log  # what is noted here is about the stream; the rest is noted at rest
-        self.aside = Ledger(log.now, log.ids)  # what was noted while writing ahead
+        self.aside = Ledger(log.now, log.ids, log.models)  # what was noted while writing ahead
         self.ways: dict[type, Write] = {
             Begin: self.begin,
             Open: self.open,
