@@ -14,6 +14,7 @@
 
 from typing import TYPE_CHECKING
 
+from . import models
 from .check import check
 from .convert import convert, join, read, write
 from .detect import detect
@@ -60,6 +61,7 @@ __all__ = [
     "detect",
     "formats",
     "join",
+    "models",
     "read",
     "repair",
     "repair_passes",

@@ -107,7 +107,15 @@ VENDOR = Vendor(
     "Anthropic",
     ("claude*",),
     (
-        row("claude-instant*", "claude-1*", "claude-2*", base=OLDEST, max_tokens=4096, sources=OLD),
+        row(
+            "claude-instant*",
+            "claude-1*",
+            "claude-2*",
+            base=OLDEST,
+            max_tokens=4096,
+            media=(),
+            sources=OLD,
+        ),
         row("claude-3-5-*", base=OLDEST, max_tokens=8192, sources=OLD),
         row(
             "claude-3-7-*",
