@@ -27,6 +27,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
     {"errors", "model"},
+    {"models"},
     {
         "ledger",
         "reading",
@@ -39,7 +40,7 @@ LAYERS = [
         "pairing",
         "statuses",
     },
-    {"normal", "writing", "freeform", "restoring", "result", "schemas", "lowering"},
+    {"normal", "writing", "freeform", "restoring", "result", "schemas", "lowering", "fitting"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},

@@ -35,6 +35,7 @@ from .model import (
     Tree,
     Usage,
 )
+from .models import DEFAULT, Models
 from .reading import escape
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Dialect:
     """Where the format is described."""
     issuer: ClassVar[str] = ""
     """Who issues (and alone accepts) the seals and file ids of this dialect."""
+    vendor: ClassVar[str] = ""
+    """Whose table in ``models`` says what depends on the model; none: nobody's."""
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
@@ -176,9 +179,13 @@ class Dialect:
         """An answer as it stands in a history: what only answers may say is lost."""
         return message
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         """What the real API would reject in a document of this dialect."""
         return iter(())
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        """A request of this dialect without what its model refuses; ``repair`` asks for it."""
+        return tree
 
     def _refuse(self, way: str, facet: str) -> NoReturn:
         have = [f for f, ways in self.facets().items() if way in ways]

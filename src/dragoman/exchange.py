@@ -50,6 +50,7 @@ from .model import (
     ToolResult,
     Usage,
 )
+from .models import Models, given
 from .reading import compact, load, parse
 from .restoring import Restorer, restore, tools_of, written
 from .result import Result
@@ -81,8 +82,9 @@ class Exchange:
     {'name': 'files.read', 'arguments': '{}'}
 
     ``client`` and ``upstream`` are dialects; where they are the same, documents pass as they are.
-    ``model`` replaces the model that the client names. ``fail_on`` names losses of the *request*
-    that raise ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
+    ``model`` replaces the model that the client names; ``models`` has rows of the caller's own for
+    the table of what depends on the model. ``fail_on`` names losses of the *request* that raise
+    ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
     ``capsules``. ``now`` and ``ids`` supply what a reply may need, as in ``convert``.
     """
 
@@ -92,13 +94,14 @@ class Exchange:
         client: str,
         upstream: str,
         model: str | None = None,
+        models: Models | Mapping[str, Any] | None = None,
         fail_on: Iterable[str] = (),
         capsules: Mapping[str, Json] | None = None,
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
     ) -> None:
         self._client, self._upstream = dialects.get(client), dialects.get(upstream)
-        self._model = model
+        self._model, self._models = model, given(models)
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self._kept = dict(capsules or {})
         self.now, self.ids = now, ids
@@ -154,7 +157,7 @@ class Exchange:
             tree = with_model(tree, self._model)
         if stream is not None:
             tree = replace(tree, params=replace(tree.params, stream=stream or None))
-        log = Ledger()
+        log = Ledger(models=self._models)
         sent = self._upstream.write(tree, log)
         if self.is_converted and (capsule := self._kept.get(self.upstream)) is not None:
             sent = capsuling.open_(capsule, sent, self.upstream, "request", log)
@@ -240,7 +243,7 @@ class Exchange:
         return status_of(kind, self._client.statuses)
 
     def _ledger(self) -> Ledger:
-        return self._tell(Ledger(self.now, self.ids))
+        return self._tell(Ledger(self.now, self.ids, self._models))
 
     def _tell(self, log: Ledger) -> Ledger:
         """Tell the writer of a reply what the conversation has: ids of calls, names of tools."""

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from .errors import Lossy, Unsupported
+from .models import DEFAULT, Models
 
 Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -159,10 +160,17 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "now", "own_names", "taken", "tool_names")
+    __slots__ = ("ids", "losses", "models", "now", "own_names", "taken", "tool_names")
 
-    def __init__(self, now: float | None = None, ids: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self,
+        now: float | None = None,
+        ids: Callable[[str], str] | None = None,
+        models: Models = DEFAULT,
+    ) -> None:
         self.losses: list[Loss] = []
+        self.models = models
+        """what is known of the models that a request may go to"""
         self.now = now
         self.ids = ids
         self.tool_names: dict[str, tuple[str | None, str]] = {}
@@ -174,7 +182,7 @@ class Ledger:
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""
-        ledger = Ledger(self.now, self.ids)
+        ledger = Ledger(self.now, self.ids, self.models)
         ledger.taken, ledger.own_names = self.taken, self.own_names
         return ledger
 

@@ -152,6 +152,11 @@ def mark_last_text(result: ToolResult, w: Writing) -> tuple[Block, ...]:
 # that clients commonly send for the three words.
 EFFORT_BUDGETS = ((4096, "low"), (16384, "medium"))
 
+BUDGETS = {
+    "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768,
+}  # fmt: skip
+"""The other way about: the budget that an effort becomes, where there are only budgets."""
+
 
 def effort_of(budget: int) -> str:
     """The effort that a thinking budget comes nearest to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, overload
 
 from . import dialects
@@ -13,6 +13,7 @@ from .framing import LIMIT, Frame, framer
 from .ledger import Ids, Ledger, Loss
 from .lowering import Opening
 from .model import Failure, Json, Response
+from .models import Models, given
 from .reading import encode, load, parse
 from .result import Result
 from .streaming import StreamReader, StreamWriter
@@ -42,7 +43,7 @@ class Transcoder:
     stream has ended. With ``collect=False`` texts are not kept, so that memory stays flat however
     long the stream is (unless the last event of the target repeats the whole answer).
 
-    ``now`` and ``ids`` supply what a target may demand, as in ``convert``; ``usage=False`` leaves
+    ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
     out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
     ``amend`` is what ``Exchange.transcoder`` knows of the request.
     """
@@ -58,10 +59,11 @@ class Transcoder:
         ids: Callable[[str], str] | None = None,
         limit: int = LIMIT,
         amend: Amend | None = None,
+        models: Models | Mapping[str, Any] | None = None,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
         self.names = None if ids is None else Ids(ids)
-        self.log = Ledger(now, self.names)
+        self.log = Ledger(now, self.names, given(models))
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage

@@ -29,6 +29,7 @@ from .model import (
     ToolCall,
     ToolResult,
 )
+from .models import UNKNOWN, Facts
 from .pairing import Waiting
 from .reading import decode, encode, name_of
 
@@ -116,8 +117,8 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "signed",
-        "unnamed", "waiting",
+        "again", "answer", "called", "custom", "facts", "home", "ids", "log", "marks", "model",
+        "names", "signed", "unnamed", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +136,23 @@ class Writing:
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: Waiting | None = None  # calls that got an id, if there are such
+        self.model: str | None = None  # to whom the request goes
+        self.facts: Facts = UNKNOWN  # what is known of that model
+
+    def address(self, vendor: str, model: str | None) -> Facts:
+        """To which model the request goes; in the same dialect nothing depends on it."""
+        self.model = model
+        if not self.home:
+            self.facts = self.log.models.facts(vendor, model)
+        return self.facts
+
+    def takes(self, block: Media) -> bool:
+        """Whether the model takes media of that kind; if not, so is noted."""
+        kinds = self.facts.media
+        if kinds is None or block.kind in kinds:
+            return True
+        self.log.dropped("media", block.at, f"{block.kind} input is not supported by {self.model}")
+        return False
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""
@@ -174,7 +192,7 @@ class Writing:
         if given in self.called and not self.home:
             original, number = given, 2
             while given in self.called:
-                given = f"{original[: self.ids.limit - 12]}_{number}"
+                given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
                 number += 1
             self.again[original] = given
             self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")

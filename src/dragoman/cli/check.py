@@ -9,6 +9,7 @@ from ..check import check
 from ..convert import convert
 from ..dialect import Problem
 from ..errors import Malformed, Unsayable
+from ..models import Models
 from ..reading import encode, parse
 from . import ledger, options, terminal
 from .app import command as make_command
@@ -29,6 +30,7 @@ from .sources import Source, Teller, identify
 @options.jsonl_option
 @click.option("--for", "target", type=options.DIALECT, help="Ask about another target.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
+@options.models_option
 @options.quiet_options
 def command(
     files: tuple[str, ...],
@@ -37,6 +39,7 @@ def command(
     lines: bool | None,
     target: str | None,
     as_json: bool,
+    models: Models | None,
     quiet: bool,
     verbose: bool,
 ) -> int:
@@ -55,7 +58,7 @@ def command(
             what = identify(document, source, facet)
             if said := teller.tell(document, what):
                 batch.say(said)
-            problems = list(_problems(document, what, target, quiet, verbose))
+            problems = list(_problems(document, what, target, models, quiet, verbose))
             for problem in problems:
                 _print(document, what, target, problem, as_json)
             found += len(problems)
@@ -67,23 +70,32 @@ def command(
 
 
 def _problems(
-    document: Document, what: Source, target: str | None, quiet: bool, verbose: bool
+    document: Document,
+    what: Source,
+    target: str | None,
+    models: Models | None,
+    quiet: bool,
+    verbose: bool,
 ) -> list[Problem]:
     if target is None or target == what.dialect:
         value = parse(document.data)
-        return _checked(value, what.dialect, what.facet)
+        return _checked(value, what.dialect, what.facet, models)
     try:
-        result = convert(document.data, source=what.dialect, target=target, facet=what.facet)
+        result = convert(
+            document.data, source=what.dialect, target=target, facet=what.facet, models=models
+        )
     except Unsayable as refused:
         return [Problem("unsayable", refused.at, refused.what)]
     if not quiet:
         ledger.show(result.losses, verbose=verbose)
-    return _checked(parse(result.to_json()), target, what.facet)
+    return _checked(parse(result.to_json()), target, what.facet, models)
 
 
-def _checked(value: object, dialect: str, facet: str) -> list[Problem]:
+def _checked(
+    value: object, dialect: str, facet: str, models: Models | None = None
+) -> list[Problem]:
     """The problems. Where no rules are known, at least the shape is looked at."""
-    problems = check(value, dialect, facet=facet)
+    problems = check(value, dialect, facet=facet, models=models)
     if not problems and not has_rules(dialect):
         try:
             dialects.get(dialect).read(value, facet)

@@ -13,6 +13,7 @@ from ..convert import convert as convert_document
 from ..errors import Malformed
 from ..ledger import Loss
 from ..model import Json
+from ..models import Models
 from ..reading import encode, parse
 from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 )
 @click.option("--carry", metavar="FILE", help="Write a capsule: what the target cannot hold.")
 @click.option("--capsule", metavar="FILE", help="Bring home what such a capsule holds.")
+@options.models_option
 @click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
 @click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
 @click.option("--stop", is_flag=True, help="Stop at the first document that fails.")
@@ -89,6 +91,7 @@ class Conversion:
         settings: tuple[str, ...],
         capsule: str | None,
         carry: str | None,
+        models: Models | None,
         now: str | None,
         random_ids: bool,
         stop: bool,
@@ -101,6 +104,7 @@ class Conversion:
         self.compact = compact
         self.fail_on = fail_on
         self.quiet, self.verbose = quiet, verbose
+        self.models = models
         self.now = printing.time_of(now)
         self.ids = printing.random_id if random_ids else None
         self.tally = Tally(report)
@@ -149,6 +153,7 @@ class Conversion:
             carry=self.capsules.wanted,
             capsule=self.capsules.take(),
             model=self.model,
+            models=self.models,
         )
         result.document = with_settings(result.document, self.settings)
         on_a_line = form == "jsonl" or (self.several and self.plan.together)
@@ -181,7 +186,12 @@ class Conversion:
         from ..transcoder import Transcoder
 
         transcoder = Transcoder(
-            source.dialect, self.target, collect=False, now=self.now, ids=self.ids
+            source.dialect,
+            self.target,
+            collect=False,
+            now=self.now,
+            ids=self.ids,
+            models=self.models,
         )
         for chunk in chunks:
             if said := transcoder.feed(chunk):

@@ -60,6 +60,7 @@ DUMMY = re.compile(r"msg_\d{1,9}")
 class Copilot(OpenAIResponses):
     name = "copilot"
     spec = "https://github.com/microsoft/vscode-copilot-chat"
+    vendor = ""
     issuer = "copilot"
     aliases = ("github-copilot",)
     kin = frozenset({"openai-responses"})

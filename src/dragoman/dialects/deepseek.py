@@ -47,6 +47,7 @@ MARKS = Marks(
 class DeepSeek(Compatible):
     name = "deepseek"
     spec = "https://api-docs.deepseek.com/api/create-chat-completion"
+    vendor = "deepseek"
     issuer = "deepseek"
     limit_key = "max_tokens"
     most_stops = 16

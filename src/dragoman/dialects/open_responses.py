@@ -44,6 +44,7 @@ KNOWN = frozenset({"include", "background", "max_tool_calls", "stream_options"})
 class OpenResponses(OpenAIResponses):
     name = "open-responses"
     spec = "https://www.openresponses.org/specification"
+    vendor = ""
     issuer = "open-responses"
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}

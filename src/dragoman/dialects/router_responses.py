@@ -48,6 +48,7 @@ from ..model import (
     ToolResult,
     Usage,
 )
+from ..models import DEFAULT, Models
 from ..reading import compact, maybe_str
 from ..sniffing import Evidence, Look, Verdict, objects, weigh_doubts, weigh_keys, weigh_messages
 from ..walk import rebuild
@@ -72,7 +73,8 @@ DETAILS = (
 )
 
 # rule -> what it says, in quotes as the design says it.
-RULES: dict[str, str] = official.RULES | {
+OFFICIAL = {name: said for name, said in official.RULES.items() if name not in official.SAID}
+RULES: dict[str, str] = OFFICIAL | {
     "content-role": "'Always use correct content type for role': input_text and input_image for "
     "all but the assistant, whose are output_text, output_image and tool_use; a tool_result is "
     "the user's.",
@@ -386,9 +388,11 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
 
     rules = RULES
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         listed = "output" if facet == "response" else "input"
-        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+        return examine(
+            self, lay_open(doc, facet, models, listed=listed), doc, FACETS.get(facet, ())
+        )
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         """Only what the parent would never say; all else is the parent's to claim."""

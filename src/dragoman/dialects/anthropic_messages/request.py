@@ -19,9 +19,9 @@ from ...model import (
     Text,
     Thinking,
     Tool,
-    ToolCall,
     ToolChoice,
 )
+from ...models import UNKNOWN
 from ...normal import SILENCE
 from ...reading import (
     as_dict,
@@ -36,7 +36,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
-from .._claude import EXCLUDED, is_excluded, thoughtful
+from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_excluded, mended
 from .blocks import NAME
 from .turns import Turns
 
@@ -88,13 +88,6 @@ UNSAID = {
 unsaid = attrgetter(*UNSAID)
 NEVER = (None,) * len(UNSAID)
 sampling = attrgetter("temperature", "top_p", "top_k", "stream")
-
-
-def begins_answer(message: Message) -> bool:
-    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
-    return message.role == "assistant" and not any(
-        block.__class__ is ToolCall for block in message.content
-    )
 
 
 class Requests(Turns):
@@ -255,8 +248,9 @@ class Requests(Turns):
         elif not w.home:
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
-        if not w.home:
-            tree = thoughtful(tree, log)
+        facts = w.address(self.vendor, tree.model)
+        if not w.home and (facts is not UNKNOWN or tree.params.thinking is not None):
+            tree = fit(tree, facts, log)
         self.write_params(out, tree, w)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
@@ -275,13 +269,26 @@ class Requests(Turns):
         if w.marks:
             self.limit_marks(w)
         if tree.messages and tree.messages[-1].role == "assistant":
-            self.note_prefill(tree, w)
+            self.note_prefill(tree, out["messages"], w)
         return self.emit(out, tree, log)
 
-    def note_prefill(self, tree: Request, w: Writing) -> None:
-        """The model goes on with an assistant's turn that ends the conversation."""
-        last = tree.messages[-1] if tree.messages else None
-        if last is not None and begins_answer(last) and not (tree.prefill or w.home):
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        return mended(tree, log.models.facts(self.vendor, tree.model), log)
+
+    def note_prefill(self, tree: Request, turns: list[Json], w: Writing) -> None:
+        """The model goes on with an assistant's turn that ends the conversation, or refuses it:
+        "This model does not support assistant message prefill. The conversation must end with a
+        user message."
+        """
+        last = tree.messages[-1]
+        if w.home or not begins_answer(last):
+            return
+        if w.facts.prefill is False:
+            if turns[-1]["role"] == "assistant":
+                turns.append({"role": "user", "content": CONTINUE})
+                why = f"prefill is not supported by {w.model}; the user says {CONTINUE!r}"
+                w.log.approximated("prefill", last.at, why)
+        elif not tree.prefill:
             why = "the model goes on with this turn here, and does not answer anew"
             w.log.approximated("prefill", last.at, why)
 
@@ -375,6 +382,7 @@ class Requests(Turns):
             limit = DEFAULT_MAX_TOKENS
             if params.thinking is not None and params.thinking.budget is not None:
                 limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
+            limit = min(limit, w.facts.max_tokens or limit)
             w.log.invented("max_tokens", "", f"a limit is required; it is {limit} here")
         out["max_tokens"] = limit
 
@@ -382,8 +390,10 @@ class Requests(Turns):
         mode, effort = config.mode, config.effort
         if mode is not None:
             thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-            if config.budget is not None:
+            if config.budget is not None and (mode == "on" or w.home):
                 thinking["budget_tokens"] = config.budget
+            elif config.budget is not None:
+                w.log.dropped("thinking.budget", config.at, f"{mode} thinking has no budget here")
             elif mode == "on" and not w.home:
                 thinking["type"] = "adaptive"
                 w.log.approximated("thinking", config.at, "thinking without a budget is adaptive")

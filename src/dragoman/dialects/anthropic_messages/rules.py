@@ -1,8 +1,9 @@
 """What the Anthropic Messages API rejects.
 
 Unknown keys are not reported, though the API rejects them: new ones arrive every month, and each
-model and each beta has its own. Nor are rules that hold for some models only, or no longer: a
-conversation may begin with the assistant since 2025, and recorded requests do.
+model and each beta has its own. Nor are rules that hold no longer: a conversation may begin with
+the assistant since 2025, and recorded requests do. What holds for some models only is in
+``model_rules.py``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from ...writing import is_blank
+from .._model_rules import RULES as MODEL_RULES
+from .model_rules import display, model
 
+UNSAID = ("model-output", "model-media")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/errors
@@ -82,6 +87,9 @@ RULES: dict[str, str] = {
     "stop-sequence": "'each stop sequence must contain non-whitespace'.",
     "response-field": "An answer has all its fields; clients rely on them.",
     "error-field": "An error says its type and a message.",
+    "thinking-display": "Only thinking that is on is displayed: 'thinking.disabled.display: Extra "
+    "inputs are not permitted'.",
+    **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 
 ROLES = ("user", "assistant", "system")
@@ -101,8 +109,8 @@ class Rules(Ruled):
     call_ids = ("[a-zA-Z0-9_-]", 512)
     tool_names = ("[a-zA-Z0-9_-]", 128)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 # -- the parts of a document ----------------------------------------------------------------------
@@ -639,6 +647,8 @@ FACETS: dict[str, tuple[Rule, ...]] = {
         *HISTORY,
         thinking_turns,
         trailing_space,
+        display,
+        model,
     ),
     "messages": HISTORY,
     "tools": TOOLS,

@@ -262,6 +262,11 @@ class Turns(Tools):
             doc = self.write_turn(message, "system", w)
             if not doc["content"]:
                 self.note_empty(message, w)
+            elif w.facts.system_turns is False:
+                # "role 'system' is not supported on this model"
+                why = f"a system turn is not supported by {w.model}; said by the user"
+                w.log.approximated("message.role", message.at, why)
+                out.append(doc | {"role": "user"})
             elif not out or out[-1]["role"] == "assistant":
                 # Nothing of the user's to stand behind: the words go on as the user's.
                 w.log.approximated("message.role", message.at, "said by the user here")

@@ -311,6 +311,8 @@ class WriteBlocks(Dialect):
         if block.kind not in ("image", "document"):
             w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
             return None
+        if not w.takes(block):
+            return None
         out: dict[str, Json]
         spelled = self.spelling(block).get("source")
         match source.kind:

@@ -53,6 +53,9 @@ class Said(Writing):
         super().__init__(log, IDS, NAMES, home, answer)
         self.documents: set[str] = set()
 
+    def made(self, call_id: str) -> str:
+        return call_id if self.ids.fits(call_id) else self.ids.rename(call_id)
+
 
 class WriteBlocks(Dialect):
     """What stands inside a message, out of the tree."""
@@ -303,6 +306,8 @@ class WriteBlocks(Dialect):
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, w: Said) -> Json | None:
+        if not w.takes(block):
+            return None
         found = self.write_source(block, w)
         if found is None:
             return None
@@ -386,6 +391,11 @@ class WriteBlocks(Dialect):
             return None
         if not source.value.startswith("s3://") and not w.home:
             log.dropped("media", block.at, "data can be sent here, and files in S3; no address")
+            return None
+        if w.facts.stored_media is False:
+            # "This model doesn't support the s3Uri field. Remove s3Uri and try again."
+            why = f"media in S3 are not supported by {w.model}"
+            w.log.dropped("media", block.at, why)
             return None
         place = {"uri": source.value} | self.spelling(block).get("s3Location", {})
         if w.home:

@@ -57,7 +57,7 @@ class Turns(WriteParts):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.hoisted, w.model, w.plain = [], None, False
+        w.hoisted, w.plain = [], False
         return w
 
     # -- reading ----------------------------------------------------------------------------

@@ -237,7 +237,8 @@ class WriteParts(ReadParts):
         if spelling.get("name") != "absent":
             inner["name"] = self.result_name(result, called, w)
         texts, parts = self.split_result(result, w)
-        if parts and isinstance(w, Saying) and ("hoisted" in spelling or (w.early and not w.home)):
+        refused = "hoisted" in spelling or w.facts.media_in_results is False
+        if parts and isinstance(w, Saying) and refused:
             self.hoist(result, parts, w)
             parts = []
         self.write_answer(inner, result, texts, bool(parts), w)
@@ -339,7 +340,7 @@ class WriteParts(ReadParts):
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
         if not w.home:
-            fitted = self.fit_media(block, w)
+            fitted = self.fit_media(block, w) if w.takes(block) else None
             if fitted is None:
                 self.lose_cache(block.cache, w)
                 return None

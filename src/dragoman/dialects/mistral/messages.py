@@ -26,9 +26,10 @@ from ...model import (
 )
 from ...normal import SILENCE, results_in_place
 from ...writing import Writing, home_only, is_plain_text
+from .._nine import ID_RULE
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
-from .ids import ID_RULE, MistralWriting
+from .ids import MistralWriting
 from .parts import Parts
 
 

@@ -256,6 +256,9 @@ class Parts(Signing):
         return []
 
     def write_media(self, block: Media, w: Writing) -> list[Json]:
+        if not w.takes(block):
+            self.lose_cache(block.cache, w)
+            return []
         self.note_media(block, w)
         spelling = self.spelling(block)
         if "type" in spelling:
@@ -385,6 +388,9 @@ class Parts(Signing):
         """Cache mark and extras, which every part can bear."""
         if cache is not None and self.cache_key is None and not w.home:
             self.lose_cache(cache, w)
+        elif cache is not None and w.facts.cache_marks is False:
+            why = f"cache marks are not supported by {w.model}"
+            w.log.dropped("cache", cache.at, why)
         elif cache is not None:
             key = self.spelling(node).get("cache")
             usual = self.cache_key if self.cache_key and not w.home else "prompt_cache_breakpoint"

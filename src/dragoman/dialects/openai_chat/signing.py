@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ...dialect import Dialect
 from ...model import Block, Extras, Json, Seal, Text, ToolCall
+from ...models import Models
 from ...writing import Writing
 
 KEY = "extra_content"
@@ -68,9 +69,9 @@ class Signing(Dialect):
                 return True
         return False
 
-    def is_addressed(self, model: str | None) -> bool:
+    def is_addressed(self, model: str | None, models: Models) -> bool:
         """Whether a request goes to Google, which alone may receive what it signed."""
-        return model is not None and "gemini" in model
+        return models.vendor_of(model) == "google"
 
     def write_signature(self, out: dict[str, Json], block: B, w: Writing) -> B:
         """Say the signature of a block, if it may be said; the block without it."""

@@ -321,7 +321,7 @@ class Parts(Dialect):
         if block.citations:
             self.write_citations(out, block, usual, w)
         if block.cache is not None:
-            if usual == OUTPUT and not w.home:
+            if (usual == OUTPUT and not w.home) or w.facts.cache_marks is False:
                 self.lose_cache(block.cache, w)
             else:
                 out[CACHE] = self.write_cache(block.cache, w)
@@ -395,6 +395,9 @@ class Parts(Dialect):
 
     def write_media(self, block: Media, out: list[Json], w: Writing) -> None:
         source = block.source
+        if not w.takes(block):
+            self.lose_cache(block.cache, w)
+            return
         if not w.home:
             self.note_media(block, w)
         if source.kind == "file" and not home_only(self, source.issuer):
@@ -498,7 +501,9 @@ class Parts(Dialect):
 
     def finish(self, out: dict[str, Json], block: Media, w: Writing) -> dict[str, Json]:
         """Cache mark and extras, which every medium can bear."""
-        if block.cache is not None:
+        if block.cache is not None and w.facts.cache_marks is False:
+            self.lose_cache(block.cache, w)
+        elif block.cache is not None:
             out[CACHE] = self.write_cache(block.cache, w)
         return self.emit(out, self.part_of(block), w.log)
 

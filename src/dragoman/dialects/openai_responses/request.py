@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ... import schemas
+from ... import fitting, schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -19,6 +19,7 @@ from ...model import (
     Thinking,
     ToolChoice,
 )
+from ...models import UNKNOWN
 from ...normal import effort_of, read_store
 from ...reading import (
     as_dict,
@@ -314,6 +315,9 @@ class Requests(Tools):
         elif not w.home:
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
+        facts = w.address(self.vendor, tree.model)
+        if facts is not UNKNOWN:
+            tree = fitting.fit(tree, facts, log)
         spelling = self.spelling(tree)
         self.write_conversation(out, tree.messages, spelling, w)
         if tree.tools is not None:
@@ -327,6 +331,10 @@ class Requests(Tools):
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(self.vendor, tree.model)
+        return fitting.mended(tree, facts, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
@@ -464,6 +472,8 @@ class Requests(Tools):
             if effort is not None:
                 log.dropped("thinking.effort", config.at, "that the model should not think says it")
             effort = "none"
+        elif config.mode is not None and config.budget is None and self.must_ask(config, w):
+            effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None and config.budget is None:
             why = "that the model should think goes without saying here"
             log.dropped("thinking", config.at, why)
@@ -474,17 +484,26 @@ class Requests(Tools):
         elif config.budget is not None:
             log.dropped("thinking.budget", config.at, "effort is all that can be said here")
         doc: dict[str, Json] = {}
+        if effort is not None and w.facts.efforts is not None:
+            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
                 near = {"minimal": "low", "max": "xhigh"}.get(effort, "high")
                 log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
                 effort = near
             doc["effort"] = effort
-        if config.display is not None:
+        if config.display is not None and w.facts.thinks == "never":
+            why = f"reasoning is not supported by {w.model}"
+            log.dropped("thinking.display", config.at, why)
+        elif config.display is not None:
             self.write_display(doc, config, config.display, w)
         if doc:
             out["reasoning"] = doc
         self.lose(config.extras, config.at, log)
+
+    def must_ask(self, config: Thinking, w: ItemWriting) -> bool:
+        """Whether the model reasons only if an effort is written, and there is none yet."""
+        return config.effort is None and w.facts.thinks == "off"
 
     def write_display(
         self, doc: dict[str, Json], config: Thinking, display: str, w: ItemWriting

@@ -1,8 +1,8 @@
 """What the OpenAI Responses API rejects.
 
-Unknown keys are not reported, nor are rules that hold for some models only. What the server has
-stored cannot be seen: with ``previous_response_id``, ``conversation`` or a reference to a stored
-item, the other half of a pair may be there.
+Unknown keys are not reported. What only some models reject is in ``_model_rules.py``. What the
+server has stored cannot be seen: with ``previous_response_id``, ``conversation`` or a reference to
+a stored item, the other half of a pair may be there.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
+from .._model_rules import RULES as MODEL_RULES
+from .._model_rules import responses_model
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://platform.openai.com/docs/api-reference/responses/create
+SAID = ("model-parameter", "model-effort", "model-system", "model-tools")
 RULES: dict[str, str] = {
     "malformed": "The document has not the shape of this API.",
     "role": "'Supported values are: 'assistant', 'system', 'developer', and 'user'.'",
@@ -67,6 +71,7 @@ RULES: dict[str, str] = {
     "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
     "response-field": "An answer has all its fields; clients rely on them.",
     "error-field": "An error holds a message.",
+    **{name: MODEL_RULES[name] for name in SAID},
 }
 
 ROLES = ("assistant", "system", "developer", "user")
@@ -96,9 +101,12 @@ class Rules(Ruled):
     tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
     item_prefixes = {"function": "fc", "message": "msg", "reasoning": "rs"}  # noqa: RUF012
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         listed = "output" if facet == "response" else "input"
-        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+        rules = FACETS.get(facet, ())
+        if facet == "request" and self.vendor:
+            rules = (*rules, responses_model)
+        return examine(self, lay_open(doc, facet, models, listed=listed), doc, rules)
 
 
 # -- the request ----------------------------------------------------------------------------------
