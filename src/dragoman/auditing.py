@@ -1,0 +1,181 @@
+"""Whether a ledger tells the truth: each change is reported, and each report is of a change.
+
+A loss excuses a change if three things hold: its code speaks of what changed (``SPEAKS_OF``), its
+kind fits how it changed, and its path is the place of the node, a place below it, or, for what
+changed between two nodes (order, boundaries), the place of the other one. A loss of one parameter
+excuses nothing of another; a loss at the root of a document excuses what its code names, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from .comparing import Change
+from .ledger import Loss
+from .model import Params
+from .reading import escape
+
+BLOCKS = (
+    "Text", "Media", "Passage", "Reasoning", "Refusal", "ToolCall", "ToolResult", "Hosted", "Raw",
+)  # fmt: skip
+
+# code -> the classes of nodes, and the fields of nodes, that it speaks of.
+SPEAKS_OF: dict[str, tuple[str, ...]] = {
+    "extras": ("extras",),
+    "raw": ("Raw",),
+    "message.boundary": ("Message.boundary",),
+    "message.position": ("order", "Message.boundary"),
+    "message.role": ("Message.role", "Message"),
+    "message.name": ("Message.name",),
+    "message.id": ("extras",),
+    "message.empty": ("Message", "Text"),
+    "content.order": ("order",),
+    "content.role": BLOCKS,
+    "prefill": ("Request.prefill",),
+    "text.empty": ("Text", "Text.text", "Message"),
+    "text.space": ("Text.text",),
+    "text.control": ("Text.text", "Tool.description", "Tool.schema", "ToolCall.arguments"),
+    "text.boundary": ("Text.boundary", "Reasoning.boundary"),
+    "text.citations": ("Citation",),
+    "cache": ("Text.cache", "Media.cache", "Passage.cache", "ToolCall.cache", "ToolResult.cache",
+              "Tool.cache", "Params.cache"),
+    "cache.ttl": ("Cache.ttl",),
+    "media": ("Media",),
+    "media.detail": ("Media.detail",),
+    "media.title": ("Media.title", "Media.filename"),
+    "media.filename": ("Media.filename", "Media.title"),
+    "media.context": ("Media.context",),
+    "media.citable": ("Media.citable",),
+    "media.transcript": ("Media.transcript",),
+    "media.type": ("Media.type",),
+    "passage": ("Passage", "Passage.*"),
+    "reasoning": ("Reasoning", "Reasoning.content", "Reasoning.summary"),
+    "reasoning.seal": ("Reasoning.seal", "extras.seal"),
+    "reasoning.summary": ("Reasoning.summary",),
+    "reasoning.id": ("Reasoning.id",),
+    "refusal": ("Refusal",),
+    "tool_call.id": ("ToolCall.id", "ToolResult.call_id", "ToolResult.name"),
+    "tool_call.item_id": ("ToolCall.item_id",),
+    "tool_call.arguments": ("ToolCall.arguments",),
+    "tool_call.kind": ("ToolCall.kind", "ToolCall.arguments", "ToolResult.kind"),
+    "tool_result": ("ToolResult",),
+    "tool_result.error": ("ToolResult.is_error",),
+    "tool_result.content": BLOCKS,
+    "tool_result.name": ("ToolResult.name",),
+    "hosted": ("Hosted",),
+    "tool": ("Tool",),
+    "tool.name": ("Tool.name", "ToolCall.name", "ToolChoice.name", "ToolChoice.allowed"),
+    "tool.schema": ("Tool.schema",),
+    "tool.strict": ("Tool.strict",),
+    "tool.kind": ("Tool.kind", "Tool.grammar", "Tool.description", "Tool.schema"),
+    "tool_choice": ("Request.tool_choice", "ToolChoice.mode", "ToolChoice.name",
+                    "ToolChoice.kind", "ToolChoice.payload"),
+    "tool_choice.allowed": ("ToolChoice.allowed", "ToolChoice.mode", "ToolChoice.name"),
+    "tool_choice.parallel": ("ToolChoice.parallel", "Request.tool_choice"),
+    "model": ("Request.model",),
+    "logprobs": ("Params.logprobs", "Candidate.logprobs"),
+    "candidates": ("Candidate", "Params.candidates"),
+    "output": ("Params.output", "OutputFormat.*"),
+    "output.schema": ("OutputFormat.schema",),
+    "output.name": ("OutputFormat.name",),
+    "output.description": ("OutputFormat.description",),
+    "output.strict": ("OutputFormat.strict",),
+    "thinking": ("Params.thinking", "Thinking.mode"),
+    "thinking.effort": ("Thinking.effort", "Thinking.mode"),
+    "thinking.budget": ("Thinking.budget", "Thinking.effort", "Thinking.mode"),
+    "thinking.display": ("Thinking.display",),
+    "service_tier": ("Params.service_tier", "Response.service_tier"),
+    "stop.reason": ("Candidate.stop", "Stop.reason"),
+    "stop.sequence": ("Stop.sequence",),
+    "stop.detail": ("Stop.detail",),
+    "usage": ("Response.usage", "Usage.*"),
+    "usage.cache_ttl": ("Usage.cache_write_ttl",),
+    "usage.inconsistent": ("extras.spelling",),
+    "response.id": ("Response.id",),
+    "response.model": ("Response.model",),
+    "response.created": ("Response.created",),
+    "response.latency": ("extras",),
+    "response.echo": ("Response.echo", "Extras.fields"),
+    "response.failure": ("Response.failure",),
+    "error.type": ("Failure.kind", "Failure.type"),
+    "error.code": ("Failure.code",),
+    "error.param": ("Failure.param",),
+    "error.request_id": ("Failure.request_id",),
+}  # fmt: skip
+for _name in Params.__struct_fields__:
+    SPEAKS_OF.setdefault(_name, (f"Params.{_name}",))
+
+# how a node changed -> the kinds of losses that tell of it
+KINDS = {
+    "gone": frozenset({"dropped", "approximated"}),
+    "new": frozenset({"invented", "approximated"}),
+    "altered": frozenset({"dropped", "approximated", "invented", "renamed", "moved"}),
+}
+
+
+def excuses(loss: Loss, change: Change) -> bool:
+    """Whether a loss tells of a change."""
+    return (
+        _speaks_of(loss.what, change.what)
+        and loss.kind in KINDS[change.how]
+        and (_is_at(loss.path, change.at) or loss.path in change.near)
+    )
+
+
+def is_excused(change: Change, losses: Sequence[Loss]) -> bool:
+    """Whether losses tell of a change; of what is gone whole, they may tell piece by piece."""
+    if change.implied or any(excuses(loss, change) for loss in losses):
+        return True
+    return bool(pieces := _pieces(change)) and all(is_excused(piece, losses) for piece in pieces)
+
+
+def is_of(loss: Loss, change: Change) -> bool:
+    """Whether a loss points at what changed: it excuses it, or tells of a piece of what is gone."""
+    if excuses(loss, change):
+        return True
+    if loss.kind != "invented" and any(excuses(loss, piece) for piece in _pieces(change)):
+        return True
+    if change.how == "new" or loss.path == change.at or loss.kind == "invented":
+        return False
+    return change.what in BLOCKS and _is_at(loss.path, change.at)
+
+
+def _pieces(change: Change) -> list[Change]:
+    """The fields of a node that is gone, or stands there as another kind of node."""
+    node = change.old
+    if change.how == "new" or not isinstance(node, Struct) or type(change.new) is type(node):
+        return []
+    pieces: list[Change] = []
+    for field in node.__struct_fields__:
+        value = getattr(node, field)
+        if field == "extras" and value is not None:
+            pieces += [_gone(change, "extras", x, f"/{escape(x)}") for x in value.fields]
+            pieces += [_gone(change, "extras.seal", value.seal)] if value.seal else []
+        elif field == "citations":
+            pieces += [_gone(change, "Citation", cite) for cite in value]
+        elif field not in ("at", "dialect") and value not in (None, (), "", {}):
+            pieces.append(_gone(change, f"{type(node).__name__}.{field}", value))
+    return pieces
+
+
+def _gone(change: Change, what: str, value: object, below: str = "") -> Change:
+    return Change(what, "gone", change.at + below, change.near, change.above, value)
+
+
+def _speaks_of(code: str, what: str) -> bool:
+    named = SPEAKS_OF.get(code, ())
+    return what in named or f"{what.partition('.')[0]}.*" in named
+
+
+def _is_at(path: str, at: str) -> bool:
+    return path == at or path.startswith(f"{at}/")
+
+
+def faults(changes: Sequence[Change], losses: Iterable[Loss]) -> list[tuple[str, Change | Loss]]:
+    """Changes that no loss tells of, and losses of what has not changed."""
+    lossy = list(losses)
+    silent = [c for c in changes if not is_excused(c, lossy)]
+    bogus = [x for x in lossy if not any(is_of(x, c) for c in changes)]
+    return [("silent", c) for c in silent] + [("bogus", x) for x in bogus]
