@@ -14,11 +14,12 @@ from msgspec import Struct
 
 from .comparing import Change
 from .ledger import Loss
-from .model import Params
+from .model import Message, Params, Source
 from .reading import escape
 
 BLOCKS = (
     "Text", "Media", "Passage", "Reasoning", "Refusal", "ToolCall", "ToolResult", "Hosted", "Raw",
+    "Text.blank",
 )  # fmt: skip
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
@@ -30,14 +31,14 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "message.role": ("Message.role", "Message"),
     "message.name": ("Message.name",),
     "message.id": ("extras",),
-    "message.empty": ("Message", "Text"),
+    "message.empty": ("Message", "Text", "Text.blank"),
     "content.order": ("order",),
     "content.role": BLOCKS,
     "prefill": ("Request.prefill",),
-    "text.empty": ("Text", "Text.text", "Message"),
+    "text.empty": ("Text", "Text.blank", "Text.text", "Message"),
     "text.space": ("Text.text",),
     "text.control": ("Text.text", "Tool.description", "Tool.schema", "ToolCall.arguments"),
-    "text.boundary": ("Text.boundary", "Reasoning.boundary"),
+    "text.boundary": ("Text.boundary", "Text.blank", "Reasoning.boundary"),
     "text.citations": ("Citation",),
     "cache": ("Text.cache", "Media.cache", "Passage.cache", "ToolCall.cache", "ToolResult.cache",
               "Tool.cache", "Params.cache"),
@@ -85,7 +86,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "thinking": ("Params.thinking", "Thinking.mode"),
     "thinking.effort": ("Thinking.effort", "Thinking.mode"),
     "thinking.budget": ("Thinking.budget", "Thinking.effort", "Thinking.mode"),
-    "thinking.display": ("Thinking.display",),
+    "thinking.display": ("Thinking.display", "extras"),
     "service_tier": ("Params.service_tier", "Response.service_tier"),
     "stop.reason": ("Candidate.stop", "Stop.reason"),
     "stop.sequence": ("Stop.sequence",),
@@ -107,20 +108,28 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
 for _name in Params.__struct_fields__:
     SPEAKS_OF.setdefault(_name, (f"Params.{_name}",))
 
+# Codes of nodes that hold others: they speak of what stands inside as well.
+HOLDERS = frozenset({"tool_result", "passage", "media"})
+
+# What is written because a field is required, and reads as nothing said.
+UNSEEN = {("invented", "reasoning.seal"): "an empty signature is none"}
+
 # how a node changed -> the kinds of losses that tell of it
 KINDS = {
-    "gone": frozenset({"dropped", "approximated"}),
-    "new": frozenset({"invented", "approximated"}),
+    "gone": frozenset({"dropped", "approximated", "moved"}),
+    "new": frozenset({"invented", "approximated", "moved"}),
     "altered": frozenset({"dropped", "approximated", "invented", "renamed", "moved"}),
 }
 
 
 def excuses(loss: Loss, change: Change) -> bool:
     """Whether a loss tells of a change."""
+    if loss.what in HOLDERS and loss.path in change.above:
+        return True
     return (
         _speaks_of(loss.what, change.what)
         and loss.kind in KINDS[change.how]
-        and (_is_at(loss.path, change.at) or loss.path in change.near)
+        and _is_where(loss.path, change)
     )
 
 
@@ -153,6 +162,11 @@ def _pieces(change: Change) -> list[Change]:
         if field == "extras" and value is not None:
             pieces += [_gone(change, "extras", x, f"/{escape(x)}") for x in value.fields]
             pieces += [_gone(change, "extras.seal", value.seal)] if value.seal else []
+        elif field == "source" and isinstance(value, Source):
+            pieces.append(_gone(change, "Media.source", value))
+            pieces += [_gone(change, "Media.type", value)] if value.media_type else []
+        elif isinstance(value, Message) and not value.content:
+            continue  # it said nothing
         elif field == "citations":
             pieces += [_gone(change, "Citation", cite) for cite in value]
         elif field not in ("at", "dialect") and value not in (None, (), "", {}):
@@ -169,6 +183,13 @@ def _speaks_of(code: str, what: str) -> bool:
     return what in named or f"{what.partition('.')[0]}.*" in named
 
 
+def _is_where(path: str, change: Change) -> bool:
+    """Whether a path is where something changed; what is new stands in what is near."""
+    if _is_at(path, change.at) or path in change.near:
+        return True
+    return change.how == "new" and any(_is_at(path, place) for place in change.near)
+
+
 def _is_at(path: str, at: str) -> bool:
     return path == at or path.startswith(f"{at}/")
 
@@ -177,5 +198,6 @@ def faults(changes: Sequence[Change], losses: Iterable[Loss]) -> list[tuple[str,
     """Changes that no loss tells of, and losses of what has not changed."""
     lossy = list(losses)
     silent = [c for c in changes if not is_excused(c, lossy)]
-    bogus = [x for x in lossy if not any(is_of(x, c) for c in changes)]
+    seen = [loss for loss in lossy if (loss.kind, loss.what) not in UNSEEN]
+    bogus = [loss for loss in seen if not any(is_of(loss, change) for change in changes)]
     return [("silent", c) for c in silent] + [("bogus", x) for x in bogus]

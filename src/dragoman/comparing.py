@@ -14,6 +14,7 @@ where one message ends and the next begins.
 from __future__ import annotations
 
 import itertools
+import base64
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -35,6 +36,7 @@ from .model import (
     Refusal,
     Request,
     Response,
+    Source,
     Text,
     Toolbox,
     ToolCall,
@@ -144,7 +146,7 @@ def _extras(
             continue
         how: How = "altered" if path in old and path in new else "gone" if path in old else "new"
         where = at if how == "new" else at + "".join(f"/{key}" for key in path)
-        near = above[:2] if how == "new" else ()
+        near = above[:2] if how == "new" else (at,)
         out.append(Change("extras", how, where, near, above, old.get(path), new.get(path)))
     for field in ("seal", "spelling"):
         a, b = getattr(said, field, None) or None, getattr(got, field, None) or None
@@ -173,6 +175,8 @@ def _source(
         out.append(Change("Media.type", how, at, (), above, said.media_type, got.media_type))
     if said.blocks != got.blocks and said.blocks and got.blocks:
         _content(said.blocks, read.blocks, got.blocks, at, above, out)
+    elif said.kind != "file" and _source_words(said) == _source_words(got) != "":
+        return  # the same, as text or as data
     elif any(getattr(said, f) != getattr(got, f) for f in ("kind", "value", "issuer", "blocks")):
         out.append(Change("Media", "altered", at, (), above, said, got))
 
@@ -234,12 +238,23 @@ def _listed(kind: str, key: Callable[[Any], Any]) -> Special:
             elif j is None:
                 out.append(Change(kind, "gone", old[i].at, (), above, old[i].said))
             elif old[i].said != new[j]:
-                if kind == "Citation":
-                    out.append(Change(kind, "altered", old[i].at, (), above, old[i].said, new[j]))
-                else:
-                    _node(old[i].said, old[i].read, new[j], above, out)
+                _item(kind, old[i], new[j], above, out)
 
     return compare
+
+
+def _item(kind: str, place: Place, got: Any, above: tuple[str, ...], out: list[Change]) -> None:
+    """Two nodes of a list; a citation is one thing, but for what only its dialect knows."""
+    said = place.said
+    if kind != "Citation":
+        return _node(said, place.read, got, above, out)
+    if replace(said, extras=None) != replace(got, extras=None):
+        out.append(Change(kind, "altered", place.at, (), above, said, got))
+        if got.extras is not None and said.extras is None:
+            return None  # it is another citation, and says what such a one says
+    if said.extras != got.extras:
+        _extras(said.extras, place.read.extras, got.extras, place.at, (place.at, *above), out)
+    return None
 
 
 def _alike_by(key: Callable[[Any], Any], a: Any, b: Any) -> float:
@@ -337,18 +352,32 @@ def _words(block: Any) -> str:
         case Reasoning():
             return _squeezed(*(block.content or block.summary))
         case Media():
-            return _squeezed(block.transcript or block.source.value)
+            return _squeezed(block.transcript or "") or _source_words(block.source)
         case Passage():
             return "".join(map(_words, block.content)) or _squeezed(block.title)
         case _:
             return ""
 
 
+def _source_words(source: Source) -> str:
+    """What is written in a document; its address, or its data, where that cannot be told."""
+    if source.blocks:
+        return "".join(map(_words, source.blocks))
+    if source.kind == "base64" and (source.media_type or "").startswith("text/"):
+        try:
+            return _squeezed(base64.b64decode(source.value).decode())
+        except ValueError:
+            pass
+    return _squeezed(source.value)
+
+
 def _alike(a: Any, b: Any) -> float:
     """How likely one block has become the other: 0 not at all, from 2 on wherever it stands."""
     if type(a) is not type(b):
-        said = _words(a)
-        return 1.5 if said and isinstance(b, Text) and said in _words(b) else 0.0
+        said, other = _words(a), _words(b)
+        if not said or not other or not isinstance(b, Text):
+            return 0.0
+        return 1.5 if said in other or (isinstance(a, Media | Passage) and other in said) else 0.0
     match a:
         case None:
             return 2.0
@@ -357,20 +386,24 @@ def _alike(a: Any, b: Any) -> float:
             return score + 2 * (a.id == b.id and a.id is not None)
         case ToolResult():
             same_call = a.call_id == b.call_id and a.call_id is not None
-            return 1.0 + 2 * same_call + (a.content == b.content)
+            return 1.0 + 2 * same_call + 1.5 * (a.content == b.content)
         case Text() | Refusal() | Reasoning():
             one, other = _words(a), _words(b)
             if one == other:
                 return 3.0
             if not one or not other:
-                return 0.5
+                return 0.0
             if one in other or other in one:
                 return 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
         case Media():
-            return 1.0 + 2 * (a.source.value == b.source.value)
+            return 1.0 + 2 * (_words(a) == _words(b))
         case _:
             return 1.0
+
+
+_Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, str]]
+"""The calls by their ids: what they are called in the end, and of what kind they were."""
 
 
 class _Blocks:
@@ -378,7 +411,7 @@ class _Blocks:
 
     def __init__(
         self, old: list[Place], new: list[Place], at: str, above: tuple[str, ...],
-        out: list[Change], heads: Sequence[Place] = (),
+        out: list[Change], heads: Sequence[Place] = (), calls: _Calls = ({}, {}),
     ) -> None:  # fmt: skip
         self.old, self.new, self.heads = old, new, heads
         self.at, self.above, self.out = at, above, out
@@ -387,21 +420,31 @@ class _Blocks:
         self.back = {j: i for i, j in self.there.items()}
         self.gone = [i for i, j in pairs if i is not None and j is None]
         self.come = [j for i, j in pairs if j is not None and i is None]
+        self.calls, self.kinds = calls
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
 
     def join(self) -> None:
-        """Left-over texts that stand inside the one before or after them."""
+        """Left-over texts that stand inside another one, before or after them."""
+        told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, _WORDY)}
         for i in tuple(self.gone):
-            for k in _near(i, self.there):
-                if _holds(self.new[self.there[k]].said, self.old[i].said):
+            for k in _near(i, told):
+                if _holds(self.new[told[k]].said, self.old[i].said) or (
+                    _is_blank(self.old[i].said)
+                    and isinstance(self.old[k].said, Text)
+                    and self.old[k].said != self.new[told[k]].said
+                ):
                     self.parts.setdefault(k, []).append(i)
                     self.gone.remove(i)
+                    passed = [m for m in self.there if min(i, k) < m < max(i, k)]
+                    if passed:
+                        self.note("order", "altered", i, [self.old[m].at for m in passed])
                     break
         for j in tuple(self.come):
             for k in _near(j, self.back):
-                if _holds(self.old[self.back[k]].said, self.new[j].said):
+                alike = type(self.new[k].said) is type(self.new[j].said)
+                if alike and _holds(self.old[self.back[k]].said, self.new[j].said, 2):
                     self.pieces.setdefault(self.back[k], []).append(j)
                     self.come.remove(j)
                     break
@@ -417,7 +460,8 @@ class _Blocks:
     def compare(self) -> None:
         emptied = self.emptied()
         for i in self.gone:
-            self.note(_name(self.old[i]), "gone", i, (), self.old[i].said)
+            name = "Text.blank" if _is_blank(self.old[i].said) else _name(self.old[i])
+            self.note(name, "gone", i, (), self.old[i].said)
         for j in self.come:
             if self.new[j].said is None and emptied:
                 emptied -= 1  # the message stands there, and says nothing
@@ -452,7 +496,10 @@ class _Blocks:
         if said == got:
             return None
         if type(said) is not type(got):
-            return self.note(_name(place), "altered", i, (), said, got)
+            self.note(_name(place), "altered", i, (), said, got)
+            if said is not None and got.extras is not None:
+                _extras(None, None, got.extras, place.at, self.over(i), self.out)
+            return
         besides: frozenset[str] = frozenset()
         if isinstance(said, Reasoning):
             _reasoning(said, place.at, got, (place.at, *self.over(i)), self.out)
@@ -464,6 +511,14 @@ class _Blocks:
                 self.note("ToolResult.call_id", "altered", i, (), was, now)
                 self.note("ToolResult.name", "altered", i, (), was, now, True)
                 besides = frozenset({"call_id", "name"})
+            if said.kind != got.kind and said.call_id in self.kinds:
+                # What kind of result it is follows from its call.
+                self.note("ToolResult.kind", "altered", i, (), said.kind, got.kind, True)
+                besides |= {"kind"}
+            if "name" not in besides and got.name is None and self.calls.get(got.call_id) == said.name is not None:
+                # Its call has that name, and is known by its id: it may be said that it is gone.
+                self.note("ToolResult.name", "gone", i, (), said.name, None, True)
+                besides |= {"name"}
         _node(said, place.read, got, self.over(i), self.out, besides)
         return None
 
@@ -476,12 +531,14 @@ class _Blocks:
         places = [self.old[k].at for k in parts]
         if was != now:
             self.note("Text.text", "altered", i, places, was, now)
-        if len(parts) == 1:
+        if len(parts) == 1 and isinstance(self.old[i].said, Text):
             self.note("Text.boundary", "new", i, (), was, pieces)
         for before, k in zip(places, parts[1:], strict=False):
             self.note("Text.boundary", "altered", k, (before,))
         for k in parts:
             self.rest(k, pieces)
+            if (text := getattr(self.old[k].said, "text", "")) != text.strip():
+                self.note("Text.text", "altered", k, (), text, now, True)
 
     def rest(self, i: int, pieces: Sequence[Any]) -> None:
         """What there is to a text beside its words: it is found at one of the pieces, or not."""
@@ -512,13 +569,15 @@ class _Blocks:
     def cited(self, i: int, pieces: Sequence[Any]) -> None:
         """Citations of a text that was joined: their spans move with it."""
         there = [replace(c, span=None) for piece in pieces for c in piece.citations]
+        spans = [c.span for piece in pieces for c in piece.citations]
         over = (self.old[i].at, *self.over(i))
         for said, read in zip(self.old[i].said.citations, self.old[i].read.citations, strict=True):
             bare = replace(said, span=None)
-            if bare in there:
-                there.remove(bare)
-            else:
+            if bare not in there:
                 self.out.append(Change("Citation", "gone", read.at, (), over, said))
+            elif said.span is None and spans[there.index(bare)] is not None:
+                span = spans[there.index(bare)]
+                self.out.append(Change("Citation", "altered", read.at, (), over, said, span))
 
     def order(self) -> None:
         """Blocks in another order; it may be told of either of those that changed places."""
@@ -529,6 +588,12 @@ class _Blocks:
                 others = [a for a, b in both if a != i and (a < i) != (b < j)]
                 near = [p for a in others for p in self.places(a)]
                 self.note("order", "altered", i, near, self.old[i].said)
+        for i in self.gone:  # what moved past it, or with it, was said to move before it was gone
+            behind = [k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2]
+            near = [p for k in behind for p in self.places(k)]
+            self.out.append(
+                Change("order", "altered", self.old[i].at, tuple(near), self.over(i), implied=True)
+            )
 
 
 _TEXTUAL = frozenset({"at", "text", "content", "summary"})
@@ -538,10 +603,18 @@ def _name(place: Place) -> str:
     return "Message" if place.said is None else type(place.said).__name__
 
 
-def _holds(whole: Any, part: Any) -> bool:
-    """Whether the words of one block stand inside another."""
+def _holds(whole: Any, part: Any, least: int = 1) -> bool:
+    """Whether the words of one block stand inside another, if there are enough of them."""
     said = _words(part)
-    return bool(said) and isinstance(whole, Text | Reasoning | Refusal) and said in _words(whole)
+    return len(said) >= least and isinstance(whole, _WORDY) and said in _words(whole)
+
+
+def _is_blank(block: Any) -> bool:
+    """A text of white space: what is left of it in a joint cannot be seen."""
+    return isinstance(block, Text) and not _words(block)
+
+
+_WORDY = Text | Reasoning | Refusal | Media | Passage
 
 
 def _near(i: int, known: dict[int, int]) -> list[int]:
@@ -600,9 +673,19 @@ def _conversation(
     new_blocks = [
         Place(block, block, n) for n, other in enumerate(new) for block in other.content or (None,)
     ]
-    blocks = _Blocks(old_blocks, new_blocks, at, above, out, heads)
+    calls = (
+        {b.id: b.name for message in got for b in message.content if isinstance(b, ToolCall)},
+        {b.id: b.kind for message in said for b in message.content if isinstance(b, ToolCall)},
+    )
+    blocks = _Blocks(old_blocks, new_blocks, at, above, out, heads, calls)
     blocks.compare()
-    both = [(old_blocks[i], new_blocks[j]) for i, j in sorted(blocks.there.items())]
+    if blocks.gone and end:  # what stands behind them may be said to have moved past them
+        near = (read[until].at, *(block.at for block in read[until].content))
+        out.append(Change("order", "altered", at, near, above, implied=True))
+    met = dict(blocks.there)
+    for k, others in blocks.parts.items():
+        met |= dict.fromkeys(others, met[k])
+    both = [(old_blocks[i], new_blocks[j]) for i, j in sorted(met.items())]
     _speakers(heads, new, both, above, out)
     _boundaries(heads, both, above, out)
 

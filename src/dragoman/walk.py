@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from .errors import Malformed
 from .model import (
+    Citation,
     Extras,
     Failure,
     Media,
@@ -89,7 +90,7 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing, and neither do an empty text beside the seal of a thought, an empty
+    says nothing, and neither do an empty text beside the seal of a thought, an empty title, an empty
     list of tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
     calls that may be parallel, an answer that is not streamed.
     """
@@ -134,6 +135,8 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, content=(), summary=())
     elif isinstance(node, Media) and node.detail == "auto":
         node = replace(node, detail=None)
+    elif isinstance(node, Citation) and node.title == "":
+        node = replace(node, title=None)
     if isinstance(node, Node) and node.extras is not None:
         node = replace(node, extras=_extras_meaning(node, node.extras))
     return node
