@@ -175,8 +175,10 @@ def _source(
         out.append(Change("Media.type", how, at, (), above, said.media_type, got.media_type))
     if said.blocks != got.blocks and said.blocks and got.blocks:
         _content(said.blocks, read.blocks, got.blocks, at, above, out)
-    elif said.kind != "file" and _source_words(said) == _source_words(got) != "":
-        return  # the same, as text or as data
+    elif said.kind != "file" and said.kind != got.kind and _source_words(said) == _source_words(got):
+        out.append(Change("Media", "altered", at, (), above, said, got, True))  # text as data
+        for block in read.blocks[1:]:
+            out.append(Change("Text.boundary", "altered", block.at, (at,), above))
     elif any(getattr(said, f) != getattr(got, f) for f in ("kind", "value", "issuer", "blocks")):
         out.append(Change("Media", "altered", at, (), above, said, got))
 
@@ -427,7 +429,8 @@ class _Blocks:
 
     def join(self) -> None:
         """Left-over texts that stand inside another one, before or after them."""
-        told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, _WORDY)}
+        texts = Text | Reasoning | Refusal
+        told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, texts)}
         for i in tuple(self.gone):
             for k in _near(i, told):
                 if _holds(self.new[told[k]].said, self.old[i].said) or (
@@ -463,8 +466,8 @@ class _Blocks:
             name = "Text.blank" if _is_blank(self.old[i].said) else _name(self.old[i])
             self.note(name, "gone", i, (), self.old[i].said)
         for j in self.come:
-            if self.new[j].said is None and emptied:
-                emptied -= 1  # the message stands there, and says nothing
+            if self.is_void(self.new[j].said, emptied):
+                emptied -= 1  # the message, or the result, stands there and says nothing
                 continue
             near = [p for k in _near(j, self.back) for p in self.places(self.back[k])]
             name, said = _name(self.new[j]), self.new[j].said
@@ -475,6 +478,11 @@ class _Blocks:
             else:
                 self.pair(i, self.new[j].said)
         self.order()
+
+    def is_void(self, said: Any, emptied: int) -> bool:
+        """Whether it is what is written in place of all that could not be."""
+        left = emptied > 0 if self.heads else bool(self.gone) and not self.there
+        return left and (said is None or (_is_blank(said) and said == Text(said.text)))
 
     def places(self, i: int) -> tuple[str, ...]:
         return (self.old[i].at, *self.over(i)[: bool(self.heads)])

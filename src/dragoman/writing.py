@@ -181,6 +181,13 @@ class Writing:
         self.called.add(given)
         return given
 
+    def once(self, call_id: str, result: ToolResult) -> str:
+        """The id of the call that a result answers, where that had been used before."""
+        given = self.again.get(call_id, call_id)
+        if given != call_id:
+            self.log.renamed("tool_call.id", result.at, f"{call_id!r} was used before")
+        return given
+
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
         if self.home or self.names.stays(name):

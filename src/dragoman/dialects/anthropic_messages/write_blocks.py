@@ -177,7 +177,7 @@ class WriteBlocks(Dialect):
         if call_id is None or call_id not in w.ids.staying:
             call_id = w.result_id(result)
         if w.again:
-            call_id = w.again.get(call_id, call_id)
+            call_id = w.once(call_id, result)
         if (
             len(content) == 1
             and (extras is None or self.is_mute(extras))
@@ -200,7 +200,7 @@ class WriteBlocks(Dialect):
             if first.text or w.home:
                 out["content"] = first.text
             else:
-                w.log.dropped("text.empty", result.at, "an empty result has no content here")
+                w.log.dropped("text.empty", first.at, "an empty result has no content here")
         elif content or listed:
             parts = self.write_blocks(self.fit_result(content, w), w)
             if parts or listed:

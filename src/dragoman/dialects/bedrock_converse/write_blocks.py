@@ -248,7 +248,7 @@ class WriteBlocks(Dialect):
     def write_result(self, result: ToolResult, w: Said) -> tuple[Json, Cache | None]:
         """A result, and the cache mark behind it: that of its parts too, which can bear none."""
         call_id = w.result_id(result)
-        inner: dict[str, Json] = {"toolUseId": w.again.get(call_id, call_id)}
+        inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
         cache, parts = result.cache, self.fit_result(result.content, w)
         if w.home:
             inner["content"] = self.write_blocks(parts, w)

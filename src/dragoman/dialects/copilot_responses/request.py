@@ -233,6 +233,8 @@ class Requests(Responses):
         for block in blocks:
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                if texts:
+                    w.log.approximated("text.boundary", block.at, "joined with a space")
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 inner = [part for part in block.content if isinstance(part, Text)]

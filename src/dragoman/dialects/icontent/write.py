@@ -259,6 +259,9 @@ class Write(Read):
             elif isinstance(block, Media):
                 for doc in self.write_media(block, w):
                     if doc["type"] == "text":  # a document of plain text
+                        if texts:
+                            why = "a result is one text here"
+                            w.log.approximated("text.boundary", block.at, why)
                         texts.append(Text(doc["text"], at=block.at))
                     else:
                         media.append(doc)

@@ -506,6 +506,7 @@ class Turn:
         self.rank = 0
         self.thoughts: list[str] = []
         self.texts: list[str] = []
+        self.text_at = ""  # where the first of them stood
         self.images: list[Json] = []
         self.calls: list[Json] = []
 
@@ -529,6 +530,8 @@ class Turn:
                 self.follow(1, block)
                 if self.texts:
                     w.log.approximated("text.boundary", block.at, "a message is one text here")
+                else:
+                    self.text_at = block.at
                 self.texts.append(text)
 
     def follow(self, rank: int, block: Block) -> None:
@@ -544,7 +547,7 @@ class Turn:
             return said
         beside = self.thoughts or self.images or self.calls
         if self.texts and (self.w.answer or beside):
-            self.w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+            self.w.log.dropped("text.empty", self.text_at, "an empty text says nothing here")
         elif not self.texts and not self.w.answer and not beside:
             self.w.log.invented("text.empty", message.at, "a message has a text here")
         return said

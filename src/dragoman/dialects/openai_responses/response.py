@@ -59,7 +59,7 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "cancelled": ("cancelled", None, True),
     "error": ("failed", None, True),
     "unfinished": ("in_progress", None, True),
-    "other": ("incomplete", None, False),
+    "other": ("incomplete", None, True),
 }
 
 # The codes that a failed answer may bear, for those kinds that have one.
@@ -273,7 +273,8 @@ class Responses(Requests):
         reason: StopReason = "unfinished" if stop is None else stop.reason
         status, word, exact = ENDS["error" if failure is not None else reason]
         if status == "failed" and failure is None and stop and stop.native != status:
-            status, word, exact = ENDS["other"]  # what failed has an error here, and this has none
+            # What failed has an error here, and this has none.
+            status, word, exact = *ENDS["other"][:2], False
         if reason == "filter" and any(isinstance(b, Refusal) for b in content):
             status, word = "completed", None
         out["status"] = status
@@ -282,6 +283,8 @@ class Responses(Requests):
         if stop is None:
             return
         exact = exact or stop.native == status  # a variant of this API said so
+        if failure is not None and reason != "error":
+            exact = False  # it failed, whatever was said of its end
         if not exact or (status == "completed" and end_of(content) != reason):
             why = f"{stop.native or stop.reason!r} is {word or status!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
