@@ -144,10 +144,11 @@ def _extras(
     for path in {**old, **new}:
         if path in old and path in new and old[path] == new[path]:
             continue
-        how: How = "altered" if path in old and path in new else "gone" if path in old else "new"
-        where = at if how == "new" else at + "".join(f"/{key}" for key in path)
-        near = above[:2] if how == "new" else (at,)
-        out.append(Change("extras", how, where, near, above, old.get(path), new.get(path)))
+        if path in old:
+            where = at + "".join(f"/{key}" for key in path)
+            out.append(Change("extras", "gone", where, (at,), above, old[path], new.get(path)))
+        if path in new:
+            out.append(Change("extras", "new", at, above[:2], above, None, new[path]))
     for field in ("seal", "spelling"):
         a, b = getattr(said, field, None) or None, getattr(got, field, None) or None
         if a != b:
@@ -175,7 +176,9 @@ def _source(
         out.append(Change("Media.type", how, at, (), above, said.media_type, got.media_type))
     if said.blocks != got.blocks and said.blocks and got.blocks:
         _content(said.blocks, read.blocks, got.blocks, at, above, out)
-    elif said.kind != "file" and said.kind != got.kind and _source_words(said) == _source_words(got):
+    elif (
+        said.kind != "file" and said.kind != got.kind and _source_words(said) == _source_words(got)
+    ):
         out.append(Change("Media", "altered", at, (), above, said, got, True))  # text as data
         for block in read.blocks[1:]:
             out.append(Change("Text.boundary", "altered", block.at, (at,), above))
@@ -352,7 +355,7 @@ def _words(block: Any) -> str:
         case Text() | Refusal():
             return _squeezed(block.text)
         case Reasoning():
-            return _squeezed(*(block.content or block.summary))
+            return _squeezed(*block.content, *block.summary)
         case Media():
             return _squeezed(block.transcript or "") or _source_words(block.source)
         case Passage():
@@ -396,7 +399,7 @@ def _alike(a: Any, b: Any) -> float:
             if not one or not other:
                 return 0.0
             if one in other or other in one:
-                return 1.5
+                return 2.0 if min(len(one), len(other)) > 3 else 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
         case Media():
             return 1.0 + 2 * (_words(a) == _words(b))
@@ -468,6 +471,7 @@ class _Blocks:
         for j in self.come:
             if self.is_void(self.new[j].said, emptied):
                 emptied -= 1  # the message, or the result, stands there and says nothing
+                self.out.append(Change("Text", "new", self.at, (), self.above, implied=True))
                 continue
             near = [p for k in _near(j, self.back) for p in self.places(self.back[k])]
             name, said = _name(self.new[j]), self.new[j].said
@@ -523,11 +527,22 @@ class _Blocks:
                 # What kind of result it is follows from its call.
                 self.note("ToolResult.kind", "altered", i, (), said.kind, got.kind, True)
                 besides |= {"kind"}
-            if "name" not in besides and got.name is None and self.calls.get(got.call_id) == said.name is not None:
+            if (
+                "name" not in besides
+                and got.name is None
+                and self.calls.get(got.call_id) == said.name is not None
+            ):
                 # Its call has that name, and is known by its id: it may be said that it is gone.
                 self.note("ToolResult.name", "gone", i, (), said.name, None, True)
                 besides |= {"name"}
+        first = len(self.out)
         _node(said, place.read, got, self.over(i), self.out, besides)
+        if isinstance(said, ToolResult) and said.cache is not None:
+            # Its mark may stand on one of its texts: that it left its place is told already.
+            self.out[first:] = [
+                change._replace(implied=True) if change.new == said.cache else change
+                for change in self.out[first:]
+            ]
         return None
 
     def joined(self, i: int, j: int) -> None:
@@ -539,7 +554,7 @@ class _Blocks:
         places = [self.old[k].at for k in parts]
         if was != now:
             self.note("Text.text", "altered", i, places, was, now)
-        if len(parts) == 1 and isinstance(self.old[i].said, Text):
+        if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
         for before, k in zip(places, parts[1:], strict=False):
             self.note("Text.boundary", "altered", k, (before,))
@@ -597,7 +612,9 @@ class _Blocks:
                 near = [p for a in others for p in self.places(a)]
                 self.note("order", "altered", i, near, self.old[i].said)
         for i in self.gone:  # what moved past it, or with it, was said to move before it was gone
-            behind = [k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2]
+            behind = [
+                k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2
+            ]
             near = [p for k in behind for p in self.places(k)]
             self.out.append(
                 Change("order", "altered", self.old[i].at, tuple(near), self.over(i), implied=True)

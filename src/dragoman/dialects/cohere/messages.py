@@ -29,7 +29,7 @@ from ...model import (
 )
 from ...normal import HOISTED, results_in_place, unhoist
 from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str
-from ...writing import is_blank
+from ...writing import is_blank, lose_labels
 from .documents import CohereWriting, is_document, last_question, respell
 from .parts import Parts, is_image
 
@@ -443,6 +443,8 @@ class Messages(Parts):
         """A part of a result."""
         if isinstance(block, Raw) and self.is_home(block.dialect):
             return [block.payload]
+        if not w.home and isinstance(block, Media) and is_document(block) and not block.title:
+            return [self.write_result_text(block, w)]
         if is_document(block) or "place" in self.spelling(block):
             return [self.write_part_document(block, w)]
         if isinstance(block, Text):
@@ -454,6 +456,18 @@ class Messages(Parts):
         w.log.dropped("tool_result.content", block.at, "a result is texts and documents here")
         self.lose(block.extras, block.at, w.log)
         return []
+
+    def write_result_text(self, block: Media, w: CohereWriting) -> Json:
+        """A document that has nothing but its text is what the tool said."""
+        w.log.approximated("media", block.at, "a document without a title is a text in a result")
+        if block.cache is not None:
+            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
+        lose_labels(replace(block, citable=None), "a text has", w.log)
+        out = {
+            "type": "document",
+            "document": {"data": {"text": "\n\n".join(self.texts_of(block, w))}},
+        }
+        return self.emit(out, block, w.log)
 
     def lose_name(self, message: Message, w: CohereWriting) -> None:
         if message.name is not None:

@@ -375,6 +375,9 @@ class Requests(Responses):
         if choice.allowed is not None:
             w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
         if choice.mode == "named":
+            if choice.kind != "function":
+                why = "a freeform tool is chosen as a function"
+                w.log.approximated("tool_choice", choice.at, why)
             return {"function": {"name": w.tool_name(choice.name or "", choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
 

@@ -81,15 +81,17 @@ def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) 
     if not w.own:
         out["parametersJsonSchema"] = schemas.portable(schema).told(tool, w.log)
         return
-    own = schemas.openapi(schema).told(tool, w.log)
-    if own.get("type") != "OBJECT":
-        _cut(tool, "only an object can be described, not alternatives of it", w.log)
-        own = {"type": "OBJECT"}
-    if "properties" in own:
-        out["parameters"] = own
-    else:
+    compiled = schemas.openapi(schema)
+    own = compiled.schema
+    if own.get("type") == "OBJECT" and "properties" not in own:
         # "parameters.properties: should be non-empty for OBJECT type"
         _cut(tool, "a function that takes nothing has no parameters", w.log)
+        return
+    compiled.told(tool, w.log)
+    if own.get("type") == "OBJECT":
+        out["parameters"] = own
+    else:
+        _cut(tool, "only an object can be described, not alternatives of it", w.log)
 
 
 def _cut(tool: Tool, why: str, log: Ledger) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -94,6 +96,9 @@ WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 class Responses(Requests):
     """Reading and writing answers."""
 
+    counts_all = True
+    """Whether the type of the usage requires every count."""
+
     # -- reading ----------------------------------------------------------------------------
 
     def read_response(self, doc: Json) -> Response:
@@ -111,6 +116,8 @@ class Responses(Requests):
         if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
             spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
             taken = TAKEN | {"output_text"}
+        if doc.get("status") == "incomplete":
+            blocks = self.as_broken_off(blocks)
         message = Message("assistant", blocks, at="/output")
         usage = maybe_dict(doc, "usage", "")
         failure = doc.get("error")
@@ -126,6 +133,20 @@ class Responses(Requests):
             dialect=self.name,
             extras=self.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
         )
+
+    def as_broken_off(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The last item of an incomplete response is incomplete: its status says nothing more."""
+        for index in range(len(blocks) - 1, -1, -1):
+            extras = blocks[index].extras
+            if extras is None or "status" not in extras.fields:
+                continue
+            if extras.fields["status"] != "incomplete":
+                break
+            fields = {k: v for k, v in extras.fields.items() if k != "status"}
+            blanks = extras.blanks | {"status": "incomplete"}
+            block = replace(blocks[index], extras=replace(extras, fields=fields, blanks=blanks))
+            return (*blocks[:index], block, *blocks[index + 1 :])
+        return blocks
 
     def read_echo(self, doc: dict[str, Json]) -> Extras | None:
         fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
@@ -350,12 +371,15 @@ class Responses(Requests):
             "cache_write_tokens": usage.cache_write,
         }
         outputs: dict[str, Json] = {"reasoning_tokens": usage.reasoning}
-        if w.home:
+        unsaid = [key for key, count in (inputs | outputs).items() if count is None]
+        if unsaid and (w.home or not self.counts_all):
             inputs = {k: v for k, v in inputs.items() if v is not None}
             outputs = {k: v for k, v in outputs.items() if v is not None}
-        else:
+        elif unsaid:
             inputs = {k: v or 0 for k, v in inputs.items()}
             outputs = {k: v or 0 for k, v in outputs.items()}
+            why = f"required by {self.name}, and written as 0: {', '.join(unsaid)}"
+            w.log.invented("usage", usage.at, why)
         if usage.cache_write_ttl and (w.home or any(usage.cache_write_ttl.values())):
             self.write_ttls(inputs, usage, usage.cache_write_ttl, w)
         if inputs:

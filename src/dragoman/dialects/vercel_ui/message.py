@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ...dialect import Dialect
 from ...ledger import Ledger
+from ...media import sniff
 from ...model import (
     Block,
     Candidate,
@@ -66,6 +67,13 @@ STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items
     "context": "length",
 }
 METADATA, CALL_METADATA = "providerMetadata", "callProviderMetadata"
+# What files are taken for when nobody says, and their first bytes do not tell.
+USUAL_TYPES = {
+    "image": "image/png",
+    "audio": "audio/wav",
+    "video": "video/mp4",
+    "document": "application/octet-stream",
+}
 COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
@@ -485,7 +493,7 @@ class Answers(Dialect):
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
         source = block.source
-        kind = source.media_type or "application/octet-stream"
+        kind = source.media_type or sniff(source.value) or USUAL_TYPES[block.kind]
         if source.kind == "base64":
             url = data_uri(self.spelling(block).get("type", kind), source.value)
         elif source.kind == "url":
