@@ -66,14 +66,15 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "tool_result.content": BLOCKS,
     "tool_result.name": ("ToolResult.name",),
     "hosted": ("Hosted",),
-    "tool": ("Tool",),
+    "tool": ("Tool", "Tool.*"),
     "tool.name": ("Tool.name", "ToolCall.name", "ToolChoice.name", "ToolChoice.allowed"),
     "tool.schema": ("Tool.schema",),
     "tool.strict": ("Tool.strict",),
     "tool.kind": ("Tool.kind", "Tool.grammar", "Tool.description", "Tool.schema"),
     "tool_choice": ("Request.tool_choice", "ToolChoice.mode", "ToolChoice.name",
                     "ToolChoice.kind", "ToolChoice.payload"),
-    "tool_choice.allowed": ("ToolChoice.allowed", "ToolChoice.mode", "ToolChoice.name"),
+    "tool_choice.allowed": ("ToolChoice.allowed", "ToolChoice.mode", "ToolChoice.name",
+                            "extras"),
     "tool_choice.parallel": ("ToolChoice.parallel", "Request.tool_choice"),
     "model": ("Request.model",),
     "logprobs": ("Params.logprobs", "Candidate.logprobs"),
@@ -84,7 +85,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "output.description": ("OutputFormat.description",),
     "output.strict": ("OutputFormat.strict",),
     "thinking": ("Params.thinking", "Thinking.mode"),
-    "thinking.effort": ("Thinking.effort", "Thinking.mode"),
+    "thinking.effort": ("Thinking.effort", "Thinking.mode", "Thinking.budget"),
     "thinking.budget": ("Thinking.budget", "Thinking.effort", "Thinking.mode"),
     "thinking.display": ("Thinking.display", "extras"),
     "service_tier": ("Params.service_tier", "Response.service_tier"),
@@ -153,7 +154,7 @@ def is_of(loss: Loss, change: Change) -> bool:
 
 def _pieces(change: Change) -> list[Change]:
     """The fields of a node that is gone, or stands there as another kind of node."""
-    node = change.old
+    node, read = change.old, change.read
     if change.how == "new" or not isinstance(node, Struct) or type(change.new) is type(node):
         return []
     pieces: list[Change] = []
@@ -170,7 +171,9 @@ def _pieces(change: Change) -> list[Change]:
         elif field == "citations":
             pieces += [_gone(change, "Citation", cite) for cite in value]
         elif field not in ("at", "dialect") and value not in (None, (), "", {}):
-            pieces.append(_gone(change, f"{type(node).__name__}.{field}", value))
+            at = getattr(getattr(read, field, None), "at", change.at)
+            what = f"{type(node).__name__}.{field}"
+            pieces.append(_gone(change, what, value)._replace(at=at))
     return pieces
 
 

@@ -63,6 +63,8 @@ class Change(NamedTuple):
     new: Any = None
     implied: bool = False
     """it follows from others: a message of which every block is gone"""
+    read: Any = None
+    """the node as it was read, with its places"""
 
     def __str__(self) -> str:
         return f"{self.what} {self.how} at {self.at or '/'}: {self.old!r} -> {self.new!r}"[:400]
@@ -239,13 +241,23 @@ def _listed(kind: str, key: Callable[[Any], Any]) -> Special:
         new = list(got or ())
         for i, j in _paired([p.said for p in old], new, lambda a, b: _alike_by(key, a, b)):
             if i is None:
-                out.append(Change(kind, "new", at, (), above, None, new[j or 0]))
+                assert j is not None
+                _come(kind, new[j], at, above, out)
             elif j is None:
                 out.append(Change(kind, "gone", old[i].at, (), above, old[i].said))
             elif old[i].said != new[j]:
                 _item(kind, old[i], new[j], above, out)
 
     return compare
+
+
+def _come(kind: str, got: Any, at: str, above: tuple[str, ...], out: list[Change]) -> None:
+    """A node that is new; a response in which nothing is said says nothing new."""
+    empty = isinstance(got, Candidate) and not got.message.content
+    out.append(Change(kind, "new", at, (), above, None, got, empty))
+    if isinstance(got, Candidate) and got.stop is not None:
+        failed = got.stop.reason in ("error", "other")  # as its error says, or nobody
+        out.append(Change("Candidate.stop", "new", at, (), above, None, got.stop, failed))
 
 
 def _item(kind: str, place: Place, got: Any, above: tuple[str, ...], out: list[Change]) -> None:
@@ -436,11 +448,7 @@ class _Blocks:
         told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, texts)}
         for i in tuple(self.gone):
             for k in _near(i, told):
-                if _holds(self.new[told[k]].said, self.old[i].said) or (
-                    _is_blank(self.old[i].said)
-                    and isinstance(self.old[k].said, Text)
-                    and self.old[k].said != self.new[told[k]].said
-                ):
+                if self.is_joined(i, k):
                     self.parts.setdefault(k, []).append(i)
                     self.gone.remove(i)
                     passed = [m for m in self.there if min(i, k) < m < max(i, k)]
@@ -455,13 +463,24 @@ class _Blocks:
                     self.come.remove(j)
                     break
 
+    def is_joined(self, i: int, k: int) -> bool:
+        """Whether a block that is left over stands inside what became of another one."""
+        said, other, there = self.old[i].said, self.old[k].said, self.new[self.there[k]].said
+        if not _is_blank(said):
+            return _holds(there, said)
+        # Of a text of white space nothing can be seen in a joint but that there is one.
+        if not isinstance(other, Text) or not isinstance(there, Text):
+            return False
+        return other.text != there.text or (_seal(said) is not None and _seal(said) == _seal(there))
+
     def over(self, i: int) -> tuple[str, ...]:
         """The nodes in which a block stood."""
         return (self.heads[self.old[i].home].at, *self.above) if self.heads else self.above
 
     def note(self, what: str, how: How, i: int, near: Sequence[str] = (), *pair: Any) -> None:
         place = self.old[i]
-        self.out.append(Change(what, how, place.at, tuple(near), self.over(i), *pair))
+        change = Change(what, how, place.at, tuple(near), self.over(i), *pair)
+        self.out.append(change._replace(read=place.read))
 
     def compare(self) -> None:
         emptied = self.emptied()
@@ -591,14 +610,19 @@ class _Blocks:
 
     def cited(self, i: int, pieces: Sequence[Any]) -> None:
         """Citations of a text that was joined: their spans move with it."""
-        there = [replace(c, span=None) for piece in pieces for c in piece.citations]
+        there = [replace(c, span=None, extras=None) for piece in pieces for c in piece.citations]
+        extras = [c.extras for piece in pieces for c in piece.citations]
         spans = [c.span for piece in pieces for c in piece.citations]
         over = (self.old[i].at, *self.over(i))
         for said, read in zip(self.old[i].said.citations, self.old[i].read.citations, strict=True):
-            bare = replace(said, span=None)
+            bare = replace(said, span=None, extras=None)
             if bare not in there:
                 self.out.append(Change("Citation", "gone", read.at, (), over, said))
-            elif said.span is None and spans[there.index(bare)] is not None:
+                continue
+            got = extras[there.index(bare)]
+            if said.extras != got:
+                _extras(said.extras, read.extras, got, read.at, (read.at, *over), self.out)
+            if said.span is None and spans[there.index(bare)] is not None:
                 span = spans[there.index(bare)]
                 self.out.append(Change("Citation", "altered", read.at, (), over, said, span))
 
@@ -632,6 +656,10 @@ def _holds(whole: Any, part: Any, least: int = 1) -> bool:
     """Whether the words of one block stand inside another, if there are enough of them."""
     said = _words(part)
     return len(said) >= least and isinstance(whole, _WORDY) and said in _words(whole)
+
+
+def _seal(block: Text) -> Any:
+    return None if block.extras is None else block.extras.seal
 
 
 def _is_blank(block: Any) -> bool:

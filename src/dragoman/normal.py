@@ -179,7 +179,7 @@ def lose_answer(tree: Response, log: Ledger) -> None:
         ("service_tier", tree.service_tier),
         ("response.echo", tree.echo and tree.echo.fields),
     ):
-        if value:
+        if value is not None and value != {}:
             log.dropped(code, tree.at, "only the error itself is said here")
     if tree.usage is not None:
         log.dropped("usage", tree.usage.at, "only the error itself is said here")

@@ -328,12 +328,11 @@ class Responses(Requests):
             if self.spelling(failure).get("whole"):
                 return failure.message
             return self.emit(self.write_words(failure), failure, w.log)
-        code = FAILURE_CODES.get(failure.kind)
-        if code is None:
-            code = "server_error"
+        code = FAILURE_CODES.get(failure.kind, "server_error")
+        if failure.kind not in FAILURE_CODES:
             why = f"no code here for {failure.type or failure.kind!r}"
-            w.log.approximated("error.code", failure.at, why)
-        elif failure.code is None:
+            w.log.approximated("error.type", failure.at, why)
+        if failure.code is None:
             w.log.invented("error.code", failure.at, f"a failed answer has one: {code!r}")
         elif code != failure.code:
             w.log.approximated("error.code", failure.at, f"it is {code!r} here")
@@ -355,12 +354,16 @@ class Responses(Requests):
             out |= echo.fields
             out |= echo.blanks
             return
-        if echo is not None and echo.fields:
+        least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        same = echo is not None and echo.fields == least
+        if echo is not None and echo.fields and not same:
             w.log.dropped("response.echo", tree.at, "only the source repeats this of a request")
         if w.home:
             return
         out |= {"instructions": None, "metadata": None, "temperature": None, "top_p": None}
-        out |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        out |= least
+        if same:
+            return
         why = "an answer repeats its request here: no tools, the default choice"
         w.log.invented("response.echo", "", why)
 
