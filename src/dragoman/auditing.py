@@ -35,7 +35,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "content.order": ("order",),
     "content.role": BLOCKS,
     "prefill": ("Request.prefill",),
-    "text.empty": ("Text", "Text.blank", "Text.text", "Message"),
+    "text.empty": ("Tool.description", "Text", "Text.blank", "Text.text", "Message"),
     "text.space": ("Text.text",),
     "text.control": ("Text.text", "Tool.description", "Tool.schema", "ToolCall.arguments"),
     "text.boundary": ("Text.boundary", "Text.blank", "Reasoning.boundary"),

@@ -13,8 +13,8 @@ where one message ends and the next begins.
 
 from __future__ import annotations
 
-import itertools
 import base64
+import itertools
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -90,7 +90,15 @@ def changes(tree: Any, back: Any, said: Any = None) -> list[Change]:
     found: list[Change] = []
     if said != got:
         _node(said, tree, got, (), found)
-    return found
+    return _less_learned(found) if any(c.what.startswith("Params.") for c in found) else found
+
+
+def _less_learned(found: list[Change]) -> list[Change]:
+    """Without the fields that are passed on to kin as they are, and are parameters there."""
+    learned = {c.what: c.new for c in found if c.what.startswith("Params.") and c.how == "new"}
+    kept = {f"Params.{c.at[1:]}": c.old for c in found if c.what == "extras" and c.how == "gone"}
+    same = {name for name, value in learned.items() if name in kept and kept[name] == value}
+    return [c for c in found if c.what not in same and f"Params.{c.at[1:]}" not in same]
 
 
 # -- nodes that stand alone -------------------------------------------------------------------
@@ -525,7 +533,7 @@ class _Blocks:
         place = self.old[i]
         said = place.said
         if said == got:
-            return None
+            return
         if type(said) is not type(got):
             self.note(_name(place), "altered", i, (), said, got)
             if said is not None and got.extras is not None:
@@ -562,7 +570,7 @@ class _Blocks:
                 change._replace(implied=True) if change.new == said.cache else change
                 for change in self.out[first:]
             ]
-        return None
+        return
 
     def joined(self, i: int, j: int) -> None:
         """A text that was joined with others, or split: all its parts against all its pieces."""

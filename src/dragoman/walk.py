@@ -90,8 +90,8 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing, and neither do an empty text beside the seal of a thought, an empty title, an empty
-    list of tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
+    says nothing, and neither do empty words of a thought, an empty title, an empty list of
+    tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
     calls that may be parallel, an answer that is not streamed.
     """
     return rebuild(unplaced(tree), _meaning)
@@ -131,7 +131,7 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, is_error=None)
     elif isinstance(node, Tool) and node.strict is False:
         node = replace(node, strict=None)
-    elif isinstance(node, Reasoning) and node.seal and not any((*node.content, *node.summary)):
+    elif isinstance(node, Reasoning) and not any((*node.content, *node.summary)):
         node = replace(node, content=(), summary=())
     elif isinstance(node, Media) and node.detail == "auto":
         node = replace(node, detail=None)

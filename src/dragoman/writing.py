@@ -23,6 +23,7 @@ from .model import (
     Node,
     OutputFormat,
     Params,
+    Reasoning,
     Seal,
     Text,
     Tool,
@@ -378,6 +379,14 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+
+
+def note_summary(block: Reasoning, w: Writing) -> None:
+    """A summary, where reasoning is its content alone: left out beside it, or written as such."""
+    if block.content and block.summary:
+        w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
+    elif any(block.summary):
+        w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:

@@ -256,6 +256,8 @@ class WriteBlocks(Dialect):
         if w.answer:
             if not block.content:
                 w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+            if len(block.content or block.summary) > 1:
+                w.log.approximated("text.boundary", block.at, "a thought is one text here")
             why = "the signature is empty: nobody sealed this thought"
             w.log.invented("reasoning.seal", block.at, why)
             return {"type": "thinking", "thinking": text, "signature": ""}

@@ -29,7 +29,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out
+from ...writing import Writing, data_uri, leave_out, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -262,10 +262,7 @@ class Requests(Responses):
             w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "the thought itself is said here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         thoughts = block.content or block.summary
         if not thoughts:
             self.lose(block.extras, block.at, w.log)

@@ -294,7 +294,7 @@ class Responses(Requests):
             out["prompt_tokens_details"] = inputs
         if usage.reasoning is not None:
             out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():

@@ -29,7 +29,7 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, is_plain_text, note_summary
 from .parts import Parts
 
 
@@ -343,11 +343,7 @@ class WriteMessages(Parts):
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
-        if block.summary:
-            if block.content:
-                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-            else:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if another or len(block.content or block.summary) > 1:
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
 

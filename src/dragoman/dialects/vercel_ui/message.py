@@ -46,7 +46,7 @@ from ...reading import (
     need_list,
     need_str,
 )
-from ...writing import Writing, data_uri, object_of, split_data_uri
+from ...writing import Writing, data_uri, note_summary, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
@@ -425,10 +425,7 @@ class Answers(Dialect):
 
     def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
         thoughts = block.content or block.summary
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if len(thoughts) > 1:
             w.log.approximated("reasoning", block.at, "the parts of a thought are one here")
         if block.id is not None:
