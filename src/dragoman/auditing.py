@@ -56,7 +56,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "reasoning.seal": ("Reasoning.seal", "extras.seal"),
     "reasoning.summary": ("Reasoning.summary",),
     "reasoning.id": ("Reasoning.id",),
-    "refusal": ("Refusal",),
+    "refusal": ("Refusal", "Text.blank"),
     "tool_call.id": ("ToolCall.id", "ToolResult.call_id", "ToolResult.name"),
     "tool_call.item_id": ("ToolCall.item_id",),
     "tool_call.arguments": ("ToolCall.arguments",),
@@ -197,9 +197,27 @@ def _is_at(path: str, at: str) -> bool:
     return path == at or path.startswith(f"{at}/")
 
 
-def faults(changes: Sequence[Change], losses: Iterable[Loss]) -> list[tuple[str, Change | Loss]]:
-    """Changes that no loss tells of, and losses of what has not changed."""
+def _is_learned(change: Change, owner: str) -> bool:
+    """Whether kin have understood in a node what the source had only passed on."""
+    if change.what == "extras" and change.how == "gone":
+        return change.near[0] == owner
+    if change.at == owner or owner in change.near:
+        return change.how == "new"
+    return bool(owner) and _is_at(change.at, owner)
+
+
+def faults(
+    changes: Sequence[Change], losses: Iterable[Loss], kin: bool = False
+) -> list[tuple[str, Change | Loss]]:
+    """Changes that no loss tells of, and losses of what has not changed.
+
+    ``kin``: what only the source knows is passed on as it is, and may be understood there.
+    """
     lossy = list(losses)
+    if kin:
+        owners = {c.near[0] for c in changes if c.what == "extras" and c.how == "gone"}
+        changes = [c for c in changes if not any(_is_learned(c, owner) for owner in owners)]
+        lossy = [x for x in lossy if not any(o and _is_at(x.path, o) for o in owners)]
     silent = [c for c in changes if not is_excused(c, lossy)]
     seen = [loss for loss in lossy if (loss.kind, loss.what) not in UNSEEN]
     bogus = [loss for loss in seen if not any(is_of(loss, change) for change in changes)]

@@ -187,7 +187,9 @@ def _source(
     if said.blocks != got.blocks and said.blocks and got.blocks:
         _content(said.blocks, read.blocks, got.blocks, at, above, out)
     elif (
-        said.kind != "file" and said.kind != got.kind and _source_words(said) == _source_words(got)
+        said.kind != "file"
+        and said.kind != got.kind
+        and _source_words(said, True) == _source_words(got, True)
     ):
         out.append(Change("Media", "altered", at, (), above, said, got, True))  # text as data
         for block in read.blocks[1:]:
@@ -384,11 +386,11 @@ def _words(block: Any) -> str:
             return ""
 
 
-def _source_words(source: Source) -> str:
+def _source_words(source: Source, written: bool = False) -> str:
     """What is written in a document; its address, or its data, where that cannot be told."""
     if source.blocks:
         return "".join(map(_words, source.blocks))
-    if source.kind == "base64" and (source.media_type or "").startswith("text/"):
+    if source.kind == "base64" and (written or (source.media_type or "").startswith("text/")):
         try:
             return _squeezed(base64.b64decode(source.value).decode())
         except ValueError:
@@ -466,7 +468,7 @@ class _Blocks:
         for j in tuple(self.come):
             for k in _near(j, self.back):
                 alike = type(self.new[k].said) is type(self.new[j].said)
-                if alike and _holds(self.old[self.back[k]].said, self.new[j].said, 2):
+                if alike and _is_of(self.new[j].said, self.old[self.back[k]].said):
                     self.pieces.setdefault(self.back[k], []).append(j)
                     self.come.remove(j)
                     break
@@ -666,13 +668,20 @@ def _holds(whole: Any, part: Any, least: int = 1) -> bool:
     return len(said) >= least and isinstance(whole, _WORDY) and said in _words(whole)
 
 
-def _seal(block: Text) -> Any:
+def _is_of(piece: Any, whole: Any) -> bool:
+    """Whether a block may be a piece of another: its words, or what signed or encrypted it."""
+    if isinstance(piece, Reasoning) and not _words(piece):
+        return isinstance(whole, Reasoning) and piece.seal is not None and piece.seal == whole.seal
+    return _holds(whole, piece, 2)
+
+
+def _seal(block: Text | Refusal) -> Any:
     return None if block.extras is None else block.extras.seal
 
 
 def _is_blank(block: Any) -> bool:
     """A text of white space: what is left of it in a joint cannot be seen."""
-    return isinstance(block, Text) and not _words(block)
+    return isinstance(block, Text | Refusal) and not _words(block)
 
 
 _WORDY = Text | Reasoning | Refusal | Media | Passage

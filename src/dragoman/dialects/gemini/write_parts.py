@@ -257,6 +257,9 @@ class WriteParts(ReadParts):
             return name
         if known is not None:
             return known
+        if result.call_id is None and called:
+            why = "a result without an id answers the next call here"
+            w.log.invented("tool_call.id", result.at, why)
         w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
         return "unknown"
 

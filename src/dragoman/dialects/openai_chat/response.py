@@ -390,12 +390,12 @@ class Responses(Requests):
         words = self.error_types
         if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
             inner["type"] = words.get(tree.kind, words["server"])
-        if tree.kind not in words:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if self.says_status:
             if tree.code is not None:
                 log.dropped("error.code", tree.at, "the code of an error is a number here")
             inner["code"] = STATUS_OF.get(tree.kind, 500)
+        if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
 
 
 def error_beside(
