@@ -26,12 +26,12 @@ BLOCKS = (
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
     "raw": ("Raw",),
-    "message.boundary": ("Message.boundary",),
+    "message.boundary": ("Message.boundary", "Message"),
     "message.position": ("order", "Message.boundary"),
     "message.role": ("Message.role", "Message"),
     "message.name": ("Message.name",),
     "message.id": ("extras",),
-    "message.empty": ("Message", "Text", "Text.blank"),
+    "message.empty": ("Message", "Message.boundary", "Text", "Text.blank"),
     "content.order": ("order",),
     "content.role": BLOCKS,
     "prefill": ("Request.prefill",),
@@ -214,11 +214,11 @@ def faults(
     ``kin``: what only the source knows is passed on as it is, and may be understood there.
     """
     lossy = list(losses)
-    if kin:
-        owners = {c.near[0] for c in changes if c.what == "extras" and c.how == "gone"}
-        changes = [c for c in changes if not any(_is_learned(c, owner) for owner in owners)]
-        lossy = [x for x in lossy if not any(o and _is_at(x.path, o) for o in owners)]
-    silent = [c for c in changes if not is_excused(c, lossy)]
+    silent = [change for change in changes if not is_excused(change, lossy)]
     seen = [loss for loss in lossy if (loss.kind, loss.what) not in UNSEEN]
     bogus = [loss for loss in seen if not any(is_of(loss, change) for change in changes)]
-    return [("silent", c) for c in silent] + [("bogus", x) for x in bogus]
+    if kin:
+        owners = {c.near[0] for c in silent if c.what == "extras" and c.how == "gone"}
+        silent = [c for c in silent if not any(_is_learned(c, owner) for owner in owners)]
+        bogus = [x for x in bogus if not any(o and _is_at(x.path, o) for o in owners)]
+    return [("silent", change) for change in silent] + [("bogus", loss) for loss in bogus]

@@ -343,14 +343,16 @@ def _elsewhere(
     gone = [i for i, j in pairs if j is None and i is not None]
     come = [j for i, j in pairs if i is None and j is not None]
     found: dict[int, int] = {}
-    for wanted in ("equal", "alike"):
+    for wanted in (None, 2.0, 1.0):
         for i in gone:
             if i in found:
                 continue
             for j in come:
                 if j in found.values():
                     continue
-                if keys[0][i] == keys[1][j] or (wanted == "alike" and alike(old[i], new[j]) >= 2):
+                if wanted == 1.0 and not isinstance(old[i], ToolCall | ToolResult):
+                    continue  # of these alone nobody makes up another one
+                if keys[0][i] == keys[1][j] or (wanted and alike(old[i], new[j]) >= wanted):
                     found[i] = j
                     break
     if not found:
@@ -457,12 +459,12 @@ class _Blocks:
         texts = Text | Reasoning | Refusal
         told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, texts)}
         for i in tuple(self.gone):
-            for k in _near(i, told):
+            for k in sorted(told, key=lambda k: abs(k - i))[:8]:
                 if self.is_joined(i, k):
                     self.parts.setdefault(k, []).append(i)
                     self.gone.remove(i)
                     passed = [m for m in self.there if min(i, k) < m < max(i, k)]
-                    if passed:
+                    if passed and not _is_blank(self.old[i].said):
                         self.note("order", "altered", i, [self.old[m].at for m in passed])
                     break
         for j in tuple(self.come):
@@ -477,7 +479,10 @@ class _Blocks:
         """Whether a block that is left over stands inside what became of another one."""
         said, other, there = self.old[i].said, self.old[k].said, self.new[self.there[k]].said
         if not _is_blank(said):
-            return _holds(there, said)
+            if not isinstance(there, Text) and type(said) is not type(there):
+                return False
+            room = len(_words(there)) - len(_words(other))
+            return len(_words(said)) <= room and _holds(there, said)
         # Of a text of white space nothing can be seen in a joint but that there is one.
         if not isinstance(other, Text) or not isinstance(there, Text):
             return False
@@ -597,6 +602,10 @@ class _Blocks:
         place = self.old[i]
         if type(place.said) is not type(pieces[0]):
             return self.note(_name(place), "altered", i, (), place.said, pieces)
+        if isinstance(place.said, Reasoning):
+            for one, other in (("summary", "content"), ("content", "summary")):
+                if any(getattr(place.said, one)) and not any(getattr(x, one) for x in pieces):
+                    self.note("Reasoning.summary", "altered", i, (), one, other)
         for field in place.said.__struct_fields__:
             value, there = getattr(place.said, field), [getattr(x, field) for x in pieces]
             if field in _TEXTUAL or not value or value in there:

@@ -176,8 +176,10 @@ class Answers(Requests):
             else:
                 said.append(self.as_text(block, w) if not w.home else block)
         if thoughts and THOUGHT in out:
-            at = candidate.at
-            w.log.dropped("reasoning", at, "only the first answer has its thoughts here")
+            for block in message.content:
+                if isinstance(block, Reasoning):
+                    why = "only the first answer has its thoughts here"
+                    w.log.dropped("reasoning", block.at, why)
         elif thoughts:
             out[THOUGHT] = "\n\n".join(thoughts)
         if spelling.get("content") == "list":

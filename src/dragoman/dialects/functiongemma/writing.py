@@ -245,7 +245,7 @@ class Texts(Reading):
                         else "assistant"
                     )
                 case "system":
-                    if not w.home:
+                    if pieces and not w.home:
                         why = "only the first system prompt is one; this is the developer's"
                         w.log.approximated("message.role", message.at, why)
                     kind, text = "developer", self.write_said(message, w)

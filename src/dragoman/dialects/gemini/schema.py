@@ -83,15 +83,13 @@ def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) 
         return
     compiled = schemas.openapi(schema)
     own = compiled.schema
-    if own.get("type") == "OBJECT" and "properties" not in own:
+    if own.get("type") != "OBJECT":
+        _cut(tool, "only an object can be described, not alternatives of it", w.log)
+    elif "properties" not in own:
         # "parameters.properties: should be non-empty for OBJECT type"
         _cut(tool, "a function that takes nothing has no parameters", w.log)
-        return
-    compiled.told(tool, w.log)
-    if own.get("type") == "OBJECT":
-        out["parameters"] = own
     else:
-        _cut(tool, "only an object can be described, not alternatives of it", w.log)
+        out["parameters"] = compiled.told(tool, w.log)
 
 
 def _cut(tool: Tool, why: str, log: Ledger) -> None:

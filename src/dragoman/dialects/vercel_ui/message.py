@@ -427,7 +427,7 @@ class Answers(Dialect):
         thoughts = block.content or block.summary
         note_summary(block, w)
         if len(thoughts) > 1:
-            w.log.approximated("reasoning", block.at, "the parts of a thought are one here")
+            w.log.approximated("text.boundary", block.at, "the parts of a thought are one here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         meta = self.write_seal(block, w)
