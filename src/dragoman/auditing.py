@@ -188,9 +188,11 @@ def _speaks_of(code: str, what: str) -> bool:
 
 def _is_where(path: str, change: Change) -> bool:
     """Whether a path is where something changed; what is new stands in what is near."""
-    if _is_at(path, change.at) or path in change.near:
+    if path in change.near or (change.at and _is_at(path, change.at)):
         return True
-    return change.how == "new" and any(_is_at(path, place) for place in change.near)
+    if change.how == "new":
+        return any(_is_at(path, place) for place in (change.at, *change.near))
+    return change.at == "" and path.count("/") <= 1  # the root, or a field of it
 
 
 def _is_at(path: str, at: str) -> bool:
