@@ -110,7 +110,7 @@ for _name in Params.__struct_fields__:
     SPEAKS_OF.setdefault(_name, (f"Params.{_name}",))
 
 # Codes of nodes that hold others: they speak of what stands inside as well.
-HOLDERS = frozenset({"tool_result", "passage", "media"})
+HOLDERS = {"tool_result": "ToolResult.", "passage": "Passage.", "media": "Media."}
 
 # What is written because a field is required, and reads as nothing said.
 UNSEEN = {("invented", "reasoning.seal"): "an empty signature is none"}
@@ -125,7 +125,8 @@ KINDS = {
 
 def excuses(loss: Loss, change: Change) -> bool:
     """Whether a loss tells of a change."""
-    if loss.what in HOLDERS and loss.path in change.above:
+    own = HOLDERS.get(loss.what)
+    if own is not None and loss.path in change.above and not change.what.startswith(own):
         return True
     return (
         _speaks_of(loss.what, change.what)

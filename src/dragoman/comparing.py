@@ -181,7 +181,7 @@ def _source(
     said: Any, read: Any, got: Any, at: str, above: tuple[str, ...], out: list[Change]
 ) -> None:
     """Where the bytes of a medium are: the type is one thing, the bytes are another."""
-    if said.media_type != got.media_type:
+    if said.media_type != got.media_type and not (said.blocks and got.media_type == "text/plain"):
         how = _how(said.media_type, got.media_type)
         out.append(Change("Media.type", how, at, (), above, said.media_type, got.media_type))
     if said.blocks != got.blocks and said.blocks and got.blocks:
