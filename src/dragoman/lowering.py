@@ -385,6 +385,7 @@ class Lowering:
             for told in self.raw(block):
                 last = out[-1] if out and joins else None
                 if isinstance(last, Text) and isinstance(told, Text):
+                    self.log.approximated("text.boundary", told.at, "joined with a line break")
                     out[-1] = replace(last, text=f"{last.text}\n{told.text}")
                 else:
                     out.append(told)
@@ -436,8 +437,12 @@ class Lowering:
         references = [self.to.reference(name) for name in names] if self.refers else []
         if references and None not in references and self.brought is not None:
             self.brought += block.tools
+            why = f"the tools that were found are referred to by name in {self.to.name}"
+            self.log.approximated("tool_result.content", block.at, why)
             return [Raw(self.to.name, doc, at=block.at) for doc in references]
         text = FOUND.format(", ".join(names)) if names else NOTHING_FOUND
+        why = f"what the tool search found is written as text for {self.to.name}"
+        self.log.approximated("tool_result.content", block.at, why)
         return [Text(text, at=block.at)]
 
 

@@ -181,12 +181,13 @@ def lose_answer(tree: Response, log: Ledger) -> None:
         ("response.id", tree.id),
         ("response.model", tree.model),
         ("response.created", tree.created),
-        ("usage", tree.usage),
         ("service_tier", tree.service_tier),
         ("response.echo", tree.echo and tree.echo.fields),
     ):
-        if value:
+        if value is not None and value != {}:
             log.dropped(code, tree.at, "only the error itself is said here")
+    if tree.usage is not None:
+        log.dropped("usage", tree.usage.at, "only the error itself is said here")
     for candidate in tree.candidates:
         if candidate.message.content:
             log.dropped("candidates", candidate.at, "what was said before the failure")

@@ -23,6 +23,7 @@ from .model import (
     Node,
     OutputFormat,
     Params,
+    Reasoning,
     Seal,
     Text,
     Tool,
@@ -197,6 +198,13 @@ class Writing:
             self.again[original] = given
             self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")
         self.called.add(given)
+        return given
+
+    def once(self, call_id: str, result: ToolResult) -> str:
+        """The id of the call that a result answers, where that had been used before."""
+        given = self.again.get(call_id, call_id)
+        if given != call_id:
+            self.log.renamed("tool_call.id", result.at, f"{call_id!r} was used before")
         return given
 
     def tool_name(self, name: str, at: str) -> str:
@@ -389,6 +397,14 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+
+
+def note_summary(block: Reasoning, w: Writing) -> None:
+    """A summary, where reasoning is its content alone: left out beside it, or written as such."""
+    if block.content and block.summary:
+        w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
+    elif any(block.summary):
+        w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:

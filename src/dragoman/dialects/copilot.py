@@ -284,6 +284,8 @@ class Copilot(OpenAIResponses):
         self.seal_of(block, w)
         if block.content or block.summary or block.seal is None:
             w.log.dropped("reasoning", block.at, "a thought is taken back only sealed")
+        elif block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "an id that another API gave")
         self.lose(block.extras, block.at, w.log)
         return None
 

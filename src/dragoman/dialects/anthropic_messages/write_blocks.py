@@ -177,7 +177,7 @@ class WriteBlocks(Dialect):
         if call_id is None or call_id not in w.ids.staying:
             call_id = w.result_id(result)
         if w.again:
-            call_id = w.again.get(call_id, call_id)
+            call_id = w.once(call_id, result)
         if (
             len(content) == 1
             and (extras is None or self.is_mute(extras))
@@ -200,7 +200,7 @@ class WriteBlocks(Dialect):
             if first.text or w.home:
                 out["content"] = first.text
             else:
-                w.log.dropped("text.empty", result.at, "an empty result has no content here")
+                w.log.dropped("text.empty", first.at, "an empty result has no content here")
         elif content or listed:
             parts = self.write_blocks(self.fit_result(content, w), w)
             if parts or listed:
@@ -256,6 +256,8 @@ class WriteBlocks(Dialect):
         if w.answer:
             if not block.content:
                 w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+            if len(block.content or block.summary) > 1:
+                w.log.approximated("text.boundary", block.at, "a thought is one text here")
             why = "the signature is empty: nobody sealed this thought"
             w.log.invented("reasoning.seal", block.at, why)
             return {"type": "thinking", "thinking": text, "signature": ""}

@@ -29,7 +29,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out
+from ...writing import Writing, data_uri, leave_out, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -233,6 +233,8 @@ class Requests(Responses):
         for block in blocks:
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                if texts:
+                    w.log.approximated("text.boundary", block.at, "joined with a space")
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 inner = [part for part in block.content if isinstance(part, Text)]
@@ -260,10 +262,7 @@ class Requests(Responses):
             w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "the thought itself is said here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         thoughts = block.content or block.summary
         if not thoughts:
             self.lose(block.extras, block.at, w.log)
@@ -373,6 +372,9 @@ class Requests(Responses):
         if choice.allowed is not None:
             w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
         if choice.mode == "named":
+            if choice.kind != "function":
+                why = "a freeform tool is chosen as a function"
+                w.log.approximated("tool_choice", choice.at, why)
             return {"function": {"name": w.tool_name(choice.name or "", choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
 

@@ -219,7 +219,8 @@ class Write(Read):
             why = "a result has a text here, if only an empty one"
             w.log.invented("text.empty", result.at, why)
         elif mute and not answer and texts:
-            w.log.dropped("text.empty", result.at, "a tool that failed without a word")
+            for text in texts:
+                w.log.dropped("text.empty", text.at, "a tool that failed without a word")
         out = self.name_result(result, w)
         out["result"] = answer
         if result.is_error:
@@ -259,6 +260,9 @@ class Write(Read):
             elif isinstance(block, Media):
                 for doc in self.write_media(block, w):
                     if doc["type"] == "text":  # a document of plain text
+                        if texts:
+                            why = "a result is one text here"
+                            w.log.approximated("text.boundary", block.at, why)
                         texts.append(Text(doc["text"], at=block.at))
                     else:
                         media.append(doc)

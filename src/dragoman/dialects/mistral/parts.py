@@ -15,7 +15,7 @@ from ...model import (
     Text,
 )
 from ...reading import maybe_str
-from ...writing import Writing, home_only
+from ...writing import Writing, home_only, note_summary
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import url_of
 
@@ -109,11 +109,7 @@ class Parts(OpenAIChat):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         texts = block.content or block.summary
-        if block.summary:
-            if block.content:
-                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-            else:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if w.answer and not w.home and len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
             texts = ("\n\n".join(texts),)

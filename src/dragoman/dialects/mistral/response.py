@@ -208,6 +208,8 @@ class Responses(Requests):
             out["raw_status_code"] = STATUS_OF[tree.kind]
         if self.read_error(out).kind != tree.kind:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        elif tree.kind == "other" and tree.type is None:
+            log.invented("error.type", tree.at, f"an error has a type here: {out['type']!r}")
         if tree.request_id is not None:
             log.dropped("error.request_id", tree.at, "said in a header here")
         return self.emit(out, tree, log)

@@ -506,6 +506,7 @@ class Turn:
         self.rank = 0
         self.thoughts: list[str] = []
         self.texts: list[str] = []
+        self.empty: list[str] = []  # where those stood that are empty
         self.images: list[Json] = []
         self.calls: list[Json] = []
 
@@ -527,8 +528,10 @@ class Turn:
         else:
             for text in dialect.texts_in(block, w):
                 self.follow(1, block)
-                if self.texts:
+                if text and any(self.texts):
                     w.log.approximated("text.boundary", block.at, "a message is one text here")
+                if not text:
+                    self.empty.append(block.at)
                 self.texts.append(text)
 
     def follow(self, rank: int, block: Block) -> None:
@@ -540,12 +543,16 @@ class Turn:
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""
         said = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
-        if said or self.w.home:
+        if self.w.home:
             return said
         beside = self.thoughts or self.images or self.calls
-        if self.texts and (self.w.answer or beside):
-            self.w.log.dropped("text.empty", message.at, "an empty text says nothing here")
-        elif not self.texts and not self.w.answer and not beside:
+        # An empty text says nothing beside others; alone, it is what the message says.
+        alone = not (said or self.w.answer or beside)
+        for at in self.empty[1:] if alone else self.empty:
+            self.w.log.dropped("text.empty", at, "an empty text says nothing here")
+        if said or self.texts:
+            return said
+        if alone:
             self.w.log.invented("text.empty", message.at, "a message has a text here")
         return said
 

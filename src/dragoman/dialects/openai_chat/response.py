@@ -294,7 +294,7 @@ class Responses(Requests):
             out["prompt_tokens_details"] = inputs
         if usage.reasoning is not None:
             out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
@@ -390,12 +390,12 @@ class Responses(Requests):
         words = self.error_types
         if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
             inner["type"] = words.get(tree.kind, words["server"])
-        if tree.kind not in words:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if self.says_status:
             if tree.code is not None:
                 log.dropped("error.code", tree.at, "the code of an error is a number here")
             inner["code"] = STATUS_OF.get(tree.kind, 500)
+        if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
 
 
 def error_beside(

@@ -368,7 +368,7 @@ class Parts(Dialect):
         """What a citation of a web page cannot say here."""
         if cite.span is None:
             w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
-        elif cite.title is None or cite.quote is not None or cite.seal is not None:
+        elif cite.quote is not None or cite.seal is not None:
             w.log.approximated("text.citations", cite.at, "an address, a title and a span remain")
 
     def write_cache(self, cache: Cache, w: Writing) -> Json:

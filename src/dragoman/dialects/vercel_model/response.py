@@ -325,7 +325,7 @@ class Responses(Requests):
             return
         spelled = self.spelling(usage).get("counts")
         counts = self.write_counts(usage) if spelled is None else spelled
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         for name in ("cache_read", "cache_write", "reasoning"):
             if getattr(usage, name) is not None and name not in self.counts:

@@ -294,18 +294,14 @@ class WriteParts(WithOptions):
         if summaries:
             if block.content:
                 w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
-            elif "" in said:
+            elif "" in said and any(said):
                 w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
             return tuple(filter(None, said)) or ("",)
-        if not block.content and block.summary:
+        if not block.content and any(block.summary):
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
             said = ("\n\n".join(said),)
-        if said == ("",) and block.seal is not None and not w.home:
-            w.log.approximated("reasoning", block.at, "empty words are none beside a seal")
-        if not said and block.seal is None:
-            w.log.approximated("reasoning", block.at, "a thought without words has empty ones")
         return said or ("",)
 
     def lose_words(self, block: Reasoning, w: Writing) -> None:
