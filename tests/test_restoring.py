@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import dragoman
 from dragoman import dialects
 from dragoman.events import Close, Delta, End, Event, Open, collect, decompose
+from dragoman.framing import framer
 from dragoman.ledger import Ledger
-from dragoman.model import Candidate, Message, Request, Response, ToolCall
+from dragoman.model import Candidate, Message, Request, Response, Stop, ToolCall, Usage
 from dragoman.restoring import Restorer, restore, written
+from dragoman.writing import Names
 
 NAMES: dict[str, tuple[str | None, str]] = {
     "crm__get": ("crm", "get"),
@@ -229,3 +231,54 @@ def test_the_tools_of_a_converted_request_come_back(target: str) -> None:
     assert got == answer(*CALLS)
     events = restored(decompose(answer(*called)), Restorer(names, custom, search=search))
     assert collect(events) == got
+
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "openai-chat", "gemini"])
+def test_a_restored_stream_is_written_as_the_restored_response(target: str) -> None:
+    """From the frames of another dialect to those of Responses: at rest and in flight the same."""
+    tree = dragoman.read(REQUEST, "openai-responses")
+    assert isinstance(tree, Request)
+    log = Ledger()
+    dialects.get(target).write(tree, log)
+    names = log.tool_names
+    custom, search = written(tree, names, "custom"), written(tree, names, "search")
+    by_pair = {pair: name for name, pair in names.items()}
+    calls = tuple(
+        ToolCall(
+            f"call_{call.id}",
+            by_pair.get((call.namespace, call.name), call.name),
+            json.dumps({"input": call.arguments}) if call.kind == "custom" else call.arguments,
+        )
+        for call in CALLS
+    )
+    said = Response(
+        "r", "m", (Candidate(Message("assistant", calls), Stop("tool-call")),), Usage(1, output=1)
+    )
+    upstream, client = dialects.get(target), dialects.get("openai-responses")
+    document = upstream.write(said, Ledger(now=0))
+    reader, writer = upstream.stream_reader(), client.stream_writer(Ledger(now=0))
+    restorer = Restorer(names, custom, search=search)
+    out = []
+    for frame in framer(upstream.framing).feed(dragoman.decompose(document, target)):
+        for event in reader.read(frame):
+            for one in restorer.event(event):
+                if not isinstance(one, End):
+                    out.append(writer.write(one))
+    whole = restore(reader.at_rest(), names, custom, search=search)
+    rest = client.write(whole, Ledger(now=0))
+    out.append(writer.end(rest))
+    got = dragoman.collect(b"".join(out), "openai-responses").document
+    assert got["output"] == rest["output"]
+    kinds = [
+        (item["type"], item.get("namespace"), item.get("name"), item.get("input"))
+        for item in got["output"]
+    ]
+    legal = Names(("[a-zA-Z0-9_-]", 128), "tool.name").rename("query.sql")
+    assert kinds == [
+        ("custom_tool_call", None, "apply_patch", "a"),
+        ("function_call", "crm", "get", None),
+        ("custom_tool_call", "crm", legal, "b"),  # an Exchange would let the name be
+        ("custom_tool_call", "fs", "apply_patch", "c"),
+        ("tool_search_call", None, None, None),
+    ]
+    assert got["output"][4]["arguments"] == {"q": 1}

@@ -241,8 +241,8 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "tool.namespace": (
         "The target has no namespaces of tools: `namespace` and `name` become one name, "
-        "`namespace__name`, in definitions, calls, results and choice alike. What is written "
-        "about a namespace itself is left out.",
+        "`namespace__name`, in definitions, calls, results and choice alike; read back, it stays a "
+        "part of the name. What is written about a namespace itself is left out.",
         "Nothing: an `Exchange` gives the calls of a response their namespace back. Repeat in the "
         "descriptions of the tools what the model must know of the namespace.",
     ),

@@ -124,6 +124,7 @@ class Lowering:
         self.names = Names(rule, "tool.name", made=set())
         self.plain: set[str] = set()  # the tools that have no namespace
         self.spaces: dict[str, list[str]] = {}  # name of a tool -> the namespaces that have it
+        self.inside: dict[str, list[str]] = {}  # namespace -> the names of its tools
         self.flat: dict[tuple[str, str], str] = {}  # namespace and name -> what is written
         self.owned: set[str] = set()  # what was written for a namespace and a name
         self.called: dict[str | None, str] = {}  # id of a call -> the name that was written for it
@@ -138,6 +139,7 @@ class Lowering:
         for tool in tools:
             if tool.namespace is not None:
                 self.spaces.setdefault(tool.name, []).append(tool.namespace)
+                self.inside.setdefault(tool.namespace, []).append(tool.name)
             elif tool.kind in ("function", "custom"):
                 self.plain.add(tool.name)
         self.names.made |= self.plain
@@ -188,7 +190,7 @@ class Lowering:
             tools = self.referred(tools, brought)
         loads = self.refers or any(map(self.is_search, tools))
         written = tuple(self.tool(tool, loads) for tool in tools)
-        choice = None if tree.tool_choice is None else self.choice(tree.tool_choice, tools)
+        choice = None if tree.tool_choice is None else self.choice(tree.tool_choice)
         return replace(tree, messages=messages, tools=written or tree.tools, tool_choice=choice)
 
     def is_search(self, tool: Tool) -> bool:
@@ -288,27 +290,26 @@ class Lowering:
             self.log.approximated("tool", tool.at, why)
         return replace(tool, dialect=self.to.name, payload=own)
 
-    def choice(self, choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
+    def choice(self, choice: ToolChoice) -> ToolChoice:
         """A choice names tools without their namespaces, or a namespace."""
         if "namespace" in self.to.can:
             return choice
         name, allowed = choice.name, choice.allowed
-        if name is not None and (named := self.meant(name, tools)) != (name,):
+        if name is not None and (named := self.meant(name)) != (name,):
             name = named[0]
         if allowed is not None:
-            allowed = tuple(given for one in allowed for given in self.meant(one, tools))
+            allowed = tuple(given for one in allowed for given in self.meant(one))
         if (name, allowed) == (choice.name, choice.allowed):
             return choice
         self.log.moved("tool.namespace", choice.at, "namespaces written into the names of tools")
         return replace(choice, name=name, allowed=allowed)
 
-    def meant(self, name: str, tools: Sequence[Tool]) -> tuple[str, ...]:
+    def meant(self, name: str) -> tuple[str, ...]:
         if name in self.plain:
             return (name,)
         if name in self.spaces:
             return tuple(self.name(space, name) for space in self.spaces[name])
-        inside = tuple(self.name(name, tool.name) for tool in tools if tool.namespace == name)
-        return inside or (name,)
+        return tuple(self.name(name, tool) for tool in self.inside.get(name, ())) or (name,)
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -376,20 +377,24 @@ class Lowering:
     def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The content of a result; what follows each other of another dialect is one text."""
         out: list[Block] = []
-        joins = False
+        run: list[Text] = []
+
+        def flush() -> None:
+            if run:
+                out.append(replace(run[0], text="\n".join(text.text for text in run)))
+                run.clear()
+
         for block in blocks:
-            if not isinstance(block, Raw) or not _is_known(block) or self.to.accepts(block):
-                out.append(block)
-                joins = False
-                continue
-            for told in self.raw(block):
-                last = out[-1] if out and joins else None
-                if isinstance(last, Text) and isinstance(told, Text):
-                    self.log.approximated("text.boundary", told.at, "joined with a line break")
-                    out[-1] = replace(last, text=f"{last.text}\n{told.text}")
+            known = isinstance(block, Raw) and _is_known(block) and not self.to.accepts(block)
+            for told in self.raw(block) if known and isinstance(block, Raw) else [block]:
+                if known and isinstance(told, Text):
+                    if run:
+                        self.log.approximated("text.boundary", told.at, "joined by a line break")
+                    run.append(told)
                 else:
+                    flush()
                     out.append(told)
-                    joins = isinstance(told, Text)
+        flush()
         return tuple(out)
 
     # -- blocks of another dialect ----------------------------------------------------------

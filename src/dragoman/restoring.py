@@ -53,7 +53,7 @@ class Unwrapping:
         self._state = "head"  # then "text" and "tail", or "whole"
         self._token = self._offset = 0  # how much of the head has come
         self._whole: list[str] = []  # all that came before it was clear what it is
-        self._held = ""  # an escape that is not complete; the tail
+        self._held = ""  # an escape that is not complete; the beginning of the tail
         self.note: str | None = None
 
     @property
@@ -66,7 +66,7 @@ class Unwrapping:
         if self._state == "text":
             return self._text(text)
         if self._state == "tail":
-            self._held += text
+            self._tail(text)
             return ""
         self._whole.append(text)
         if self._state == "whole":
@@ -100,7 +100,8 @@ class Unwrapping:
             if place == len(data):
                 break
             if data[place] == '"':
-                self._state, self._held = "tail", data[place + 1 :]
+                self._state = "tail"
+                self._tail(data[place + 1 :])
                 break
             said, place = self._escape(data, place)
             if said is None:
@@ -108,6 +109,11 @@ class Unwrapping:
                 break
             out.append(said)
         return "".join(out)
+
+    def _tail(self, text: str) -> None:
+        """What follows the string: a brace, or the beginning of something else."""
+        if len(self._held) < 2:
+            self._held += text.strip(SPACE)[:2]
 
     def _escape(self, data: str, place: int) -> tuple[str | None, int]:
         """What an escape stands for, and where it ends; None: more of it may come."""
@@ -141,9 +147,8 @@ class Unwrapping:
             self.note = CUT
             return UNPAIRED if ESCAPE.match(self._held) else ""
         if self._state == "tail":
-            tail = self._held.strip(SPACE)
-            if tail != "}":
-                self.note = MORE if tail.strip("}" + SPACE) else CUT
+            if self._held != "}":
+                self.note = MORE if self._held else CUT
             return ""
         return self._judge()
 
