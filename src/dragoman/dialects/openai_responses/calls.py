@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from ...marks import MARK, is_marked, mark_error, mark_plain, unmark_error
 from ...model import Block, Extras, Json, Passage, Raw, Reasoning, Seal, Text, ToolCall, ToolResult
 from ...normal import mark_last_text
-from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
+from ...reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
 from ...writing import home_only, is_blank, is_plain_text
-from .parts import INPUT, ItemWriting, Parts, Reader
+from .parts import INPUT, PLAIN_TEXT, ItemWriting, Parts, Reader
 
 CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments"})
 CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input"})
@@ -23,6 +23,9 @@ TOOL_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error"})
 
 CALL, CUSTOM = "function_call", "custom_tool_call"
 CALL_OUTPUT = f"{CALL}_output"
+PLAIN_CALL = only("type", "call_id", "name", "arguments")
+WHOLE_CALL = only("type", "call_id", "name", "arguments", "id", "status")
+PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 ITEM_PREFIX = {"function": "fc", "custom": "ctc"}
 
@@ -59,9 +62,9 @@ class Calls(Parts):
         extras = None
         if call_id is None or spelling:
             extras = self.keep_item(doc, CALL_KEYS, spelling)
-        elif len(doc) == 6 and item_id is not None and doc.get("status") == "completed":
+        elif item_id is not None and doc.get("status") == "completed" and WHOLE_CALL(doc):
             extras = self.completed  # as the API itself writes calls
-        elif len(doc) != 4:
+        elif not PLAIN_CALL(doc):
             extras = self.keep_item(doc, CALL_KEYS)
         return ToolCall(
             maybe_str(doc, "call_id", at),
@@ -101,7 +104,7 @@ class Calls(Parts):
     def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
         output = doc.get("output")
         call_id = doc.get("call_id")
-        if output.__class__ is str and len(doc) == 3 and not output.startswith(MARK):
+        if output.__class__ is str and PLAIN_RESULT(doc) and not output.startswith(MARK):
             if kind == "function_call_output" and call_id.__class__ is str:
                 return ToolResult(call_id, (Text(output, at=f"{at}/output"),), at=at)
         spelling: dict[str, Json] = {}
@@ -431,7 +434,7 @@ def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
     if parts.__class__ is not list:
         return None
     for part in parts:
-        if part.__class__ is not dict or len(part) != 2 or part.get("type") != kind:
+        if part.__class__ is not dict or part.get("type") != kind or not PLAIN_TEXT(part):
             return None
         if part.get("text").__class__ is not str:
             return None
