@@ -164,6 +164,11 @@ def only(*keys: str) -> Callable[[Iterable[str]], bool]:
     return frozenset(keys).issuperset
 
 
+def sole(doc: Mapping[str, Json]) -> str | None:
+    """The key of an object that has one key and no other, as a union names its member."""
+    return next(iter(doc)) if len(doc) == 1 else None
+
+
 def as_dict(value: Any, at: str) -> dict[str, Json]:
     if value.__class__ is not dict:
         expected("an object", value, at)

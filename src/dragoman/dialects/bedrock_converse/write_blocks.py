@@ -348,10 +348,7 @@ class WriteBlocks(Dialect):
         out["name"] = given
 
     def write_citable(self, out: dict[str, Json], block: Media | Passage) -> None:
-        spelling = self.spelling(block)
-        if "citations" in spelling:
-            out["citations"] = spelling["citations"]
-        elif block.citable is not None:
+        if block.citable is not None:
             out["citations"] = {"enabled": block.citable}
 
     def write_source(self, block: Media, w: Said) -> tuple[str | None, Json] | None:
@@ -387,7 +384,7 @@ class WriteBlocks(Dialect):
         if not source.value.startswith("s3://") and not w.home:
             log.dropped("media", block.at, "data can be sent here, and files in S3; no address")
             return None
-        place = {"uri": source.value} | self.spelling(block).get("s3Location", {})
+        place = {"uri": source.value}
         if w.home:
             return word, {"s3Location": place}
         if word is None:

@@ -244,6 +244,7 @@ class Parts(Signing):
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
                 return self.write_parts(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]
