@@ -42,6 +42,7 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    only,
     parse,
 )
 from ...writing import Writing, is_blank, lose_labels, object_of
@@ -55,6 +56,7 @@ ROLES: dict[str, Role] = {
 }
 # https://ollama.com/library/granite3.2: what it says ("thinking") is a switch of that model.
 CONTROL = "control"
+HOISTED_KEYS = only("role", "content", "images")
 SAID = ("role", "content", "images", "thinking", "tool_calls")
 ANSWERED = ("role", "content", "images", "tool_name", "tool_call_id")
 ANYTHING = (r"[\s\S]", 10_000)
@@ -96,7 +98,7 @@ class Messages(Dialect):
                 if isinstance(block, ToolCall) and block.id is not None:
                     known[block.id] = block.name
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 3 and unhoist(message, out, self.holds_all):
+                if HOISTED_KEYS(doc) and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out
