@@ -214,6 +214,11 @@ def lose_answer(tree: Response, log: Ledger) -> None:
             log.dropped("stop.reason", candidate.at, "only the error itself is said here")
 
 
+def place_of(block: Block, at: str, extras: Extras | None) -> str:
+    """Where a result stands; if it bears what its turn says beyond the tree, where the turn does."""
+    return at if extras is not None and extras.fields else block.at
+
+
 def split_results(
     blocks: list[Block], at: str, extras: Extras | None, out: list[Message], joined: Extras
 ) -> None:
@@ -242,6 +247,6 @@ def split_results(
                 note = replace(note, spelling=note.spelling | {"joined": False})
         else:
             note = None if after_result else joined
-        out.append(Message("tool", (block,), at=block.at, extras=note))
+        out.append(Message("tool", (block,), at=place_of(block, at, note), extras=note))
         first, after_result = False, True
     flush()

@@ -20,7 +20,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import SILENCE, mark_custom_results, unhoist
+from ...normal import SILENCE, mark_custom_results, place_of, unhoist
 from ...reading import as_dict, expected, only, pointers
 from ...writing import Writing, is_plain_text
 from .order import arranged, is_odd, pairs_of
@@ -186,7 +186,9 @@ class Turns(WriteParts):
                 out.append(Message("user", tuple(run), at=where, extras=note(False)))
                 run, first, after_result = [], False, False
             if block is not None:
-                out.append(Message("tool", (block,), at=block.at, extras=note(after_result)))
+                extras_here = note(after_result)
+                place = place_of(block, at, extras_here)
+                out.append(Message("tool", (block,), at=place, extras=extras_here))
                 first, after_result = False, True
 
     def read_system(self, doc: Json, at: str) -> Message:

@@ -314,7 +314,8 @@ class Items(Calls):
             if block is not None:
                 out.append(Message("tool", (block,), at=block.at, extras=self.joined))
         head = self.respell(extras, content="list", host="user")
-        out[start] = replace(out[start], extras=head)
+        place = at if head.fields else out[start].at
+        out[start] = replace(out[start], at=place, extras=head)
 
     # -- writing ----------------------------------------------------------------------------
 

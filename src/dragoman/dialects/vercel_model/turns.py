@@ -22,7 +22,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, results_in_place
+from ...normal import mark_custom_results, place_of, results_in_place
 from ...reading import as_dict, as_list, expected, need_list, need_str, only, tokens
 from ...writing import Writing, is_plain_text
 from .options import Taker
@@ -134,10 +134,11 @@ class ReadTurns(ReadParts):
             if cache is not None and block is blocks[-1]:
                 extras = self.respell(extras, cache="message")
             if isinstance(block, ToolResult):
-                out.append(Message("tool", (block,), at=block.at, extras=extras))
+                place = place_of(block, at, extras)
+                out.append(Message("tool", (block,), at=place, extras=extras))
             else:  # an approval: the user's, and no result
                 note = self.respell(extras, role="tool")
-                out.append(Message("user", (block,), at=block.at, extras=note))
+                out.append(Message("user", (block,), at=place_of(block, at, note), extras=note))
             extras = None
         if not blocks:
             out.append(Message("user", (), at=at, extras=self.respell(extras, role="tool")))
