@@ -364,8 +364,9 @@ class FunctionGemmaTeaching(Gemma):
         back = self.read_tool(f"{tool.name}\n{text}")
         if (back.description or "") != (tool.description or ""):
             w.log.approximated("tool", tool.at, "the description cannot be told from parameters")
-        if back.kind == tool.kind and back.schema != tool.schema:
-            unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, back.schema))) or "its form"
+        found = freeform.SCHEMA if back.kind == "custom" else back.schema
+        if tool.kind == "function" and found != tool.schema:
+            unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, found))) or "its form"
             why = f"a declaration does not say all of it: {unsaid}"
             w.log.approximated("tool.schema", tool.at, why)
 

@@ -74,6 +74,7 @@ class Tools(ReadBlocks, WriteBlocks):
         tools = self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
         if "config" in self.spelling(tree):
             return self.emit({"tools": tools}, tree, log)
+        self.lose(tree.extras, tree.at, log)
         return tools
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Said) -> list[Json]:

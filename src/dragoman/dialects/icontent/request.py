@@ -260,6 +260,7 @@ class Requests(Write):
         return Tool(name, description, schema, at=at, extras=extras)
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_groups(tree.tools, self.writing(log, tree.dialect))
 
     def write_groups(self, tools: Sequence[Tool], w: ContentWriting) -> list[Json]:

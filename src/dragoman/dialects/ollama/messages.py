@@ -384,6 +384,7 @@ class Messages(Dialect):
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
                 found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Media(source=Source(kind="text" | "blocks")):
                 w.log.approximated("media", block.at, "a document of plain text is plain text here")
@@ -470,6 +471,7 @@ class Messages(Dialect):
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
 
     def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:

@@ -141,6 +141,7 @@ class Tools(Messages):
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
@@ -270,6 +271,9 @@ class Tools(Messages):
             w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
             return None
         if choice.mode is None:
+            if choice.allowed is not None:
+                w.log.dropped("tool_choice.allowed", choice.at, "a choice has a mode here")
+            self.lose(choice.extras, choice.at, w.log)
             return None
         choice = freeform.as_read(choice) if w.home else self.sayable_choice(choice, w)
         spelling = self.spelling(choice)

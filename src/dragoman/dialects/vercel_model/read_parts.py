@@ -345,7 +345,8 @@ class ReadParts(WithOptions):
                 return (Text(compact(output["value"]), at=where),), failed, ("type", "value")
             case "content":
                 parts = self.read_result_parts(need_list(output, "value", at), where)
-                if not parts or (len(parts) == 1 and is_plain_text(parts[0])):
+                only = parts[0] if len(parts) == 1 else None
+                if not parts or (only and (is_plain_text(only) or only.__class__ is Raw)):
                     spelling["output"] = "content"
                 return tuple(parts), None, ("type", "value")
             case "execution-denied":
@@ -367,8 +368,10 @@ class ReadParts(WithOptions):
             if doc.get(key).__class__ is list:
                 parts = tuple(self.read_result_parts(doc[key], f"{at}/{key}"))
                 spelling["parts"] = key
-                if value != flat_text(parts):
-                    spelling["result"] = value
+                if "result" not in doc:
+                    spelling["result"] = "absent"
+                elif value != flat_text(parts):
+                    spelling["result"] = [value]
                 return parts, failed, keys | {key}
         where = f"{at}/result"
         if value.__class__ is str:

@@ -270,7 +270,9 @@ class Responses(Requests):
             return [self.write_answer_call(block, w)]
         if isinstance(block, Raw | Hosted) and self.is_family(block.dialect):
             return [block.payload]
-        parts = self.write_part(renamed_extras(block, METADATA, KEY), "assistant", w)
+        if block.extras is not None and self.knows(block.extras.dialect):
+            block = renamed_extras(block, METADATA, KEY)
+        parts = self.write_part(block, "assistant", w)
         for part in parts:
             data = part.get("data")
             if data.__class__ is str and self.references and not w.home:  # files are tagged there
