@@ -195,12 +195,13 @@ def lose_answer(tree: Response, log: Ledger) -> None:
     for code, value in (
         ("response.id", tree.id),
         ("response.model", tree.model),
-        ("response.created", tree.created),
         ("service_tier", tree.service_tier),
         ("response.echo", tree.echo and tree.echo.fields),
     ):
         if value:
             log.dropped(code, tree.at, "only the error itself is said here")
+    if tree.created is not None:
+        log.dropped("response.created", tree.at, "only the error itself is said here")
     if tree.usage is not None:
         log.dropped("usage", tree.usage.at, "only the error itself is said here")
     lose_fields(tree.extras, tree.at, log)

@@ -151,7 +151,7 @@ class Answers(Requests):
             ("service_tier", tree.service_tier),
             ("response.echo", tree.echo and tree.echo.fields),
         ):
-            if value:
+            if value is not None and value != {}:
                 w.log.dropped(code, tree.at, "an answer has no place for this here")
 
     def write_candidate(

@@ -147,7 +147,10 @@ class Requests(Messages):
             if tools or w.home:
                 out["tools"] = tools
         if tree.tool_choice is not None:
+            offered = "tools" in out
             self.write_choice(out, tree.tool_choice, w)
+            for tool in tree.tools or () if offered and "tools" not in out else ():
+                log.dropped("tool", tool.at, "no tools are offered where none may be used")
         self.write_params(out, tree, w)
         if tree.prefill:
             why = "whether the model goes on with this turn is its own affair here"

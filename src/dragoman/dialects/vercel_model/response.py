@@ -297,13 +297,21 @@ class Responses(Requests):
         )
 
     def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        stop = candidate.stop
         spelling = self.spelling(candidate)
         if "finish" in spelling:
             if spelling["finish"] is not None:
                 out["finishReason"] = spelling["finish"]
             return
-        self.lose(candidate.extras, candidate.at, w.log)
+        extras = candidate.extras
+        if self.nested and extras is not None and self.knows(extras.dialect):
+            self.write_reason(out, candidate, w)
+            out["finishReason"] |= extras.fields.get("finishReason", {})
+            return
+        self.lose(extras, candidate.at, w.log)
+        self.write_reason(out, candidate, w)
+
+    def write_reason(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+        stop = candidate.stop
         if stop is None:
             if not w.home:
                 w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'other'")
