@@ -80,7 +80,8 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "data bytes image images url image_url file_data input_audio",
         "user metadata user_id safety_identifier",
         "cited_text quote text",
-        "budget_tokens thinkingBudget max_tokens budget token_budget thinking_budget",
+        "budget_tokens thinkingBudget max_tokens budget token_budget thinking_budget "
+        "thinking_token_budget reasoning_budget_tokens",
         "start_index startIndex start",
         "end_index endIndex end",
         "document_index documentIndex documents",
@@ -107,7 +108,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
         "length max_tokens MAX_TOKENS max_output_tokens incomplete "
         "model_context_window_exceeded pause_turn model_length",
-        "interrupted cancelled in_progress length max_tokens",
+        "interrupted cancelled in_progress length max_tokens unfinished abort",
         "error ERROR malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL OTHER other "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered",
@@ -124,6 +125,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "wav audio/wav audio/x-wav",
         "mp3 audio/mpeg audio/mp3 mpeg",
         "mp4 video/mp4",
+        "mpg mpeg video/mpeg",
         "pdf application/pdf",
         "docx application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         "flac audio/flac",
@@ -139,7 +141,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "low LOW", "medium MEDIUM", "high HIGH", "minimal MINIMAL",
         # what kind of error; a number is the status of HTTP
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
-        "invalid_request_message 422 FAILED_PRECONDITION context_length_exceeded",
+        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
         "invalid_authentication_error",
         "403 permission_error PERMISSION_DENIED AccessDeniedException",
@@ -165,6 +167,9 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("includeThoughts", True): ("include_reasoning", "exclude", "summarized", "display"),
     ("include_reasoning", False): ("exclude", "omitted", "hidden", "includeThoughts", "display"),
     ("exclude", True): ("include_reasoning", "omitted", "hidden", "includeThoughts", "display"),
+    ("display", "summarized"): ("includeThoughts",),
+    ("ttl", "5m"): ("ephemeral_5m_input_tokens",),
+    ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
     ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
     ("thinkingBudget", 0): ("disabled", "none", "off", "think", "enabled"),
     ("is_error", True): ("error", "error-text", "error-json"),
@@ -173,7 +178,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
     ("status", "error"): ("isError", "is_error"),
-    ("enabled", True): ("documents", "citable"),  # all documents may be cited
+    ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
     ("nullable", True): ("null",),
     ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
@@ -183,8 +188,11 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("stream", True): ("streaming",),
 }
 
-# What gRPC says of its codes, as xAI does.
+# What gRPC says of its codes, as xAI does; and what Cohere says, whose errors are but a text.
 PHRASES = {
+    "NOT_FOUND": "not found",
+    "UNAUTHENTICATED": "Invalid API Key",
+    "TOO_MANY_TOKENS": "too many tokens",
     "400": "Client specified an invalid argument",
     "401": "The request does not have valid authentication credentials",
     "403": "The caller does not have permission to execute the specified operation",
@@ -198,6 +206,7 @@ PHRASES = {
 # What tells the kind of a thing and not what it says: its words are the vendor's own.
 STRUCTURE = frozenset(
     {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"sourceId"}  # what the SDK counts
 )
 
 # Values that say no more than their absence does, by key.
@@ -261,7 +270,7 @@ COVERS: dict[str, frozenset[str]] = {
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index",
         "reasoning.summary": "summary",
-        "reasoning.id": "id",
+        "reasoning.id": "id itemId",
         "refusal": "type",
         "media.detail": "detail mediaResolution imageDetail",
         "media.title": "title name",
@@ -291,7 +300,7 @@ COVERS: dict[str, frozenset[str]] = {
         "thinking.budget": "budget_tokens max_tokens thinkingBudget token_budget",
         "thinking.display": "display includeThoughts exclude summary",
         "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status",
-        "stop.sequence": "stop_sequence",
+        "stop.sequence": "stop_sequence stop_reason",
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",
         "response.id": "id responseId response_id response",
@@ -336,7 +345,8 @@ TEMPLATE = re.compile(
 GRAMMAR = frozenset(
     "declaration call response parameters properties required developer user model system "
     "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
-    "Parameters string object array number integer boolean items enum nullable".split()
+    "Parameters string object array number integer boolean items enum nullable NULL null "
+    "calling following functions".split()
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -422,6 +432,10 @@ def counts(leaf: Leaf) -> bool:
     return number and not COUNTS.isdisjoint(plain(str(step)) for step in leaf.path)
 
 
+def is_phrase(word: str) -> bool:
+    return "/" in word or " " in word
+
+
 class Output:
     """What stands in a document, to be found and taken from it."""
 
@@ -480,9 +494,9 @@ class Output:
     def has_word(self, word: str) -> bool:
         """Whether a word is there, or one that means the same."""
         means = MEANT.get(word, frozenset())
-        if self.is_template and any(mean in self.hay for mean in means):
+        if self.is_template and (word in GRAMMAR or any(mean in self.hay for mean in means)):
             return True
-        return not means.isdisjoint(self.words) or any("/" in m and m in self.hay for m in means)
+        return not means.isdisjoint(self.words) or any(is_phrase(m) and m in self.hay for m in means)
 
     def has_short(self, text: str, again: bool = False) -> bool:
         """Whether a few letters are there as a word of their own, once more than asked for."""
@@ -492,8 +506,9 @@ class Output:
 
     def has_id(self, text: str) -> bool:
         """Whether an id is there under another prefix, or with its signs escaped."""
-        escaped = re.sub("[^a-zA-Z0-9_]", lambda sign: f"-{ord(sign[0]):x}-", text)
-        return PREFIXES.sub("", text) in self.hay or escaped in self.hay
+        escaped = re.sub("[^a-zA-Z0-9_-]", lambda sign: f"-{ord(sign[0]):x}-", text)
+        found = (PREFIXES.sub("", text), escaped, text.replace("-", "--"))
+        return any(spelled in self.hay for spelled in found)
 
     def has_under(self, key: str, value: Any) -> bool:
         """Whether a short value stands under a key of the same concept; then it is taken."""
@@ -571,6 +586,8 @@ def excused(leaf: Leaf, losses: Sequence[Any]) -> bool:
 def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     """Whether a loss speaks of what one dialect says in two places."""
     code, path = loss.what, loss.path
+    if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
+        return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
     if code == "reasoning.seal":  # a signature stands beside what it signs
         message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
         return pointer.startswith(message + "/") and covers(loss.kind, code, pointer.split("/"))
@@ -580,19 +597,20 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     if code == "text.citations":  # of several sources, or of sources that are listed apart
         whole = re.split("/sources/|/groundingSupports/", path)[0]
         return whole != path and pointer.startswith(whole + "/")
-    if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
-        return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
+    if code == "tool_choice.parallel":
+        return leaf.key in COVERS[code]
     if code == "output":
         return leaf.key == "responseMimeType"
     if code.startswith("reasoning"):  # an item of several parts is one at the place of the first
         before, after = path.rpartition("/")[::2], pointer[len(parent(path)) + 1 :].split("/")[0]
         same = pointer.startswith(before[0] + "/") and before[1].isdigit() and after.isdigit()
-        return same and int(after) > int(before[1]) and leaf.key in ("text", "itemId")
+        return same and int(after) > int(before[1]) and leaf.key in REASONED
     if code.startswith("thinking"):  # how hard to think may be said apart from that
         return plain(leaf.key) in THOUGHT
     return False
 
 
+REASONED = frozenset("text itemId reasoningEncryptedContent".split())
 THOUGHT = frozenset(
     "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts".split()
 )
@@ -634,8 +652,10 @@ def accounted(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     if plain(leaf.key) in NAMES and leaf.value in there.renamed:
         return True
     if counts(leaf):
+        if there.has_count(leaf.value) or leaf.value == sum(set(there.tokens)):
+            return True
         more = (there.has_count(leaf.value + other) for other in there.asked)
-        return there.has_count(leaf.value) or any(more)
+        return any(more)
     if plain(leaf.key) in DATES and there.has_date(leaf.value):
         return True
     if is_quoted(leaf) and plain(leaf.key) in SPANS:  # counted anew where texts are joined
@@ -661,6 +681,8 @@ ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
 def is_silent(leaf: Leaf) -> bool:
     if leaf.free:
         return False
+    if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
+        return True  # the model chooses, as it does where nothing is said
     return leaf.key in STRUCTURE or leaf.value in SILENT.get(leaf.key, ())
 
 
@@ -675,9 +697,18 @@ CITED = frozenset(
     "citations annotations groundingMetadata citationMetadata experimental_content "
     "reasoning_details providerOptions".split()
 )
-SPANS = frozenset("start end startindex endindex contentindex partindex span location groundingchunkindices".split())
+SPANS = frozenset(
+    "start end startindex endindex contentindex partindex groundingchunkindices startpagenumber "
+    "endpagenumber".split()
+)
 # Data tell their type themselves, where that is all there is.
-MAGIC = {"image/png": "iVBORw0KGgo", "png": "iVBORw0KGgo", "image/jpeg": "/9j/", "jpeg": "/9j/"}
+MAGIC = {
+    kind: data
+    for word, data in {
+        "png": "iVBORw0KGgo", "jpeg": "/9j/", "gif": "R0lGOD", "webp": "UklGR",
+    }.items()
+    for kind in (word, f"image/{word}")
+}  # fmt: skip
 NAMES = frozenset(
     map(plain, f"name toolName tool_name allowedFunctionNames model modelId {IDS}".split())
 )
@@ -703,22 +734,25 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     if not text or text.isspace():
         return True
     if (inner := parsed(text)) is not None:
+        if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
+            return True
         return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
     # Said once, it need not be said again: names and ids, keys, and quotes of what was said.
+    if text in MAGIC and MAGIC[text] in there.hay:
+        return True
     if is_key(leaf) or plain(leaf.key) in NAMES or is_quoted(leaf):
         if there.has_word(text) or text in there.words or (len(text) >= FEW and text in there.hay):
             return True
         if plain(leaf.key) in NAMES:
             return there.has_id(text)
         if is_key(leaf):
-            rewritten = there.is_template and text in GRAMMAR or text in REWRITTEN
+            rewritten = (there.is_template and text in GRAMMAR) or text in REWRITTEN
+            rewritten = rewritten or not REWRITTEN.isdisjoint(map(str, leaf.path[-3:-2]))
             return rewritten or (there.is_template and there.has_short(text, again=True))
         return False
     if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
         return says(text, there)
     if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
-        return True
-    if text in MAGIC and MAGIC[text] in there.hay:
         return True
     if WRAPPED.search(text):
         return all(there.has_text(part) for part in WRAPPED.split(text) if part)
@@ -734,7 +768,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return there.has_short(text)
     head, mark, data = text.partition(";base64,")
     if mark:
-        return there.has_text(data)
+        return has_string(leaf._replace(value=data), there, losses)
     hidden = decoded(text)
     if hidden is None or len(hidden) < FEW:
         return False

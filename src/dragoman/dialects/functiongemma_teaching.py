@@ -30,6 +30,7 @@ from ..model import (
     Text,
     Tool,
     ToolCall,
+    ToolResult,
 )
 from ..reading import as_dict, compact, decode, need_str
 from ..sniffing import Evidence, Verdict
@@ -208,6 +209,10 @@ class FunctionGemmaTeaching(Gemma):
             if message.role == "tool":
                 for block in message.content:
                     w.log.dropped("tool_result", block.at, "there are no results of tools here")
+                    for part in block.content if isinstance(block, ToolResult) else ():
+                        if not part.at.startswith(block.at):  # it stood in a turn behind
+                            why = "there are no results of tools here"
+                            w.log.dropped("tool_result.content", part.at, why)
                 self.lose(message.extras, message.at, w.log)
         for message in spoken[count:]:
             self.write_turn(lines, message, w)
