@@ -22,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 Path = tuple[Any, ...]
@@ -32,6 +33,8 @@ class Leaf(NamedTuple):
     value: Any
     free: bool = False
     """whether it stands in the caller's own JSON"""
+    kind: str = ""
+    """the type of the object around it"""
 
     @property
     def key(self) -> str:
@@ -136,8 +139,10 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         # how hard to think, and that thinking is on
         "enabled on adaptive true",
         "disabled off none",
+        "ephemeral default explicit",
         "application/json json_object json json_schema schema format",
         "nullable null",
+        "definitions $defs",
         "low LOW", "medium MEDIUM", "high HIGH", "minimal MINIMAL",
         # what kind of error; a number is the status of HTTP
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
@@ -231,7 +236,6 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "mimeType": ("image/*",),
     "auto": (True,),  # the words of a choice as flags
     "any": (True,),
-    "id": ("msg_1", "msg_123"),  # what Copilot's client calls every message
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
@@ -240,7 +244,6 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "done": (True,),
     "state": ("done",),
     "thought": (True,),  # what others say by the type of the block
-    "mode": ("explicit",),  # the one kind of mark that there is
     "include_usage": (True,),  # what others always do
     "prefix": (True, False),  # what others say by ending in a turn of the assistant
     "continue_final_message": (True, False),
@@ -329,10 +332,6 @@ FREE = frozenset(
     "responseJsonSchema args arguments logit_bias".split()
 )
 
-# What a schema says in another way where only a part of JSON Schema is known: references are
-# followed, one value is an enumeration of one, and so on.
-REWRITTEN = frozenset("$schema $defs definitions $ref const allOf additionalProperties".split())
-
 BLANK = (None, "", [], {})
 FEW = 4  # characters: what is shorter is found everywhere
 
@@ -369,20 +368,22 @@ def pointer_of(path: Iterable[Any]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def walk(value: Any, path: Path = (), free: bool = False) -> Iterator[Leaf]:
+def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Iterator[Leaf]:
     """The leaves of a value; of what is free JSON, also the keys."""
     if value == FREEFORM:
         return  # it says that the tool takes any text
     if isinstance(value, dict):
+        if isinstance(value.get("type"), str):
+            kind = value["type"]
         for key, item in value.items():
             if free:
                 yield Leaf((*path, key, ""), key, True)
-            yield from walk(item, (*path, key), free or key in FREE)
+            yield from walk(item, (*path, key), free or key in FREE, kind)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from walk(item, (*path, index), free)
+            yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
-        yield Leaf(path, value, free)
+        yield Leaf(path, value, free, kind)
 
 
 def parsed(text: str) -> Any:
@@ -451,6 +452,7 @@ class Output:
         self.is_template = isinstance(document, dict) and is_template(
             document.get("text") or document.get("prompt")
         )
+        self.whole = Counter(self.texts)
         self.found: Counter[str] = Counter()
         self.sums: dict[float, bool] = {}
         self.asked: list[float] = []  # the counts of the source
@@ -459,12 +461,12 @@ class Output:
     def read(self, document: Any, path: Path) -> None:
         for leaf in walk(document, path):
             self.take(leaf)
-        for key in keys_of(document):
-            self.words.add(key)
-            self.texts.append(key)
+        self.words |= set(keys_of(document))
 
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
+        if is_key(leaf):
+            return
         if counts(leaf):
             self.tokens.append(value)
         if plain(leaf.key) in DATES:
@@ -486,10 +488,22 @@ class Output:
             if (inner := parsed(hidden)) is not None:
                 self.read(inner, leaf.path)
 
+    def takes(self, text: Any) -> bool:
+        """Whether a text is there as it is; then it is taken, and is not found again."""
+        if not isinstance(text, str) or self.whole[text] <= 0:
+            return False
+        self.whole[text] -= 1
+        return True
+
+    @cached_property
+    def rest(self) -> str:
+        """What is left when all has been taken that is there as it is."""
+        return "\0".join(text for text, count in self.whole.items() for _ in range(count))
+
     def has_text(self, text: str) -> bool:
-        """Whether a text is there once more than it was asked for."""
+        """Whether a text is inside another, once more than it was asked for."""
         self.found[text] += 1
-        return self.hay.count(text) >= self.found[text]
+        return self.rest.count(text) >= self.found[text]
 
     def has_word(self, word: str) -> bool:
         """Whether a word is there, or one that means the same."""
@@ -501,14 +515,18 @@ class Output:
     def has_short(self, text: str, again: bool = False) -> bool:
         """Whether a few letters are there as a word of their own, once more than asked for."""
         self.found[text] += 1
-        found = re.findall(rf"(?<!\w){re.escape(text)}(?!\w)", self.hay)
+        hay = self.hay if again else self.rest
+        found = re.findall(rf"(?<!\w){re.escape(text)}(?!\w)", hay)
         return len(found) >= (1 if again else self.found[text])
 
     def has_id(self, text: str) -> bool:
         """Whether an id is there under another prefix, or with its signs escaped."""
         escaped = re.sub("[^a-zA-Z0-9_-]", lambda sign: f"-{ord(sign[0]):x}-", text)
-        found = (PREFIXES.sub("", text), escaped, text.replace("-", "--"))
-        return any(spelled in self.hay for spelled in found)
+        bare = PREFIXES.sub("", text)
+        if len(bare) < FEW and re.search(rf"(?<![a-zA-Z0-9]){re.escape(bare)}(?!\w)", self.hay):
+            return True
+        found = (bare, escaped, text.replace("-", "--"))
+        return any(spelled in self.hay for spelled in found if len(spelled) >= FEW)
 
     def has_under(self, key: str, value: Any) -> bool:
         """Whether a short value stands under a key of the same concept; then it is taken."""
@@ -578,7 +596,7 @@ def excused(leaf: Leaf, losses: Sequence[Any]) -> bool:
             return True
         if pointer.startswith(loss.path + "/"):
             below = pointer[len(loss.path) + 1 :].split("/")
-            if covers(loss.kind, loss.what, below):
+            if covers(loss.kind, loss.what, below) or is_inside(loss.what, loss.path):
                 return True
     return False
 
@@ -599,21 +617,27 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return whole != path and pointer.startswith(whole + "/")
     if code == "tool_choice.parallel":
         return leaf.key in COVERS[code]
+    if code == "tool_choice.allowed":
+        return leaf.key in ("activeTools", "experimental_activeTools")
     if code == "output":
         return leaf.key == "responseMimeType"
     if code.startswith("reasoning"):  # an item of several parts is one at the place of the first
         before, after = path.rpartition("/")[::2], pointer[len(parent(path)) + 1 :].split("/")[0]
         same = pointer.startswith(before[0] + "/") and before[1].isdigit() and after.isdigit()
-        return same and int(after) > int(before[1]) and leaf.key in REASONED
+        return same and int(after) > int(before[1]) and leaf.kind == "reasoning"
     if code.startswith("thinking"):  # how hard to think may be said apart from that
         return plain(leaf.key) in THOUGHT
     return False
 
 
-REASONED = frozenset("text itemId reasoningEncryptedContent".split())
 THOUGHT = frozenset(
     "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts".split()
 )
+
+
+def is_inside(code: str, path: str) -> bool:
+    """Whether a loss points into a schema: it speaks of all that stands there."""
+    return code.endswith(".schema") and not COVERS[code].isdisjoint(path.split("/"))
 
 
 def parent(pointer: str) -> str:
@@ -643,7 +667,9 @@ def unaccounted(source: Any, output: Any, losses: Sequence[Any]) -> list[Leaf]:
     leaves = list(walk(source))
     there.asked = [leaf.value for leaf in leaves if counts(leaf)]
     there.renamed = {leaf.value for leaf in leaves if names and excused(leaf, names)}
-    return [leaf for leaf in leaves if not accounted(leaf, there, losses)]
+    left = [leaf for leaf in leaves if not excused(leaf, losses) and not is_silent(leaf)]
+    left = [leaf for leaf in left if is_key(leaf) or not there.takes(leaf.value)]
+    return [leaf for leaf in left if not accounted(leaf, there, losses)]
 
 
 def accounted(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
@@ -675,14 +701,19 @@ def accounted(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
     return there.has_under(leaf.key, leaf.value) or is_distinct(leaf.value, there)
 
 
+CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
 ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
 
 
 def is_silent(leaf: Leaf) -> bool:
     if leaf.free:
         return False
+    if leaf.path[:1] in (("input",), ("output",)) and re.fullmatch(r"msg_\d+", str(leaf.value)):
+        return True  # what Copilot's client calls every message, and a router that of silence
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is said
+    if leaf.value in CACHED:
+        return False
     return leaf.key in STRUCTURE or leaf.value in SILENT.get(leaf.key, ())
 
 
@@ -726,7 +757,8 @@ def is_key(leaf: Leaf) -> bool:
 def says(text: str, there: Output) -> bool:
     """Whether each word of a text in the language of a template is there."""
     words = re.findall("[A-Za-z]{4,}", TEMPLATE.sub(" ", text))
-    return all(word in there.hay for word in words if word not in GRAMMAR)
+    names = " ".join(there.words)
+    return all(word in there.hay or word in names for word in words if word not in GRAMMAR)
 
 
 def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
@@ -746,9 +778,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         if plain(leaf.key) in NAMES:
             return there.has_id(text)
         if is_key(leaf):
-            rewritten = (there.is_template and text in GRAMMAR) or text in REWRITTEN
-            rewritten = rewritten or not REWRITTEN.isdisjoint(map(str, leaf.path[-3:-2]))
-            return rewritten or (there.is_template and there.has_short(text, again=True))
+            return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
         return False
     if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
         return says(text, there)
@@ -758,8 +788,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return all(there.has_text(part) for part in WRAPPED.split(text) if part)
     if text.isdigit() and there.has_under(leaf.key, int(text)):  # as OpenAPI writes numbers
         return True
-    if there.has_word(text):
-        return True
+    if there.has_word(text) or (text == "ANY" and len(there.texts) == 1):
+        return True  # (a choice that is nothing but a name)
     if len(text) >= FEW and there.has_text(text):
         return True
     if len(text) < FEW and there.has_under(leaf.key, text):
