@@ -113,6 +113,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "model_context_window_exceeded pause_turn model_length",
         "interrupted cancelled in_progress length max_tokens unfinished abort",
         "error ERROR malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL OTHER other "
+        "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered",
         # whether tools must be called
@@ -130,6 +131,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "mp4 video/mp4",
         "mpg mpeg video/mpeg",
         "pdf application/pdf",
+        "xlsx application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         "docx application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         "flac audio/flac",
         "txt text/plain text plain",
@@ -182,6 +184,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
     ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
     ("strict_tools", True): ("strict",),
+    ("strict", True): ("strict_tools",),
     ("status", "error"): ("isError", "is_error"),
     ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
     ("nullable", True): ("null",),
@@ -197,6 +200,8 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
 PHRASES = {
     "NOT_FOUND": "not found",
     "UNAUTHENTICATED": "Invalid API Key",
+    "RESOURCE_EXHAUSTED": "rate limit",
+    "rate_limited": "request limit",
     "TOO_MANY_TOKENS": "too many tokens",
     "400": "Client specified an invalid argument",
     "401": "The request does not have valid authentication credentials",
@@ -221,7 +226,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "store": (False,),
     "is_error": (False,),
     "isError": (False,),
-    "status": ("success", "completed", "done", "incomplete", "failed"),  # details tell more
+    "status": ("success", "completed", "complete", "done", "incomplete", "failed"),  # details tell more
     "n": (1,),
     "candidateCount": (1,),
     "detail": ("auto",),
@@ -239,11 +244,11 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "none": (True,),
     **dict.fromkeys(
         ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
-        ("stop", "end_turn", "STOP", "COMPLETE"),  # as every answer ends
+        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every answer ends
     ),
     "done": (True,),
     "state": ("done",),
-    "thought": (True,),  # what others say by the type of the block
+    "thought": (True, False),  # what others say by the type of the block
     "include_usage": (True,),  # what others always do
     "prefix": (True, False),  # what others say by ending in a turn of the assistant
     "continue_final_message": (True, False),
@@ -300,7 +305,7 @@ COVERS: dict[str, frozenset[str]] = {
         "output.description": "description",
         "output.strict": "strict",
         "thinking.effort": "effort reasoning_effort thinkingLevel",
-        "thinking.budget": "budget_tokens max_tokens thinkingBudget token_budget",
+        "thinking.budget": "budget_tokens max_tokens thinkingBudget thinking_budget token_budget",
         "thinking.display": "display includeThoughts exclude summary",
         "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status",
         "stop.sequence": "stop_sequence stop_reason",
@@ -615,9 +620,11 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     if code == "text.citations":  # of several sources, or of sources that are listed apart
         whole = re.split("/sources/|/groundingSupports/", path)[0]
         return whole != path and pointer.startswith(whole + "/")
+    if code == "cache":  # two marks that say the same
+        return pointer.startswith(parent(path) + "/cache_control/")
     if code == "tool_choice.parallel":
         return leaf.key in COVERS[code]
-    if code == "tool_choice.allowed":
+    if code in ("tool_choice", "tool_choice.allowed"):
         return leaf.key in ("activeTools", "experimental_activeTools")
     if code == "output":
         return leaf.key == "responseMimeType"
@@ -707,7 +714,9 @@ ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
 
 def is_silent(leaf: Leaf) -> bool:
     if leaf.free:
-        return False
+        # The order of properties is that of their keys; 2**53 - 1 is no limit, but zod's integer.
+        ordered = {"propertyOrdering", "property_ordering"}.intersection(map(str, leaf.path))
+        return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
     if leaf.path[:1] in (("input",), ("output",)) and re.fullmatch(r"msg_\d+", str(leaf.value)):
         return True  # what Copilot's client calls every message, and a router that of silence
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
@@ -730,7 +739,8 @@ CITED = frozenset(
 )
 SPANS = frozenset(
     "start end startindex endindex contentindex partindex groundingchunkindices startpagenumber "
-    "endpagenumber".split()
+    "endpagenumber startblockindex endblockindex startcharindex endcharindex documentindex "
+    "searchresultindex".split()
 )
 # Data tell their type themselves, where that is all there is.
 MAGIC = {
@@ -792,8 +802,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return True  # (a choice that is nothing but a name)
     if len(text) >= FEW and there.has_text(text):
         return True
-    if len(text) < FEW and there.has_under(leaf.key, text):
-        return True
+    if len(text) < FEW and (there.has_under(leaf.key, text) or not re.search(r"\w", text)):
+        return text in there.hay or there.is_template
     if len(text) < FEW and (there.is_template or plain(leaf.key) in ALIKE["text"]):
         return there.has_short(text)
     head, mark, data = text.partition(";base64,")
