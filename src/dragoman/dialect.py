@@ -36,7 +36,7 @@ from .model import (
     Usage,
 )
 from .models import DEFAULT, Models
-from .reading import escape
+from .normal import lose_fields
 
 if TYPE_CHECKING:
     from .streaming import StreamReader, StreamWriter
@@ -207,7 +207,8 @@ class Dialect:
 
         A taken key whose value is null was not really taken: null says nothing, and is kept as
         a blank so that it comes back at home. ``partly`` names objects of which some keys were
-        taken; what is left of them is kept under the same name.
+        taken; what is left of them is kept under the same name. An object inside such an object
+        is named by a mapping: ``{"custom": {"name": (), "format": {"type": ()}}}``.
         """
         if not spelling and not partly:
             blank = self.blank
@@ -221,10 +222,12 @@ class Dialect:
         parts: tuple[str, ...] = ()
         for key, value in doc.items():
             if key in partly and value.__class__ is dict:
-                inner = self.keep(value, partly[key])
+                some = partly[key]
+                within = {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
+                inner = self.keep(value, some, partly=within)
                 if inner is not None and inner.fields:
                     fields[key] = inner.fields
-                    parts += (key,)
+                    parts += (key, *(f"{key}/{part}" for part in inner.inner))
                 if inner is not None and inner.blanks:
                     blanks[key] = inner.blanks
                 elif not value:
@@ -245,13 +248,13 @@ class Dialect:
                 for key, value in extras.fields.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
-                        value = own | value  # the rest of an object that was taken in part
+                        value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
                 blanks = extras.blanks if self.is_home(extras.dialect) else NOTHING
                 for key, value in blanks.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
-                        out[key] = value | own
+                        out[key] = merged(value, own)
                     else:
                         out.setdefault(key, value)
                 if not self.is_home(extras.dialect):
@@ -268,12 +271,7 @@ class Dialect:
     def lose(self, extras: Extras | None, at: str, log: Ledger) -> None:
         """Every foreign field is a loss."""
         if extras is not None and not self.is_home(extras.dialect):
-            for key, value in extras.fields.items():
-                place = f"{at}/{key if key in extras.inner else escape(key)}"
-                for name in value if key in extras.inner else (None,):
-                    where = place if name is None else f"{place}/{escape(name)}"
-                    why = f"only {extras.dialect} knows {key if name is None else name!r}"
-                    log.dropped("extras", where, why)
+            lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
@@ -324,6 +322,15 @@ class Dialect:
         if extras is None:
             return Extras(self.name, spelling=spelling)
         return replace(extras, spelling=extras.spelling | spelling)
+
+
+def merged(own: dict[str, Json], rest: dict[str, Json]) -> dict[str, Json]:
+    """An object with the rest of it, and of the objects inside."""
+    out = own | rest
+    for key in own.keys() & rest.keys():
+        if own[key].__class__ is dict and rest[key].__class__ is dict:
+            out[key] = merged(own[key], rest[key])
+    return out
 
 
 def is_empty(value: Json) -> bool:

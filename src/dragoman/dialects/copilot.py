@@ -241,7 +241,12 @@ class Copilot(OpenAIResponses):
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose(block.extras, block.at, w.log)
-                texts += (inner for inner in block.content if isinstance(inner, Text))
+                for inner in block.content:
+                    if isinstance(inner, Text):
+                        texts.append(inner)
+                    else:
+                        why = "an output is one text here"
+                        w.log.dropped("tool_result.content", inner.at, why)
             elif isinstance(block, Text):
                 texts.append(block)
         if len(texts) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str
+from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
 from ...writing import Writing, object_schema
 from .blocks import NAME, Blocks
 
@@ -15,6 +15,7 @@ TOOL_KEYS = frozenset(
         "type", "name", "description", "input_schema", "strict", "cache_control", "defer_loading",
     }
 )  # fmt: skip
+PLAIN_TOOL = only("name", "description", "input_schema")
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 KINDS = {mode: kind for kind, mode in MODES.items()}
 
@@ -33,7 +34,7 @@ class Tools(Blocks):
         return tuple(out)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        if len(doc) == 3:
+        if PLAIN_TOOL(doc):
             name, description = doc.get("name"), doc.get("description")
             if name.__class__ is description.__class__ is str and "input_schema" in doc:
                 if freeform.MARK not in description:
@@ -48,7 +49,7 @@ class Tools(Blocks):
         description = maybe_str(doc, "description", at)
         schema = doc.get("input_schema")
         spelling: dict[str, Json] | None = None if kind is None else {"type": kind}
-        extras = self.keep(doc, TOOL_KEYS, spelling) if len(doc) != 3 or spelling else None
+        extras = self.keep(doc, TOOL_KEYS, spelling)
         strict = maybe_bool(doc, "strict", at)
         cache = self.read_cache(doc, at)
         deferred = maybe_bool(doc, "defer_loading", at)
@@ -64,6 +65,7 @@ class Tools(Blocks):
         )  # fmt: skip
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:

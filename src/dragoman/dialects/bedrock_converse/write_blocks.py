@@ -350,10 +350,7 @@ class WriteBlocks(Dialect):
         out["name"] = given
 
     def write_citable(self, out: dict[str, Json], block: Media | Passage) -> None:
-        spelling = self.spelling(block)
-        if "citations" in spelling:
-            out["citations"] = spelling["citations"]
-        elif block.citable is not None:
+        if block.citable is not None:
             out["citations"] = {"enabled": block.citable}
 
     def write_source(self, block: Media, w: Said) -> tuple[str | None, Json] | None:
@@ -394,7 +391,7 @@ class WriteBlocks(Dialect):
             why = f"media in S3 are not supported by {w.model}"
             w.log.dropped("media", block.at, why)
             return None
-        place = {"uri": source.value} | self.spelling(block).get("s3Location", {})
+        place = {"uri": source.value}
         if w.home:
             return word, {"s3Location": place}
         if word is None:

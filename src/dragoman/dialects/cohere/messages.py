@@ -28,11 +28,12 @@ from ...model import (
     ToolResult,
 )
 from ...normal import HOISTED, results_in_place, unhoist
-from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str
+from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
 from ...writing import is_blank, lose_labels
 from .documents import CohereWriting, is_document, last_question, respell
 from .parts import Parts, is_image
 
+PLAIN_MESSAGE = only("role", "content")
 ROLES: dict[str, Role] = {
     "system": "system",
     "user": "user",
@@ -62,7 +63,7 @@ class Messages(Parts):
         for index, doc in enumerate(docs):
             message = self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 2 and unhoist(message, out, self.holds_all):
+                if PLAIN_MESSAGE(doc) and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out

@@ -51,6 +51,7 @@ class Tools(Messages):
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect))
+        self.lose(tree.extras, tree.at, log)
         for tool in tree.tools:
             if tool.strict:
                 log.dropped("tool.strict", tool.at, "a request says whether tools are strict")

@@ -228,6 +228,13 @@ class Requests(Responses):
             w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
+    def only_texts(self, blocks: Sequence[Block], w: Writing) -> list[Text]:
+        """The texts of a passage; all else in it is lost."""
+        for block in blocks:
+            if not isinstance(block, Text):
+                w.log.dropped("tool_result.content", block.at, "an output is text here")
+        return [block for block in blocks if isinstance(block, Text)]
+
     def join(self, blocks: Sequence[Block], w: Writing) -> str:
         texts: list[str] = []
         for block in blocks:
@@ -237,7 +244,7 @@ class Requests(Responses):
                     w.log.approximated("text.boundary", block.at, "joined with a space")
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
-                inner = [part for part in block.content if isinstance(part, Text)]
+                inner = self.only_texts(block.content, w)
                 texts.append(JOINT.join(self.text_of(part, w) for part in inner))
             elif isinstance(block, Text):
                 if texts:

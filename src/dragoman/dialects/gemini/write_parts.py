@@ -421,6 +421,8 @@ class WriteParts(ReadParts):
                     w.log.dropped("media", block.at, "a document of several kinds of blocks")
                     return None
                 w.log.approximated("media", block.at, "a document of blocks is one text here")
+                for part in source.blocks:
+                    self.lose(part.extras, part.at, w.log)
                 words = [part.text for part in source.blocks if isinstance(part, Text)]
                 return Source("text", "\n\n".join(words), "text/plain")
             case _:

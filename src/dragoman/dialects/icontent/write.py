@@ -7,6 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from ...dialect import Dialect
 from ...errors import Malformed
 from ...ids import to_history
 from ...ledger import Ledger
@@ -246,7 +247,7 @@ class Write(Read):
         texts: list[Text] = []
         before: list[Json] = []
         media: list[Json] = []
-        for block in flat(content, w):
+        for block in flat(content, self, w):
             if isinstance(block, Text):
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
@@ -440,12 +441,13 @@ class Write(Read):
         return [{"type": "text", "text": block.source.value}]
 
 
-def flat(content: Sequence[Block], w: Writing) -> list[Block]:
+def flat(content: Sequence[Block], dialect: Dialect, w: Writing) -> list[Block]:
     """What a result holds, passages as their texts."""
     out: list[Block] = []
     for block in content:
         if isinstance(block, Passage):
             w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+            dialect.lose(block.extras, block.at, w.log)
             out += block.content
         else:
             out.append(block)

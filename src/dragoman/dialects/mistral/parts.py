@@ -17,7 +17,7 @@ from ...model import (
 from ...reading import maybe_str
 from ...writing import Writing, home_only, note_summary
 from ..openai_chat import OpenAIChat
-from ..openai_chat.parts import url_of
+from ..openai_chat.parts import PLAIN_TEXT, url_of
 
 
 class Parts(OpenAIChat):
@@ -180,7 +180,7 @@ def is_bare_text(item: Json) -> bool:
     """``{"type": "text", "text": ...}`` and nothing more."""
     return (
         item.__class__ is dict
-        and len(item) == 2
+        and PLAIN_TEXT(item)
         and item.get("type") == "text"
         and item.get("text").__class__ is str
     )

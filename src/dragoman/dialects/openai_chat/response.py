@@ -348,11 +348,13 @@ class Responses(Requests):
         said = {k: inner[k] for k in known}
         spelling: dict[str, Json] = {"has": list(known)}
         status = inner.get("code")
-        if status.__class__ is int and status in STATUS:
+        number = STATUS.get(status) if status.__class__ is int else None
+        kind = self.error_kind(said, number)
+        if number is not None and number == kind:  # else it says something else than the words
             spelling["status"] = status
             known.append("code")
         return Failure(
-            self.error_kind(said, STATUS[spelling["status"]] if "status" in spelling else None),
+            kind,
             said.get("message", ""),
             said.get("type"),
             said.get("code"),

@@ -276,10 +276,10 @@ class WriteMessages(Parts):
     def write_annotation(self, cite: Citation, length: int, offset: int, w: Writing) -> Json | None:
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
-        if cite.kind != "url" or cite.url is None:
+        if cite.kind != "url" or (cite.url is None and not w.home):
             w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
             return None
-        inner: dict[str, Json] = {"url": cite.url}
+        inner: dict[str, Json] = {} if cite.url is None else {"url": cite.url}
         if cite.title is not None or not w.home:
             inner["title"] = cite.title or ""
         span = cite.span
@@ -374,6 +374,8 @@ class WriteMessages(Parts):
         name = w.tool_name(call.name, call.at)
         if call.kind == "custom":
             out["custom"] = {"name": name, "input": call.arguments}
+            if "input" in self.spelling(call):
+                del out["custom"]["input"]
             return self.emit(out, self.write_signature(out, call, w), w.log)
         out["function"] = {"name": name, "arguments": call.arguments or "{}"}
         if call.extras is None:

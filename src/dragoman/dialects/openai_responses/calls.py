@@ -23,9 +23,9 @@ from ...model import (
     ToolResult,
 )
 from ...normal import mark_last_text
-from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
+from ...reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
 from ...writing import home_only, is_blank, is_plain_text, object_of
-from .parts import INPUT, NAME, ItemWriting, Parts, Reader
+from .parts import INPUT, NAME, PLAIN_TEXT, ItemWriting, Parts, Reader
 
 CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments", "namespace"})
 CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input", "namespace"})
@@ -40,6 +40,9 @@ TOOL_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error"})
 CALL, CUSTOM = "function_call", "custom_tool_call"
 CALL_TYPES = {"custom": CUSTOM, "search": f"{SEARCH}_call"}
 CALL_OUTPUT = f"{CALL}_output"
+PLAIN_CALL = only("type", "call_id", "name", "arguments")
+WHOLE_CALL = only("type", "call_id", "name", "arguments", "id", "status")
+PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
 SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
 ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
@@ -77,9 +80,9 @@ class Calls(Parts):
         extras = None
         if call_id is None or spelling:
             extras = self.keep_item(doc, CALL_KEYS, spelling)
-        elif len(doc) == 6 and item_id is not None and doc.get("status") == "completed":
+        elif item_id is not None and doc.get("status") == "completed" and WHOLE_CALL(doc):
             extras = self.completed  # as the API itself writes calls
-        elif len(doc) != 4:
+        elif not PLAIN_CALL(doc):
             extras = self.keep_item(doc, CALL_KEYS)
         return ToolCall(
             maybe_str(doc, "call_id", at),
@@ -156,7 +159,7 @@ class Calls(Parts):
     def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
         output = doc.get("output")
         call_id = doc.get("call_id")
-        if output.__class__ is str and len(doc) == 3 and not output.startswith(MARK):
+        if output.__class__ is str and PLAIN_RESULT(doc) and not output.startswith(MARK):
             if kind == "function_call_output" and call_id.__class__ is str:
                 return ToolResult(call_id, (Text(output, at=f"{at}/output"),), at=at)
         spelling: dict[str, Json] = {}
@@ -523,7 +526,7 @@ def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
     if parts.__class__ is not list:
         return None
     for part in parts:
-        if part.__class__ is not dict or len(part) != 2 or part.get("type") != kind:
+        if part.__class__ is not dict or part.get("type") != kind or not PLAIN_TEXT(part):
             return None
         if part.get("text").__class__ is not str:
             return None

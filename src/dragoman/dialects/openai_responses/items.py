@@ -30,9 +30,9 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import expected, maybe_str, missing, need_str, pointers
-from .calls import RESULTS, SEARCH_OUTPUT, Calls, is_bare
-from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
+from ...reading import expected, maybe_str, missing, need_str, only, pointers
+from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT, Calls, is_bare
+from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting
 
 Speaker: TypeAlias = Literal["user", "system", "developer"]
 
@@ -77,6 +77,11 @@ NEUTRAL = frozenset(
 PROVIDED = frozenset({"program_output", "tool_search_output"})
 
 
+# The usual shapes
+PLAIN_MESSAGE = only("role", "content")
+TYPED_MESSAGE = only("type", "role", "content")
+
+
 class Items(Calls):
     """Reading and writing the items of a conversation."""
 
@@ -99,7 +104,9 @@ class Items(Calls):
             # The usual shapes, most items by far.
             if kind == "function_call":
                 call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
-                if given.__class__ is name.__class__ is call_id.__class__ is str and len(doc) == 4:
+                if given.__class__ is name.__class__ is call_id.__class__ is str and PLAIN_CALL(
+                    doc
+                ):
                     if given and not given.isspace():
                         if not run:
                             start = where
@@ -107,13 +114,13 @@ class Items(Calls):
                         continue
             elif kind == "function_call_output":
                 output, call_id = doc.get("output"), doc.get("call_id")
-                if output.__class__ is call_id.__class__ is str and len(doc) == 3:
+                if output.__class__ is call_id.__class__ is str and PLAIN_RESULT(doc):
                     if not output or output[0] != "[" or not output.startswith(MARK):
                         text = Text(output, at=outputs[index])
                         message = Message(
                             "tool", (ToolResult(call_id, (text,), at=where),), at=where
                         )
-            elif kind == "message" and len(doc) == 3:
+            elif kind == "message" and TYPED_MESSAGE(doc):
                 content = doc.get("content")
                 if content.__class__ is str and doc.get("role") == "assistant":
                     if not run:
@@ -135,7 +142,7 @@ class Items(Calls):
     def read_usual_prompt(self, content: list[Json], at: str) -> Message | None:
         """A message of the user, if its content is one text."""
         part = content[0] if len(content) == 1 else None
-        if part.__class__ is not dict or len(part) != 2 or part.get("type") != INPUT:
+        if part.__class__ is not dict or part.get("type") != INPUT or not PLAIN_TEXT(part):
             return None
         text = part.get("text")
         if text.__class__ is not str:
@@ -259,7 +266,7 @@ class Items(Calls):
         content = doc.get("content")
         where = f"{at}/content"
         if content.__class__ is str:
-            if len(doc) == 2 and not answer and not (run and self.is_part(run[-1], True)):
+            if PLAIN_MESSAGE(doc) and not answer and not (run and self.is_part(run[-1], True)):
                 run.append(Text(content, at=where))  # the usual form of a history
                 return
             blocks: list[Block] = [Text(content, at=where)]
@@ -272,7 +279,7 @@ class Items(Calls):
             expected("a string or a list", content, where)
         first = blocks[0]
         form = FORMS[doc.get("type") is not None, content.__class__ is list]
-        item = None if len(doc) == 2 else self.keep_item(doc, MESSAGE_KEYS)
+        item = None if PLAIN_MESSAGE(doc) else self.keep_item(doc, MESSAGE_KEYS)
         extras = self.mark(first.extras, item, form)
         # Its losses are the item's, so that is where they point.
         place = at if extras.fields else first.at
@@ -286,7 +293,7 @@ class Items(Calls):
         content = doc.get("content")
         where = f"{at}/content"
         extras = None
-        if len(doc) != 2 or content is None:
+        if content is None or not PLAIN_MESSAGE(doc):
             typed = doc.get("type") is not None
             extras = self.keep_item(doc, MESSAGE_KEYS, {"type": True} if typed else None)
         if content.__class__ is str:
@@ -324,7 +331,8 @@ class Items(Calls):
             if block is not None:
                 out.append(Message("tool", (block,), at=block.at, extras=self.joined))
         head = self.respell(extras, content="list", host="user")
-        out[start] = replace(out[start], extras=head)
+        place = at if head.fields else out[start].at
+        out[start] = replace(out[start], at=place, extras=head)
 
     # -- writing ----------------------------------------------------------------------------
 

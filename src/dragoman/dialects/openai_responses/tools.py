@@ -10,16 +10,21 @@ from ... import schemas
 from ...ledger import Ledger
 from ...lowering import SEARCH
 from ...model import Extras, Grammar, Json, Namespace, Tool, Toolbox, ToolChoice, ToolKind
-from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str, only
 from .items import Items
 from .parts import ItemWriting
 
 SCHEMA = "/parameters"
 FUNCTION_KEYS = ("name", "description", "parameters", "strict", "defer_loading")
 TOOL_KEYS = frozenset({"type", *FUNCTION_KEYS})
-CUSTOM_KEYS = ("type", "name", "description", "format", "defer_loading")
+CUSTOM_KEYS = ("type", "name", "description", "defer_loading")
 SEARCH_KEYS = ("type", "execution", "description", "parameters")
 NAMESPACE_KEYS = ("type", "name", "description", "tools")
+PLAIN_TOOL = only("type", "name", "description", "parameters", "strict")
+PLAIN_CHOICE = only("type", "name", "server_label", "function")
+PLAIN_NAME = only("name")
+FORMAT_KEYS: dict[str, Json] = {"type": (), "syntax": (), "definition": ()}
+NESTED_KEYS: dict[str, Json] = {"type": (), "grammar": {"syntax": (), "definition": ()}}
 # Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud, and says
 # no more than silence does elsewhere.
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-tool_choice
@@ -64,7 +69,7 @@ class Tools(Items):
         return [replace(tools[0], group=group), *tools[1:]]
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        if len(doc) == 5 and doc.get("type") == "function" and doc.get("strict") is False:
+        if doc.get("type") == "function" and doc.get("strict") is False and PLAIN_TOOL(doc):
             name, description = doc.get("name"), doc.get("description")
             schema = doc.get("parameters")
             if name.__class__ is description.__class__ is str and schema is not None:
@@ -76,9 +81,7 @@ class Tools(Items):
         if kind == "function":
             if doc.get("function").__class__ is dict:
                 return self.read_nested(doc, at)
-            usual = len(doc) == 5 and None not in doc.values() and doc.keys() == TOOL_KEYS
-            extras = None if usual else self.keep(doc, TOOL_KEYS)
-            return self.read_function(doc, at, at, extras)
+            return self.read_function(doc, at, at, self.keep(doc, TOOL_KEYS))
         if kind == "custom":
             return self.read_custom(doc, at)
         if kind == "tool_search" and doc.get("execution") == "client":
@@ -133,27 +136,31 @@ class Tools(Items):
         form, where = doc.get("format"), f"{at}/format"
         grammar = None
         spelling: dict[str, Json] = {}
+        partly: dict[str, Json] = {}
         if form.__class__ is dict and form.get("type") == "grammar":
             nested = form.get("grammar").__class__ is dict
             holder = form["grammar"] if nested else form
             grammar = Grammar(
                 need_str(holder, "syntax", where), need_str(holder, "definition", where)
             )
-            if nested or len(form) != 3:
-                spelling["format"] = form
-        elif form is not None:
+            partly["format"] = NESTED_KEYS if nested else FORMAT_KEYS
+            if nested:
+                spelling["nested"] = True
+        elif form == {"type": "text"}:  # the default
             spelling["format"] = form
+            partly["format"] = ("type",)
         return Tool(
             need_str(doc, "name", at),
             maybe_str(doc, "description", at),
             kind="custom",
             grammar=grammar,
             at=at,
-            extras=self.keep(doc, CUSTOM_KEYS, spelling),
+            extras=self.keep(doc, CUSTOM_KEYS, spelling, partly=partly),
             deferred=maybe_bool(doc, "defer_loading", at),
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: ItemWriting) -> list[Json]:
@@ -238,8 +245,9 @@ class Tools(Items):
         if spelled is not None:
             out["format"] = spelled
         elif tool.grammar is not None:
-            syntax, definition = tool.grammar.syntax, tool.grammar.definition
-            out["format"] = {"type": "grammar", "syntax": syntax, "definition": definition}
+            said = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+            nested = "nested" in self.spelling(tool)
+            out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
         return self.emit(out, tool, w.log)
 
     def write_parameters(self, inner: dict[str, Json], tool: Tool, w: ItemWriting) -> None:
@@ -402,13 +410,15 @@ class Tools(Items):
 
 
 def name_in(tool: Json) -> str | None:
-    """The name of an allowed tool; a built-in one goes by its type or its server."""
-    if tool.__class__ is not dict:
+    """The name of an allowed tool that says nothing else; a built-in goes by type or server."""
+    if tool.__class__ is not dict or not PLAIN_CHOICE(tool):
         return None
     function = tool.get("function")
+    if function is not None and not (function.__class__ is dict and PLAIN_NAME(function)):
+        return None
     for holder in (tool, function if function.__class__ is dict else tool):
         for key in ("name", "server_label"):
             if holder.get(key).__class__ is str:
                 return str(holder[key])
     kind = tool.get("type")
-    return kind if isinstance(kind, str) else None
+    return kind if isinstance(kind, str) and kind not in ("function", "custom") else None

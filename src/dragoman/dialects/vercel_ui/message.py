@@ -45,6 +45,7 @@ from ...reading import (
     maybe_str,
     need_list,
     need_str,
+    sole,
 )
 from ...writing import Writing, data_uri, note_summary, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
@@ -162,7 +163,7 @@ class Answers(Dialect):
             where = f"{at}/{index}"
             doc = as_dict(doc, where)
             kind = need_str(doc, "type", where)
-            if kind == "step-start" and len(doc) == 1:
+            if kind == "step-start" and sole(doc):
                 steps += 1
                 continue
             if kind == "source-url" and not steps and out and isinstance(text := out[-1], Text):
@@ -216,7 +217,7 @@ class Answers(Dialect):
         for issuer, kinds in SEALS.items():
             said = meta.get(issuer)
             for kind, key in kinds.items():
-                if isinstance(said, dict) and isinstance(said.get(key), str) and len(said) == 1:
+                if isinstance(said, dict) and isinstance(said.get(key), str) and sole(said):
                     seal = Seal(said[key], issuer, kind)  # type: ignore[arg-type]
                     partly[METADATA] = (issuer,)
         spelling = self.spell_state(doc, "done") or {}
