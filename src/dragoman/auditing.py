@@ -23,6 +23,8 @@ BLOCKS = (
     "Text.blank",
 )  # fmt: skip
 
+INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache"})
+
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
@@ -151,7 +153,12 @@ def is_of(loss: Loss, change: Change) -> bool:
         return True
     if change.how == "new" or loss.path == change.at or loss.kind == "invented":
         return False
-    return change.what in BLOCKS and _is_at(loss.path, change.at)
+    return change.what in BLOCKS and _is_at(loss.path, change.at) and _is_inner(loss.what)
+
+
+def _is_inner(code: str) -> bool:
+    """Whether a code speaks of what may stand inside a block."""
+    return any(what.partition(".")[0] in INSIDE for what in SPEAKS_OF.get(code, ()))
 
 
 def _pieces(change: Change) -> list[Change]:

@@ -591,7 +591,7 @@ class _Blocks:
         if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
         for before, k in zip(places, parts[1:], strict=False):
-            if _is_blank(self.old[k].said):
+            if _is_blank(self.old[k].said) and not self.old[k].said.text:
                 self.note("Text.blank", "gone", k, (before,))
             else:
                 self.note("Text.boundary", "altered", k, (before,))
