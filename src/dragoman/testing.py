@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import dialects
-from .auditing import faults
-from .comparing import Change, changes
+from .auditing import Facts, faults
+from .comparing import changes
 from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
@@ -130,25 +130,42 @@ def audit(document: Document, target: str) -> None:
     """What was written and is read back has changed just where the ledger says so, node by node.
 
     Each node whose meaning changed has a loss at its own place, under a code that speaks of it;
-    each loss points at something that changed.
+    each loss points at something that changed. A document that is itself the result of a conversion
+    may hold by chance what would be made up anew: of one that is degraded, only the first counts.
     """
-    found = audited(document, target)
-    told = "\n".join(f"  {kind}: {what}" for kind, what in found)
-    assert not found, f"the ledger does not tell what happened:\n{told}"
+    found = _audited(document, target, None)
+    assert not found, found
 
 
-def audited(document: Document, target: str) -> list[tuple[str, Change | Loss]]:
-    """Changes that no loss tells of (``silent``), and losses of what has not changed (``bogus``).
+def audit_everywhere(document: Document) -> None:
+    """The audit for every dialect; and one fact has one name.
 
-    A document that is itself the result of a conversion may hold by chance what would be made up
-    anew: of one that is degraded, only what is silent counts.
+    Dialects that do the same to a node give the same kind and the same code for it.
     """
+    facts = Facts()
+
+    def law(document: Document, target: str) -> None:
+        found = _audited(document, target, facts)
+        assert not found, found
+
+    for_all(law, document)
+    found = facts.conflicts()
+    assert not found, "one fact, several names:\n" + "\n".join(found)
+
+
+def _audited(document: Document, target: str, facts: Facts | None) -> str:
     tree = dialects.get(document.dialect).read(document.body, document.facet)
     log, writer = Ledger(now=0), dialects.get(target)
     back = writer.read(writer.write(tree, log), document.facet)
+    lossy = [loss for loss in log.losses if is_lossy(loss)]
+    changed = changes(tree, back)
+    if facts is not None:
+        facts.add(target, changed, lossy)
     kin = target != document.dialect and writer.knows(document.dialect)
-    found = faults(changes(tree, back), filter(is_lossy, log.losses), kin)
-    return [fault for fault in found if fault[0] == "silent" or not document.degraded]
+    found = faults(changed, lossy, kin)
+    return "\n".join(
+        f"  {kind}: {what}" for kind, what in found if kind == "silent" or not document.degraded
+    )
 
 
 def home(document: Document, target: str) -> None:

@@ -248,7 +248,7 @@ class Answers(Requests):
             w.log.invented("stop.reason", candidate.at, "an answer has ended here")
             return
         if stop.reason != ("tool-call" if called else "end"):
-            w.log.dropped("stop.reason", candidate.at, "why it ended is not said here")
+            w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
         if stop.sequence is not None:
             w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
         if stop.detail is not None:

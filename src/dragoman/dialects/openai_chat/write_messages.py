@@ -29,7 +29,7 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, note_summary
+from ...writing import Writing, is_plain_text, note_joined, note_summary
 from .parts import Parts
 
 
@@ -250,9 +250,10 @@ class WriteMessages(Parts):
 
     def write_one_string(self, texts: list[Block], w: Writing) -> str:
         """An answer is one string here."""
-        for block in texts[1:]:
-            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+        first = next((b for b in texts if isinstance(b, Text) and b.text), texts[0])
         for block in texts:
+            if block is not first:
+                note_joined(block, "an answer is one text here", w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
             self.lose(block.extras, block.at, w.log)
