@@ -468,19 +468,6 @@ class ChatReader(StreamReader):
         said = [s.doc.get("finish_reason") is not None for s in self.speakers.values()]
         return bool(said) and all(said)
 
-    def at_rest(self) -> Response:
-        """Empty texts say nothing: ``"content": ""`` begins many a stream of calls or thoughts."""
-        tree = super().at_rest()
-        if self.home:
-            return tree
-        candidates = []
-        for candidate in tree.candidates:
-            content = tuple(block for block in candidate.message.content if says_something(block))
-            candidates.append(
-                replace(candidate, message=replace(candidate.message, content=content))
-            )
-        return replace(tree, candidates=tuple(candidates))
-
     def silent(self) -> Response:
         """The answer as it is known, without what it says."""
         tree = self.dialect.read_response(self.document())
@@ -528,14 +515,6 @@ def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
     new, old = doc.get("id"), call.get("id")
     inner = doc.get("function") or doc.get("custom")
     return bool(new and old and new != old and isinstance(inner, dict) and inner.get("name"))
-
-
-def says_something(block: Block) -> bool:
-    if isinstance(block, Reasoning):
-        return any(block.content) or any(block.summary) or block.seal is not None
-    if isinstance(block, Text) and block.extras is not None and block.extras.seal is not None:
-        return True
-    return not isinstance(block, Text | Refusal) or bool(block.text)
 
 
 def is_named(call: dict[str, Json]) -> bool:
