@@ -60,7 +60,7 @@ class Delta(Leaf, frozen=True, tag="delta", tag_field="event"):
 
 
 class Cite(Leaf, frozen=True, tag="cite", tag_field="event"):
-    """Where the text of a block comes from."""
+    """Where the text of a block comes from. It may come late, when the block is closed."""
 
     index: int
     citation: Citation

@@ -267,4 +267,6 @@ class AnthropicReader(StreamReader):
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"/content/{index}"] = text
+        if not fit:
+            self.unfit[f"/content/{index}"] = None
         return value if fit else {"arguments": text}

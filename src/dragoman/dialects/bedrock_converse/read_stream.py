@@ -241,6 +241,8 @@ class BedrockReader(StreamReader):
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"{AT}/{number}"] = text
+        if not fit:
+            self.unfit[f"{AT}/{number}"] = None
         return value if fit else {"arguments": text}
 
     # -- the end ----------------------------------------------------------------------------

@@ -49,6 +49,7 @@ class BedrockWriter(OneByOne):
         self.open_text = False  # whether arguments have begun
         self.blank = ""  # white space that is said only if something follows
         self.cites: list[Json] = []  # that came before a word
+        self.late: list[Json] = []  # that came when their text was closed
 
     def begin(self, event: Begin) -> bytes:
         message = self.at_rest(replace(event.response, failure=None))["output"]["message"]
@@ -163,6 +164,11 @@ class BedrockWriter(OneByOne):
         self.cites.append(doc)
         return b""
 
+    def quote_late(self, citation: Citation) -> bytes:
+        if (doc := self.dialect.write_citation(citation, self.w)) is not None:
+            self.late.append(doc)
+        return b""
+
     def leave(self) -> bytes:
         block = self.block
         out = self.argued('"}') if self.wrapped else b""
@@ -191,9 +197,12 @@ class BedrockWriter(OneByOne):
     # -- the end ----------------------------------------------------------------------------
 
     def end(self, doc: Json) -> bytes:
+        self.begun_here = False
+        late = b"".join(self.piece(citation=cite) for cite in self.late)
+        late += self.stop() if late else b""
         stop = {key: doc[key] for key in STOP_KEYS if key in doc}
         rest = {k: v for k, v in doc.items() if k not in stop and k != "output"}
-        return frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
+        return late + frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
 
     def fail(self, doc: Json) -> bytes:
         payload = dict(doc) if isinstance(doc, dict) else {"message": doc}

@@ -19,6 +19,7 @@ from ...events import Cite, Close, Delta, End, Event, Open, Place, hollow
 from ...framing import Frame
 from ...model import (
     Block,
+    Citation,
     Json,
     Media,
     Reasoning,
@@ -113,8 +114,10 @@ class Speaker:
         self.places: dict[int, int] = {}  # index of a call as the server counts -> its number
         self.arguments: dict[int, Said] = {}
         self.annotations: list[Json] = []
+        self.cites: list[Citation] = []  # those that came before the text
         self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
+        self.text: int | None = None  # the block of the content, open or closed
         self.ended: set[str | int] = set()  # calls that were open and are no more
         self.signed = False
 
@@ -268,6 +271,10 @@ class ChatReader(StreamReader):
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
             index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
+            if key == "content":
+                speaker.text = index
+                events += [Cite(index, cite) for cite in speaker.cites]
+                speaker.cites.clear()
         said = speaker.said.get(key)
         if said is None:
             said = speaker.said[key] = Said(self.whole)
@@ -402,7 +409,18 @@ class ChatReader(StreamReader):
             cite = self.dialect.read_annotation(as_dict(doc, at), at)
             if "content" in speaker.open:
                 events.append(Cite(speaker.open["content"], cite))
+            else:
+                self.cite_later(speaker, cite, events)
         known += docs
+
+    def cite_later(self, speaker: Speaker, cite: Citation, events: list[Event]) -> None:
+        """A text that is cited before its first word, or when it is closed."""
+        if speaker.text is None:
+            speaker.cites.append(cite)
+            return
+        events.append(Cite(speaker.text, cite))
+        why = "what a text cites comes when the text has been closed"
+        self.notes.append(("stream.order", cite.at, why))
 
     def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """Speech: its data and its transcript, bit by bit."""
@@ -421,6 +439,12 @@ class ChatReader(StreamReader):
                 events.append(Delta(speaker.open["audio"], text, place))
 
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
+        if speaker.cites and speaker.message.get("content") == "":  # a text without a word
+            index = self.begin_block(
+                speaker, "content", self.text_block(speaker, "content"), events
+            )
+            events += [Cite(index, cite) for cite in speaker.cites]
+            speaker.cites.clear()
         for index in speaker.open.values():
             events.append(Close(index))
         speaker.ended.update(speaker.open)

@@ -77,6 +77,8 @@ class ChatWriter(FunctionsOnly):
         doc = self.at_rest(replace(event.response, failure=None))
         doc.pop("choices", None)
         doc.pop("usage", None)
+        if not self.home:
+            doc.pop("service_tier", None)  # which one served is known in the end
         doc["object"] = "chat.completion.chunk"
         self.head = doc
         return b""  # a chunk without choices says something else
@@ -215,8 +217,8 @@ class ChatWriter(FunctionsOnly):
             rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
             if message.get("content") == "":
                 rest["content"] = ""
-            if voice.cited:
-                rest["annotations"] = voice.cited
+            if len(voice.cited) >= len(message.get("annotations") or ()) > 0:
+                rest["annotations"] = voice.cited  # none came late, when its text was closed
             if not self.home:
                 rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}

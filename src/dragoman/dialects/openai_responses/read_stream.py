@@ -30,6 +30,7 @@ from ...model import (
 )
 from ...reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
 from ...streaming import Said, StreamReader
+from ...walk import rebuild
 from .parts import OUTPUT
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class ResponsesReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.items: dict[int, Item] = {}
         self.count = 0  # of blocks
+        self.encrypted: dict[str, str] = {}  # reasoning as it was passed on, by its place
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
             "response.created": self.created,
             "response.output_item.added": self.added,
@@ -482,15 +484,35 @@ class ResponsesReader(StreamReader):
             elif self.whole:
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
+                self.compare_encrypted(item, doc)
                 item.doc, item.done = doc, True
             else:
                 self.dialect.read_said_item(doc, item.at, [])
+                self.compare_encrypted(item, doc)
         for number in [n for p, n in known.items() if p >= len(output)] if output else ():
             self.differs(self.items[number].at)
             events += [Close(index) for index in self.items.pop(number).open.values()]
         for item in self.items.values():
             events += [Close(index) for index in item.open.values()]
             item.open.clear()
+
+    def compare_encrypted(self, item: Item, final: dict[str, Json]) -> None:
+        """The last event has the same reasoning encrypted anew; what was passed on holds."""
+        said = item.doc.get("encrypted_content")
+        if said is not None and said != final.get("encrypted_content"):
+            self.encrypted[item.at] = said
+            self.notes_on_signatures.append(item.at)
+
+    def at_rest(self) -> Response:
+        tree = super().at_rest()
+        if self.home or not self.encrypted:
+            return tree
+        return rebuild(tree, self.as_passed_on)
+
+    def as_passed_on(self, node: Any, at: str) -> Any:
+        if isinstance(node, Reasoning) and node.seal is not None and node.at in self.encrypted:
+            return replace(node, seal=replace(node.seal, data=self.encrypted[node.at]))
+        return node
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
         inner = {k: v for k, v in doc.items() if k not in ("type", "sequence_number")}
@@ -517,7 +539,8 @@ def texts(doc: dict[str, Json]) -> list[Json]:
     both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
     parts = [part for parts in both for part in parts]
     named = [doc.get(key) for key in ("type", "name", "call_id", "arguments", "input")]
-    return [*named, *filter(None, map(part_text, parts))]
+    cited = [part["annotations"] for part in parts if part.get("annotations")]
+    return [*named, *filter(None, map(part_text, parts)), *cited]
 
 
 def slim(part: Json) -> Json:
