@@ -301,9 +301,9 @@ class OneByOne(StreamWriter):
     def cite(self, event: Cite) -> bytes:
         if event.index == self.current:
             return self.quote(event.citation)
-        return self.wait(event) if event.index in self.waiting else self.quote_late(event.citation)
+        return self.wait(event) if event.index in self.waiting else self.quote_late(event)
 
-    def quote_late(self, citation: Citation) -> bytes:
+    def quote_late(self, event: Cite) -> bytes:
         """Where a text comes from that has been said and closed."""
         return b""
 
@@ -335,6 +335,8 @@ class OneByOne(StreamWriter):
         """
         if self.part[1] not in ("", event.place):
             return None
+        if not event.text:
+            return ""
         part = (event.part, event.place)
         first = self.part[0] < 0 or part == self.part
         self.part = part

@@ -27,7 +27,7 @@ from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
 from .framing import framer, write_frame
 from .ledger import CODES, KINDS, Ledger, Loss
-from .model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
+from .model import Block, Json, Raw, Reasoning, Refusal, Response, Text, ToolCall
 from .probing import is_lossy as is_lossy
 from .probing import speaks as speaks
 from .result import Result
@@ -284,14 +284,31 @@ class Excuse:
 def _plan_as_text(doc: Json) -> Json:
     """Cohere calls a text before calls ``tool_plan``; that calls follow, a stream cannot know."""
     message = doc.get("message")
-    if not isinstance(message, dict) or "tool_plan" not in message:
+    if not isinstance(message, dict):
         return doc
-    plan = [{"type": "text", "text": message["tool_plan"]}]
-    rest = {key: value for key, value in message.items() if key != "tool_plan"}
-    return {**doc, "message": {**rest, "content": [*(message.get("content") or ()), *plan]}}
+    plan = [{"type": "text", "text": message["tool_plan"]}] if message.get("tool_plan") else []
+    rest = {key: value for key, value in message.items() if key not in ("tool_plan", "citations")}
+    cited = [
+        {key: value for key, value in cite.items() if key not in ("type", "content_index")}
+        for cite in message.get("citations") or ()
+    ]
+    content = [*(message.get("content") or ()), *plan]
+    return {**doc, "message": {**rest, "content": content, "citations": cited}}
 
 
-UNDECIDED: dict[str, Callable[[Json], Json]] = {"cohere": _plan_as_text}
+def _without_formats(doc: Json) -> Json:
+    """OpenRouter names the format of all parts of a reasoning; its signature shows it last."""
+    if isinstance(doc, list):
+        return [_without_formats(item) for item in doc]
+    if isinstance(doc, dict):
+        return {key: _without_formats(value) for key, value in doc.items() if key != "format"}
+    return doc
+
+
+UNDECIDED: dict[str, Callable[[Json], Json]] = {
+    "cohere": _plan_as_text,
+    "openrouter": _without_formats,
+}
 """Where a response has another form in the end that cannot be known while it arrives."""
 
 
@@ -310,6 +327,8 @@ def _fold(content: Iterable[Block], anyhow: bool) -> dict[str, Json]:
             fold["signed"] += [block.seal.data] if block.seal is not None else []
         elif isinstance(block, ToolCall):
             fold["calls"].append((block.name, block.arguments, block.id))
+        elif isinstance(block, Raw) and block.payload.get("type") == "source-url":
+            fold["cited"].append((block.payload["url"], block.payload.get("title"), None))
         else:
             others.append(block)
     fold["others"] = others

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Begin, Delta, Open
+from ...events import Begin, Cite, Delta, Open
 from ...framing.eventstream import write_error, write_frame
 from ...ledger import Ledger
 from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
@@ -49,6 +49,7 @@ class BedrockWriter(OneByOne):
         self.open_text = False  # whether arguments have begun
         self.blank = ""  # white space that is said only if something follows
         self.cites: list[Json] = []  # that came before a word
+        self.texts: set[int | None] = set()  # those that have been said
         self.late: list[Json] = []  # that came when their text was closed
 
     def begin(self, event: Begin) -> bytes:
@@ -164,13 +165,16 @@ class BedrockWriter(OneByOne):
         self.cites.append(doc)
         return b""
 
-    def quote_late(self, citation: Citation) -> bytes:
-        if (doc := self.dialect.write_citation(citation, self.w)) is not None:
+    def quote_late(self, event: Cite) -> bytes:
+        doc = self.dialect.write_citation(event.citation, self.w)
+        if doc is not None and event.index in self.texts:
             self.late.append(doc)
         return b""
 
     def leave(self) -> bytes:
         block = self.block
+        if isinstance(block, Text) and self.begun_here:
+            self.texts.add(self.current)
         out = self.argued('"}') if self.wrapped else b""
         if isinstance(block, Reasoning):
             out = self.leave_thought(block)

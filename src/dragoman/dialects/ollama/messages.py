@@ -44,7 +44,7 @@ from ...reading import (
     need_str,
     parse,
 )
-from ...writing import Writing, is_blank, lose_labels, object_of
+from ...writing import Writing, is_blank, joined, lose_labels, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -242,7 +242,7 @@ class Messages(Dialect):
             said.add(block)
         doc: dict[str, Json] = {"role": role, "content": said.text(message)}
         if said.thoughts:
-            doc["thinking"] = "\n\n".join(said.thoughts)
+            doc["thinking"] = joined(said.thoughts)
         if said.images:
             doc["images"] = said.images
         if said.calls:
@@ -426,7 +426,7 @@ class Messages(Dialect):
             w.log.approximated("reasoning.summary", block.at, why)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = "\n\n".join(texts)
+        said = joined(texts)
         if not said and block.seal is None and block.id is None:
             w.log.dropped("reasoning", block.at, "a thought without words")
         return said or None

@@ -445,6 +445,8 @@ class ChatReader(StreamReader):
             )
             events += [Cite(index, cite) for cite in speaker.cites]
             speaker.cites.clear()
+            if len(speaker.open) + len(speaker.ended) > 1:
+                self.out_of_order(speaker)
         for index in speaker.open.values():
             events.append(Close(index))
         speaker.ended.update(speaker.open)

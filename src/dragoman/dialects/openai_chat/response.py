@@ -27,7 +27,7 @@ from ...model import (
 )
 from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, drop_empty_texts, is_empty_text
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 
@@ -428,22 +428,6 @@ def error_beside(
     if not is_stop and any(choice.get("finish_reason") == "error" for choice in choices):
         return "word", {"error": {"message": ENDED_IN_ERROR, "type": "server_error"}}
     return None
-
-
-def is_empty_text(block: Block) -> bool:
-    """Whether a block is a text or a refusal without a word, and nothing is said about it."""
-    if block.__class__ is Text:
-        return not block.text and is_plain_text(block, home=False) and block.extras is None
-    return block.__class__ is Refusal and not block.text and block.extras is None
-
-
-def drop_empty_texts(message: Message, log: Ledger) -> Message:
-    """The empty texts of a response are the same as none, and read as none."""
-    empty = [block for block in message.content if is_empty_text(block)]
-    for block in empty:
-        log.dropped("text.empty", block.at, "an empty text says nothing in a response here")
-    content = (block for block in message.content if not is_empty_text(block))
-    return replace(message, content=tuple(content)) if empty else message
 
 
 def totals(usage: Usage) -> dict[str, int]:

@@ -29,7 +29,7 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, is_plain_text, joined
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
@@ -342,7 +342,7 @@ class WriteMessages(Parts):
             return
         if not w.home:
             self.note_thought(block, key in doc, w)
-        doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""

@@ -499,7 +499,7 @@ class ResponsesReader(StreamReader):
     def compare_encrypted(self, item: Item, final: dict[str, Json]) -> None:
         """The last event has the same reasoning encrypted anew; what was passed on holds."""
         said = item.doc.get("encrypted_content")
-        if said is not None and said != final.get("encrypted_content"):
+        if isinstance(said, str) and said != final.get("encrypted_content"):
             self.encrypted[item.at] = said
             self.notes_on_signatures.append(item.at)
 
@@ -539,7 +539,8 @@ def texts(doc: dict[str, Json]) -> list[Json]:
     both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
     parts = [part for parts in both for part in parts]
     named = [doc.get(key) for key in ("type", "name", "call_id", "arguments", "input")]
-    cited = [part["annotations"] for part in parts if part.get("annotations")]
+    dicts = (part for part in parts if isinstance(part, dict))
+    cited = [part["annotations"] for part in dicts if part.get("annotations")]
     return [*named, *filter(None, map(part_text, parts)), *cited]
 
 

@@ -163,6 +163,8 @@ class UIWriter(StreamWriter):
 
     def think(self, event: Delta, voice: Voice) -> bytes:
         part = (event.place, event.part)
+        if not (event.text or self.home):
+            return b""
         if voice.part is not None and voice.part[0] != event.place:
             return b""  # a thought is said once here
         text = event.text if voice.part in (None, part) else "\n\n" + event.text
