@@ -11,6 +11,7 @@ from dragoman.model import (
     Block,
     Cache,
     Candidate,
+    Citation,
     Grammar,
     Media,
     Message,
@@ -243,6 +244,42 @@ def responses() -> st.SearchStrategy[Response]:
         st.none() | st.just("id_1"),
         st.none() | st.just("m"),
         st.lists(candidate, min_size=1, max_size=2).map(tuple),
+        st.none() | usages,
+        st.none() | st.just(1700000000),
+    )
+
+
+citations: Any = st.builds(
+    Citation,
+    st.just("url"),
+    st.sampled_from(["https://example.org/a", "https://example.org/b"]),
+    st.none() | st.just("A"),
+    span=st.none() | st.just((0, 2)),
+)
+
+
+def is_streamable(block: Block) -> bool:
+    """What is signed and in several parts is one text elsewhere, which a stream learns too late."""
+    if not isinstance(block, Reasoning) or block.seal is None:
+        return True
+    return len(block.content or block.summary) < 2
+
+
+def cited_responses() -> st.SearchStrategy[Response]:
+    """One response each, with citations, and ids that come once."""
+    cited = st.builds(Text, words, st.lists(citations, max_size=2).map(tuple))
+    calls = st.builds(ToolCall, call_ids, names, arguments)
+    block = st.one_of(
+        texts, cited, thoughts.filter(is_streamable), st.builds(Refusal, words), calls
+    )
+    content = st.lists(block, max_size=5, unique_by=lambda b: getattr(b, "id", None) or id(b))
+    message: Any = st.builds(Message, st.just("assistant"), content.map(tuple))
+    candidate: Any = st.builds(Candidate, message, stops)
+    return st.builds(
+        Response,
+        st.none() | st.just("id_1"),
+        st.none() | st.just("m"),
+        st.tuples(candidate),
         st.none() | usages,
         st.none() | st.just(1700000000),
     )

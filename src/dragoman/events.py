@@ -221,6 +221,8 @@ def hollow(block: Block) -> Block:
         return replace(block, arguments="")
     if isinstance(block, Reasoning):
         return replace(block, content=(), summary=(), seal=None)
+    if isinstance(block, Media) and block.transcript:
+        return replace(block, transcript=None)
     return block
 
 
@@ -240,3 +242,5 @@ def _deltas(index: int, block: Block) -> Iterator[Event]:
             yield Delta(index, text, "summary", part)
         if block.seal is not None:
             yield Sealed(index, block.seal)
+    elif isinstance(block, Media) and block.transcript:
+        yield Delta(index, block.transcript, "transcript")

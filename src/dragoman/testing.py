@@ -17,7 +17,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -218,6 +218,8 @@ def rest_is_flight(data: bytes, source: str, target: str) -> None:
     excuse.compare(got, batch.document, target)
     if transcoder.document is not None:
         excuse.compare(got, transcoder.document, target)
+    if target in REPEATING and said != data:
+        excuse.compare_pieces(_frames(said, target), target)
 
 
 def _fails_alike(transcoder: Transcoder, passed: bool, got: Json) -> None:
@@ -267,6 +269,17 @@ class Excuse:
             same = False  # other words or another form, and nobody says so
         assert same, _difference(got, wanted)
 
+    def compare_pieces(self, frames: list[Json], target: str) -> None:
+        """Where the last event repeats the response, the others have said all of it before."""
+        pieces, repeated = REPEATING[target](frames)
+        for kind, text in repeated.items():
+            if any(excused == kind for _, excused in self.text):
+                continue
+            if kind == "cited" and self.order:
+                continue  # it was cited when it was closed
+            heard = "".join(pieces.get(kind, "").split())
+            assert heard == "".join(text.split()), f"{kind} bit by bit: {heard}\nin the end: {text}"
+
     def folded(self, tree: Response) -> Json:
         """The meaning of a response without what is excused."""
         tree = meaning(tree)
@@ -279,6 +292,116 @@ class Excuse:
                 candidate = replace(candidate, message=replace(candidate.message, content=()))
             candidates.append(candidate)
         return [replace(tree, candidates=tuple(candidates)), folds]
+
+
+# -- what was said bit by bit, by an independent reader ---------------------------------------
+
+Pieces: TypeAlias = tuple[dict[str, str], dict[str, str]]
+"""All text of a kind as it came bit by bit, and as the last event has it."""
+
+RESPONSES_DELTAS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "text",
+    "response.reasoning_text.delta": "reasoning",
+    "response.reasoning_summary_text.delta": "reasoning",
+    "response.function_call_arguments.delta": "calls",
+    "response.custom_tool_call_input.delta": "calls",
+}
+
+
+def _frames(said: bytes, target: str) -> list[Json]:
+    frames = framer(dialects.get(target).framing)
+    found = [*frames.feed(said), *frames.close()]
+    return [json.loads(data) for _, data in found if data != b"[DONE]"]
+
+
+def _summed(found: Iterable[tuple[Any, str, Json]]) -> dict[str, str]:
+    """Texts by kind, each in the order of its places."""
+    out = {"text": "", "reasoning": "", "calls": "", "cited": "", "signed": ""}
+    for _, kind, text in sorted(found, key=lambda piece: piece[0]):
+        out[kind] += text or ""
+    return out
+
+
+def _responses_pieces(frames: list[Json]) -> Pieces:
+    deltas = [
+        (
+            (frame["output_index"], "summary" in frame["type"], frame.get("content_index", 0)),
+            RESPONSES_DELTAS[frame["type"]],
+            frame["delta"],
+        )
+        for frame in frames
+        if frame["type"] in RESPONSES_DELTAS
+    ]
+    for frame in frames:
+        if frame["type"] == "response.output_text.annotation.added":
+            place = (frame["output_index"], False, frame["content_index"])
+            deltas.append((place, "cited", str(frame["annotation"].get("url"))))
+        elif frame["type"] == "response.output_item.done":
+            signed = frame["item"].get("encrypted_content")
+            deltas.append(((frame["output_index"], False, 0), "signed", signed))
+    whole: list[tuple[Any, str, Json]] = []
+    for place, item in enumerate(frames[-1]["response"]["output"]):
+        parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
+        kind = "reasoning" if item["type"] == "reasoning" else "text"
+        whole += [(place, kind, part.get("text") or part.get("refusal")) for part in parts]
+        cited = [cite for part in parts for cite in part.get("annotations") or ()]
+        whole += [(place, "cited", str(cite.get("url"))) for cite in cited]
+        whole.append((place, "signed", item.get("encrypted_content")))
+        if item["type"] in ("function_call", "custom_tool_call"):
+            whole.append((place, "calls", item.get("arguments") or item.get("input")))
+    return _summed(deltas), _summed(whole)
+
+
+def _native_pieces(frames: list[Json]) -> Pieces:
+    kinds = {"text": "text", "refusal": "text", "reasoning": "reasoning", "tool-call": "calls"}
+    blocks = {f["index"]: (f["block"], f.get("candidate", 0)) for f in frames if "block" in f}
+    deltas: list[tuple[Any, str, Json]] = []
+    for frame in frames:
+        if frame["event"] == "delta" and (block := blocks[frame["index"]])[0]["block"] in kinds:
+            place = (block[1], frame["index"], frame.get("place") == "summary")
+            deltas.append((place, kinds[block[0]["block"]], frame["text"]))
+    whole: list[tuple[Any, str, Json]] = []
+    for number, candidate in enumerate(frames[-1]["response"]["candidates"]):
+        for block in candidate["message"].get("content", ()):
+            kind = kinds.get(block["block"])
+            texts = [block.get("text"), block.get("arguments")]
+            texts += [*block.get("content", ()), *block.get("summary", ())] if kind else []
+            whole += [(number, kind, text) for text in texts if kind and isinstance(text, str)]
+    heard, meant = _summed(deltas), _summed(whole)
+    for said in (heard, meant):
+        said["calls"] = said["calls"].replace("{}", "")  # no arguments, as much as none
+    return heard, meant
+
+
+def _copilot_pieces(frames: list[Json]) -> Pieces:
+    kinds = {"message": "text", "reasoning": "reasoning"}
+    deltas = [
+        (0, kinds[frame["type"]], part["text"])
+        for frame in frames
+        if frame["type"] in kinds
+        for part in frame["content"]
+    ]
+    calls: dict[str, str] = {}
+    for frame in frames:
+        if frame["type"] == "function_call":
+            calls[frame["call_id"]] = calls.get(frame["call_id"], "") + frame["arguments"]
+    deltas += [(0, "calls", text) for text in calls.values()]
+    doc = frames[-1]["response"]
+    message = doc["message"] if "message" in doc else doc["choices"][0]["message"]
+    whole = [(0, "text", message.get("content")), (0, "reasoning", doc.get("reasoning"))]
+    whole += [(0, "calls", call["function"]["arguments"]) for call in message.get("tool_calls", ())]
+    return _summed(deltas), _summed(whole)
+
+
+REPEATING: dict[str, Callable[[list[Json]], Pieces]] = {
+    "openai-responses": _responses_pieces,
+    "open-responses": _responses_pieces,
+    "copilot": _responses_pieces,
+    "copilot-responses": _copilot_pieces,
+    "native": _native_pieces,
+}
+"""Dialects whose last event repeats the response: there the pieces are heard apart from it."""
 
 
 def _plan_as_text(doc: Json) -> Json:
