@@ -259,15 +259,18 @@ citations: Any = st.builds(
 
 
 def is_streamable(block: Block) -> bool:
-    """What is signed and in several parts is one text elsewhere, which a stream learns too late."""
-    if not isinstance(block, Reasoning) or block.seal is None:
+    """Not what a stream learns too late: that a reasoning in several parts is signed, and so one
+    text elsewhere; that its content has no word, and so its summary is all there is."""
+    if not isinstance(block, Reasoning):
         return True
-    return len(block.content or block.summary) < 2
+    if block.content and not any(block.content):
+        return False
+    return block.seal is None or len(block.content or block.summary) < 2
 
 
 def cited_responses() -> st.SearchStrategy[Response]:
     """One response each, with citations, and ids that come once."""
-    cited = st.builds(Text, words, st.lists(citations, max_size=2).map(tuple))
+    cited = st.builds(Text, words, st.lists(citations, max_size=2, unique=True).map(tuple))
     calls = st.builds(ToolCall, call_ids, names, arguments)
     block = st.one_of(
         texts, cited, thoughts.filter(is_streamable), st.builds(Refusal, words), calls

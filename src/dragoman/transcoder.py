@@ -208,7 +208,7 @@ def collected(transcoder: Transcoder) -> Result:
     if reader.failure is None:
         document = reader.document()
         for at in reader.unfit:
-            why = "the arguments are no JSON object; their text stands under 'arguments'"
+            why = "the text of the arguments is no JSON object, or has a key twice"
             log.approximated("tool_call.arguments", at, why)
         return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)

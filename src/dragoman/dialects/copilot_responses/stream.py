@@ -105,7 +105,7 @@ class CopilotReader(StreamReader):
             raise Malformed(f"unknown role {role!r}; an answer is the assistant's", "/role")
         text = self.texts(doc)
         if self.text is None:
-            if self.spoke:
+            if self.spoke or self.calls:
                 self.out_of_order("/message/content")
             self.text = self.open(Text("", at="/message/content"), events)
             self.spoke = True

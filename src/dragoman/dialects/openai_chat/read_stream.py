@@ -99,6 +99,8 @@ decode_usual = msgspec.json.Decoder(Usual).decode
 # The parts of a speech, and what of its block they add to.
 SPOKEN: dict[str, Place] = {"data": "text", "transcript": "transcript"}
 SILENCE = Said(True)
+RANKS = {"content": 1, "refusal": 2, "function_call": 3}
+"""Reasoning stands first at rest, then these."""
 
 
 class Speaker:
@@ -267,7 +269,7 @@ class ChatReader(StreamReader):
         """More of a text: the answer, a refusal, a thought."""
         index = speaker.open.get(key)
         if index is None:
-            if key in speaker.said or speaker.calls:
+            if key in speaker.said or speaker.calls or self.comes_late(speaker, key):
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
             index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
@@ -280,6 +282,11 @@ class ChatReader(StreamReader):
             said = speaker.said[key] = Said(self.whole)
         said.add(text)
         events.append(Delta(index, text))
+
+    def comes_late(self, speaker: Speaker, key: str) -> bool:
+        """Whether a text begins after one that stands behind it at rest."""
+        rank = RANKS.get(key, 0)
+        return any(RANKS.get(said, 0) > rank for said in speaker.said)
 
     def out_of_order(self, speaker: Speaker) -> None:
         why = "thoughts, text and calls came in turns; at rest each has its place"

@@ -104,6 +104,7 @@ class Item:
         self.kind = need_str(doc, "type", at)
         self.said: dict[tuple[str, int], Said] = {}
         self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
+        self.blocks: dict[tuple[str, int], int] = {}  # the same, open or closed
         self.done = False
 
     def whole(self) -> dict[str, Json]:
@@ -243,7 +244,7 @@ class ResponsesReader(StreamReader):
         return (opened, *self.grow(item, key, before)) if before else (opened,)
 
     def open(self, item: Item, key: tuple[str, int], block: Block) -> Open:
-        index = item.open[key] = self.count
+        index = item.open[key] = item.blocks[key] = self.count
         self.count += 1
         return Open(index, hollow(block))
 
@@ -484,6 +485,8 @@ class ResponsesReader(StreamReader):
             elif self.whole:
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
+                if item.kind == "message":
+                    events += self.cited_late(item, doc)
                 self.compare_encrypted(item, doc)
                 item.doc, item.done = doc, True
             else:
@@ -495,6 +498,25 @@ class ResponsesReader(StreamReader):
         for item in self.items.values():
             events += [Close(index) for index in item.open.values()]
             item.open.clear()
+
+    def cited_late(self, item: Item, final: dict[str, Json]) -> list[Event]:
+        """The sources that only the last event has, when their text is closed."""
+        events: list[Event] = []
+        before, after = (maybe_list(doc, "content", "") or () for doc in (item.whole(), final))
+        for number, (old, new) in enumerate(zip(before, after, strict=False)):
+            index = item.blocks.get(("content", number))
+            if index is None or not (isinstance(old, dict) and isinstance(new, dict)):
+                continue
+            known = maybe_list(old, "annotations", "") or []
+            more = maybe_list(new, "annotations", "") or []
+            for place, found in enumerate(more[len(known) :], len(known)):
+                at = f"{item.at}/content/{number}/annotations/{place}"
+                events.append(Cite(index, self.dialect.read_citation(as_dict(found, at), at)))
+                why = "what a text cites comes when the text has been closed"
+                self.notes.append(("stream.order", at, why))
+            if more[: len(known)] != known:
+                self.differs(item.at)
+        return events
 
     def compare_encrypted(self, item: Item, final: dict[str, Json]) -> None:
         """The last event has the same reasoning encrypted anew; what was passed on holds."""
@@ -539,9 +561,7 @@ def texts(doc: dict[str, Json]) -> list[Json]:
     both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
     parts = [part for parts in both for part in parts]
     named = [doc.get(key) for key in ("type", "name", "call_id", "arguments", "input")]
-    dicts = (part for part in parts if isinstance(part, dict))
-    cited = [part["annotations"] for part in dicts if part.get("annotations")]
-    return [*named, *filter(None, map(part_text, parts)), *cited]
+    return [*named, *filter(None, map(part_text, parts))]
 
 
 def slim(part: Json) -> Json:
