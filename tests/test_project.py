@@ -28,7 +28,7 @@ SOURCE = ROOT / "src" / "dragoman"
 LAYERS = [
     {"errors", "model"},
     {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates", "pairing"},
-    {"normal", "writing", "freeform", "result", "schemas"},
+    {"normal", "writing", "freeform", "result", "schemas", "lowering"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},

@@ -361,15 +361,15 @@ def _responses_pieces(frames: list[Json]) -> Pieces:
             signed = frame["item"].get("encrypted_content")
             deltas.append(((frame["output_index"], False, 0), "signed", signed))
     whole: list[tuple[Any, str, Json]] = []
-    for place, item in enumerate(frames[-1]["response"]["output"]):
+    for number, item in enumerate(frames[-1]["response"]["output"]):
         parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
         kind = "reasoning" if item["type"] == "reasoning" else "text"
-        whole += [(place, kind, part.get("text") or part.get("refusal")) for part in parts]
+        whole += [(number, kind, part.get("text") or part.get("refusal")) for part in parts]
         cited = [cite for part in parts for cite in part.get("annotations") or ()]
-        whole += [(place, "cited", str(cite.get("url"))) for cite in cited]
-        whole.append((place, "signed", item.get("encrypted_content")))
+        whole += [(number, "cited", str(cite.get("url"))) for cite in cited]
+        whole.append((number, "signed", item.get("encrypted_content")))
         if item["type"] in ("function_call", "custom_tool_call"):
-            whole.append((place, "calls", item.get("arguments") or item.get("input")))
+            whole.append((number, "calls", item.get("arguments") or item.get("input")))
     return _summed(deltas), _summed(whole)
 
 

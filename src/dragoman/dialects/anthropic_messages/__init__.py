@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
+    pairs = True
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))

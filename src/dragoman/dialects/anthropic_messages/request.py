@@ -37,6 +37,7 @@ from ...reading import (
 )
 from ...writing import Writing, is_plain_text, write_usual
 from .._claude import EXCLUDED, is_excluded, thoughtful
+from .._claude_turns import WITHOUT_THINKING, lacks_thinking, without_final_space
 from .blocks import NAME
 from .turns import Turns
 
@@ -256,7 +257,7 @@ class Requests(Turns):
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
         if not w.home:
-            tree = thoughtful(tree, log)
+            tree = without_final_space(thoughtful(tree, log), log)
         self.write_params(out, tree, w)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
@@ -276,7 +277,18 @@ class Requests(Turns):
             self.limit_marks(w)
         if tree.messages and tree.messages[-1].role == "assistant":
             self.note_prefill(tree, w)
+        if "thinking" in out and not w.home:
+            self.fit_thinking(out, tree, w)
         return self.emit(out, tree, log)
+
+    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        """In the middle of a tool loop, thinking needs the thinking block that began it."""
+        config = tree.params.thinking
+        if config is None or out["thinking"].get("type") != "enabled":
+            return
+        if lacks_thinking(out["messages"], is_result, is_thinking):
+            del out["thinking"]
+            w.log.dropped("thinking", config.at, WITHOUT_THINKING)
 
     def note_prefill(self, tree: Request, w: Writing) -> None:
         """The model goes on with an assistant's turn that ends the conversation."""
@@ -429,3 +441,11 @@ class Requests(Turns):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
+
+
+def is_result(block: Json) -> bool:
+    return bool(block.get("type") == "tool_result")
+
+
+def is_thinking(block: Json) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 class Gemini(Sniff, Rules, Responses):
     name = "gemini"
+    pairs = True
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
     framings = "either"  # events with alt=sse, and an array without

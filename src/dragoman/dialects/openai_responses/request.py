@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ... import schemas
+from ...checking import says_json
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -323,10 +324,20 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, tree.tool_choice, w)
         self.write_params(out, tree.params, spelling, w)
+        if "text" in out and not w.home:
+            self.say_json(out)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
+
+    def say_json(self, out: dict[str, Json]) -> None:
+        """ "Response input messages must contain the word 'json'": the instructions are none."""
+        said = out["text"].get("format") or {}
+        key = "system" if "system" in out else "instructions"
+        if said.get("type") == "json_object" and isinstance(out.get(key), str):
+            if says_json(out[key]) and not says_json(out["input"]):
+                out["input"] = [{"role": "system", "content": out.pop(key)}, *out["input"]]
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
