@@ -43,26 +43,27 @@ class Pairs:
         self.twice: dict[int, int] = {}  # a second result -> the first, where they stand together
         self.orphans: set[int] = set()
         self.unanswered: dict[int, list[ToolCall]] = {}  # behind which message a result is missing
-        waiting: dict[str, list[tuple[int, ToolCall]]] = {}
+        waiting: dict[str | None, list[tuple[int, ToolCall]]] = {}
         answered: dict[str, int] = {}
         run = last = -1  # where the run of results began; the last message of the assistant
         for index, message in enumerate(messages):
             if message.role == "assistant":
                 last = index
                 for block in message.content:
-                    if block.__class__ is not ToolCall:
-                        continue
-                    if block.id is None:
-                        continue  # it is answered by its place
-                    waiting.setdefault(block.id, []).append((index, block))
+                    if block.__class__ is ToolCall:
+                        waiting.setdefault(block.id, []).append((index, block))
             if message.role != "tool":
                 run = index
                 continue
             result = message.content[0] if message.content else None
-            if not isinstance(result, ToolResult) or result.call_id is None:
+            if not isinstance(result, ToolResult):
                 continue
             calls = waiting.get(result.call_id)
-            if calls:
+            if result.call_id is None:
+                if calls:  # those without ids are answered by name, then by place
+                    names = [call.name for _, call in calls]
+                    del calls[names.index(result.name) if result.name in names else 0]
+            elif calls:
                 calls.pop()
                 answered[result.call_id] = index
             elif answered.get(result.call_id, -1) > run:
@@ -75,7 +76,7 @@ class Pairs:
     def note_unanswered(
         self,
         messages: Sequence[Message],
-        waiting: dict[str, list[tuple[int, ToolCall]]],
+        waiting: dict[str | None, list[tuple[int, ToolCall]]],
         last: int,
     ) -> None:
         ends_there = all(message.role == "assistant" for message in messages[last:])
@@ -135,8 +136,9 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
 
 def no_answer(call: ToolCall, target: str, log: Ledger) -> Message:
     """A result that says that there is none."""
-    why = f"{target} demands a result for each call, and {call.id!r} has none"
+    why = f"{target} demands a result for each call, and {call.id or call.name!r} has none"
     log.invented("tool_result", call.at, why)
     text = Text(NO_RESULT, at=call.at)
-    result = ToolResult(call.id, (text,), is_error=True, kind=call.kind, at=call.at)
+    name = call.name if call.id is None else None
+    result = ToolResult(call.id, (text,), is_error=True, name=name, kind=call.kind, at=call.at)
     return Message("tool", (result,), at=call.at)

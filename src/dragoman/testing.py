@@ -22,12 +22,24 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from . import dialects
+from .checking import broken_arguments
 from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
 from .framing import framer, write_frame
 from .ledger import CODES, KINDS, Ledger, Loss
-from .model import Block, Json, Raw, Reasoning, Refusal, Response, Text, ToolCall
+from .model import (
+    Block,
+    History,
+    Json,
+    Raw,
+    Reasoning,
+    Refusal,
+    Request,
+    Response,
+    Text,
+    ToolCall,
+)
 from .probing import is_lossy as is_lossy
 from .probing import speaks as speaks
 from .result import Result
@@ -181,6 +193,37 @@ def malformed_or_answer(dialect: str, facet: str, body: Json) -> None:
             dialects.get(target).write(tree, Ledger())
         except DragomanError:
             continue
+
+
+def breaks_no_rule(tree: Request, target: str) -> None:
+    """A request is written as one that the API of the target accepts, as far as ``check`` knows.
+
+    A request that ends in calls is no request yet; arguments that are no JSON object are kept as
+    the model wrote them, which ``repair`` can mend.
+    """
+    if ends_in_a_call(tree):
+        return
+    log, writer = Ledger(now=0), dialects.get(target)
+    document = writer.write(tree, log)
+    problems = [
+        problem
+        for problem in writer.check(document, "request")
+        if not (problem.rule == "arguments" and has_broken_arguments(tree))
+        if not (problem.rule == "no-messages" and not tree.messages)
+    ]
+    assert not problems, f"{target}: {problems[0]}\n{_said(log.losses)}\n{_text(document)}"
+
+
+def ends_in_a_call(tree: Request | History) -> bool:
+    """Whether the last turn has calls: a record of what the model should say, and no request."""
+    last = tree.messages[-1] if tree.messages else None
+    return last is not None and any(isinstance(block, ToolCall) for block in last.content)
+
+
+def has_broken_arguments(tree: Request | History) -> bool:
+    """Whether the model wrote arguments that are no JSON object."""
+    calls = [b for m in tree.messages for b in m.content if isinstance(b, ToolCall)]
+    return any(list(broken_arguments("", call.arguments)) for call in calls)
 
 
 # -- the laws of streams --------------------------------------------------------------------

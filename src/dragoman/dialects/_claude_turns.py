@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
 from msgspec.structs import replace
 
 from ..ledger import Ledger
-from ..model import Json, Request, Text
+from ..model import Block, Json, Message, Reasoning, Request, Text
+from ..normal import SILENCE
+from ..writing import is_blank
 
+CLAUDE = "anthropic"
 Is = Callable[[Json], bool]
 
 # "When `thinking` is enabled, a final `assistant` message must start with a thinking block
@@ -33,6 +36,44 @@ def without_final_space(tree: Request, log: Ledger) -> Request:
     log.approximated("text.space", block.at, "a final text cannot end in white space here")
     content = (*last.content[:-1], replace(block, text=text))
     return replace(tree, messages=(*tree.messages[:-1], replace(last, content=content)))
+
+
+def apart(tree: Request, log: Ledger) -> Request:
+    """ "If an assistant message contains any thinking blocks, the first block must be `thinking`."
+
+    Turns of the assistant that follow each other are one; a user who says nothing is not heard.
+    """
+    places: set[int] = set()
+    speaking = False  # a turn of the assistant goes on that began without thinking
+    for index, message in enumerate(tree.messages):
+        if message.role == "assistant":
+            signed = any(is_signed(block) for block in message.content)
+            if speaking and signed:
+                places.add(index)
+            speaking = (speaking or not signed) and any(map(is_said, message.content))
+        elif message.role == "tool" or any(map(is_said, message.content)):
+            speaking = False
+    return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
+
+
+def is_signed(block: Block) -> bool:
+    return isinstance(block, Reasoning) and block.seal is not None and block.seal.signer == CLAUDE
+
+
+def is_said(block: Block) -> bool:
+    return not isinstance(block, Reasoning) and not (
+        isinstance(block, Text) and is_blank(block.text)
+    )
+
+
+def spoken(messages: Sequence[Message], places: set[int], log: Ledger) -> Iterator[Message]:
+    """The messages with a word of the user at some places."""
+    for index, message in enumerate(messages):
+        if index in places:
+            why = f"a user must speak between two turns of the assistant, and says {SILENCE!r}"
+            log.invented("message.empty", message.at, why)
+            yield Message("user", (Text(SILENCE, at=message.at),), at=message.at)
+        yield message
 
 
 def lacks_thinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> bool:

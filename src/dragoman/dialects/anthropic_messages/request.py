@@ -37,7 +37,7 @@ from ...reading import (
 )
 from ...writing import Writing, is_plain_text, write_usual
 from .._claude import EXCLUDED, is_excluded, thoughtful
-from .._claude_turns import WITHOUT_THINKING, lacks_thinking, without_final_space
+from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .blocks import NAME
 from .turns import Turns
 
@@ -257,7 +257,7 @@ class Requests(Turns):
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
         if not w.home:
-            tree = without_final_space(thoughtful(tree, log), log)
+            tree = without_final_space(apart(thoughtful(tree, log), log), log)
         self.write_params(out, tree, w)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:

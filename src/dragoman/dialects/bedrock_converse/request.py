@@ -8,7 +8,7 @@ from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import EXCLUDED, is_claude, is_excluded, thoughtful
-from .._claude_turns import WITHOUT_THINKING, lacks_thinking, without_final_space
+from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .params import MORE, ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
@@ -87,7 +87,7 @@ class Requests(ParamFields):
             out["modelId"] = tree.model
         if not w.home:
             tree = thoughtful(tree, log)
-            tree = without_final_space(tree, log) if w.signed else tree
+            tree = without_final_space(apart(tree, log), log) if w.signed else tree
         # Tools come before the system prompt and the messages: that is the order of the cache.
         config = self.write_config(tree, w)
         self.write_conversation(out, tree.messages, w)

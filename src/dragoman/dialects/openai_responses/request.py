@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ... import schemas
-from ...checking import says_json
+from ...checking import JSON_PLEASE, JSON_WORD, says_json
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -86,6 +86,8 @@ SCHEMA_KEYS = ("name", "description", "schema", "strict")
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
+    rules: ClassVar[dict[str, str]] = {}
+    """What the API demands, as far as ``check`` knows."""
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
     tiers: ClassVar[tuple[str, ...]] = TIERS
 
@@ -325,19 +327,27 @@ class Requests(Tools):
             self.write_request_choice(out, tree, tree.tool_choice, w)
         self.write_params(out, tree.params, spelling, w)
         if "text" in out and not w.home:
-            self.say_json(out)
+            self.say_json(out, tree, log)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
-    def say_json(self, out: dict[str, Json]) -> None:
+    def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
         """ "Response input messages must contain the word 'json'": the instructions are none."""
         said = out["text"].get("format") or {}
         key = "system" if "system" in out else "instructions"
-        if said.get("type") == "json_object" and isinstance(out.get(key), str):
-            if says_json(out[key]) and not says_json(out["input"]):
-                out["input"] = [{"role": "system", "content": out.pop(key)}, *out["input"]]
+        if said.get("type") != "json_object" or says_json(out["input"]):
+            return
+        if isinstance(out.get(key), str) and says_json(out[key]):
+            please = out.pop(key)
+        elif "json-word" in self.rules:
+            please = JSON_PLEASE
+            assert tree.params.output is not None
+            log.invented("output", tree.params.output.at, JSON_WORD)
+        else:
+            return
+        out["input"] = [{"role": "system", "content": please}, *out["input"]]
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
