@@ -16,7 +16,15 @@ from ...model import (
     Text,
 )
 from ...reading import as_dict, expected, maybe_str, need_str
-from ...writing import data_uri, is_blank, lose_labels, lose_type, note_summary, split_data_uri
+from ...writing import (
+    data_uri,
+    is_blank,
+    joined,
+    lose_labels,
+    lose_type,
+    note_summary,
+    split_data_uri,
+)
 from .citations import Citations
 from .documents import CohereWriting, is_document
 
@@ -84,7 +92,7 @@ class Parts(Citations):
         texts = block.content or block.summary
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = "\n\n".join(texts)
+        said = joined(texts)
         if said or w.home:
             return self.emit({"type": "thinking", "thinking": said}, block, w.log)
         self.lose(block.extras, block.at, w.log)

@@ -45,7 +45,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, lose_labels, note_summary, object_of
+from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -244,7 +244,7 @@ class Messages(Dialect):
             said.add(block)
         doc: dict[str, Json] = {"role": role, "content": said.text(message)}
         if said.thoughts:
-            doc["thinking"] = "\n\n".join(said.thoughts)
+            doc["thinking"] = joined(said.thoughts)
         if said.images:
             doc["images"] = said.images
         if said.calls:
@@ -428,7 +428,7 @@ class Messages(Dialect):
         note_summary(block, w)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = "\n\n".join(texts)
+        said = joined(texts)
         if not said and block.seal is None and block.id is None:
             w.log.dropped("reasoning", block.at, "a thought without words")
         return said or None
