@@ -58,13 +58,13 @@ def convert(
     reader = dialects.get(source) if source is not None else _detected(value, facet)
     writer = dialects.get(target)
     tree = reader.read(value, facet)
-    if not carry:
+    if not carry and capsule is None:
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids)
     document = writer.write(tree, log)
     if capsule is not None:
-        document = capsules.open_(capsule, document, writer.name, facet, log)
-    carried = capsules.seal(value, document, reader, writer, facet) if carry else None
+        document = capsules.open_(capsule, document, writer, facet, log, tree, value)
+    carried = capsules.seal(value, document, reader, writer, facet, tree) if carry else None
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
 
