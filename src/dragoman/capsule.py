@@ -66,11 +66,9 @@ from .ledger import Ledger, Loss
 from .model import History, Json, Message, Request, Toolbox, Tree
 from .patching import REF, same
 from .reading import compact, encode, parse
-from .units import Unit, View, align, digest
+from .units import LONG, Unit, View, align, digest
 
 VERSION = 2
-LONG = 64
-"""How long a text must be to be referred to rather than copied."""
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""
 TEXT = "\0json"
@@ -91,8 +89,8 @@ def seal(
     tree: Tree | None = None,
 ) -> Json:
     """What ``document`` could not hold of ``original``; ``tree`` is what that was read as."""
-    ways = target.facets().get(facet, ())
-    if "read" not in ways or "write" not in source.facets().get(facet, ()):
+    suffix = facet.replace("-", "_")
+    if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
     log = Ledger()
     heard = target.read(document, facet)
@@ -101,14 +99,8 @@ def seal(
     losses = log.losses
     try:
         if not same(back, original):
-            here = _view(original, tree or source.read(original, facet))
-            there = here and _view(back, source.read(back, facet))
-            if here is not None and there is not None and _alike(here, there):
-                losses = _fill(capsule, here, there, heard, losses)
-            else:
-                capsule["patch"], refers = patching.make(back, original)
-                if refers:
-                    capsule["refs"] = True
+            tree = source.read(original, facet) if tree is None else tree
+            losses = _compare(capsule, original, tree, back, heard, losses, source)
     except RecursionError:
         raise Malformed("nested too deeply to be carried") from None
     if losses:  # what is restored makes up for these, so they are no losses on the way home
@@ -116,49 +108,105 @@ def seal(
     return capsule
 
 
-def _view(doc: Json, tree: Tree) -> View | None:
+def _compare(
+    capsule: dict[str, Json],
+    original: Json,
+    tree: Tree,
+    back: Json,
+    heard: Tree,
+    losses: list[Loss],
+    source: Dialect,
+) -> list[Loss]:
+    """Fill the capsule; gives the losses that nothing in it speaks of."""
+    alike = _alike(original, back)
+    tools_too = not any(_are_at(tree, key) for key in alike)
+    here = _view(original, tree, tools_too)
+    if here is not None and original.__class__ is back.__class__:
+        if _is_apart(here, back, alike):
+            _settle(capsule, here, View(back, None, tools_too), alike)
+            return losses
+        there = _view(back, source.read(back, capsule["facet"]), tools_too)
+        if there is not None and here.base == there.base:
+            return _fill(capsule, here, there, heard, losses, alike)
+    capsule["patch"], refers = patching.make(back, original)
+    if refers:
+        capsule["refs"] = True
+    return losses
+
+
+def _alike(original: Json, back: Json) -> set[str]:
+    """The keys whose values came back as they were."""
+    if original.__class__ is not dict or back.__class__ is not dict:
+        return set()
+    return {key for key, value in original.items() if key in back and same(value, back[key])}
+
+
+def _are_at(tree: Tree, key: str) -> bool:
+    """Whether all definitions of tools stand under a key: if they are alike, nobody asks which."""
+    tools = getattr(tree, "tools", None) or ()
+    return bool(tools) and all(tool.at.startswith(f"/{key}/") for tool in tools)
+
+
+def _view(doc: Json, tree: Tree, tools_too: bool = True) -> View | None:
     if not isinstance(tree, Request | History | Toolbox):
         return None
     try:
-        return View(doc, tree)
+        return View(doc, tree, tools_too)
     except (LookupError, ValueError):
         return None
 
 
-def _alike(here: View, there: View) -> bool:
-    return here.base == there.base and here.doc.__class__ is there.doc.__class__
+def _is_apart(here: View, back: Json, alike: set[str]) -> bool:
+    """Whether the settings alone differ, so that nobody needs to look at the turns."""
+    if here.base is not None or here.doc.__class__ is not dict or not here.slots() <= alike:
+        return False
+    news = back.keys() - here.doc.keys()
+    return not any(back[key].__class__ in (str, list, dict) for key in news)  # it may be a turn
 
 
 def _fill(
-    capsule: dict[str, Json], here: View, there: View, heard: Tree, losses: list[Loss]
+    capsule: dict[str, Json],
+    here: View,
+    there: View,
+    heard: Tree,
+    losses: list[Loss],
+    alike: set[str],
 ) -> list[Loss]:
-    """Entries and settings; gives the losses that nothing in them speaks of."""
+    """Entries and settings."""
     if not (here.has_tools and there.has_tools):
         here.leave_tools()
         there.leave_tools()
-    found = {part: _entries(part, here, there) for part in PARTS}
+    found = {part: _entries(part, here, there, alike) for part in PARTS}
     capsule |= {part: entries for part, entries in found.items() if entries}
-    capsule["count"] = [len(there.turns), len(there.tools) if there.has_tools else None]
-    mine, theirs = here.settings(here.slots()), there.settings(here.slots() | there.slots())
-    capsule["patch"] = patch = patching.diff(theirs, mine)
-    patched = patching.apply(patch, theirs, "", Ledger(), None)
-    keys = _keys(there, _inner(there, patched), here.slots())
-    if keys != list(here.inner):
-        capsule["order"] = list(here.inner)
-    restored = {
-        part: {
-            n for entry in found[part] for n in range(entry["at"], entry["at"] + len(entry["is"]))
-        }
-        for part in PARTS
-    }
+    _settle(capsule, here, there, alike)
     if not losses:
         return []
+    restored = {
+        part: {entry["at"] + n for entry in entries for n in range(len(entry["is"]))}
+        for part, entries in found.items()
+    }
     owner = _owners(there, heard)
     return [loss for loss in losses if not _is_restored(loss, owner, restored)]
 
 
-def _entries(part: str, here: View, there: View) -> list[Json]:
+def _settle(capsule: dict[str, Json], here: View, there: View, alike: set[str]) -> None:
+    """What is no turn and no tool, and the order of all keys."""
+    capsule["count"] = [len(there.turns), len(there.tools) if here.has_tools else None]
+    mine = here.settings(here.slots())
+    theirs = there.settings(here.slots() | there.slots())
+    capsule["patch"] = patch = patching.diff(
+        {key: value for key, value in theirs.items() if key not in alike},
+        {key: value for key, value in mine.items() if key not in alike},
+    )
+    patched = patching.apply(patch, theirs, "", Ledger(), None)
+    if _keys(there, _inner(there, patched), here.slots()) != list(here.inner):
+        capsule["order"] = list(here.inner)
+
+
+def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     old, new = getattr(there, part), getattr(here, part)  # from the way back to the original
+    if here.base is None and {unit.slot for unit in (*old, *new)} <= alike:
+        return []
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
@@ -172,7 +220,7 @@ def _entries(part: str, here: View, there: View) -> list[Json]:
             entry["size"] = len(was[-1].atoms)
         if part == "turns":
             entry |= _held_marks(was, is_)
-            if b1 - b0 != o1 - o0 or entry["is"] != [unit.key for unit in is_]:
+            if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
@@ -180,7 +228,9 @@ def _entries(part: str, here: View, there: View) -> list[Json]:
     repeated = Counter(key for entry in out for key in entry["is"][:1])
     for entry in out:
         b0, keys = entry["at"], entry["is"]
-        slight = sum(len(encode(unit.atoms)) for unit in old[b0 : b0 + len(keys)]) < SLIGHT
+        units = old[b0 : b0 + len(keys)]
+        slight = not any(unit.is_long for unit in units)
+        slight = slight and sum(unit.size for unit in units) < SLIGHT
         if slight or repeated[keys[0]] > 1:
             entry["by"] = _neighbours(old, b0, len(keys))
     return out
@@ -258,14 +308,12 @@ def _neighbours(units: Sequence[Unit], start: int, count: int) -> list[str]:
 
 def _strings(value: Json, out: list[str]) -> list[str]:
     """The long texts of a gist, in an order that no spelling changes."""
-    if value.__class__ is str:
-        if len(value) >= LONG:
-            out.append(value)
-    elif value.__class__ is dict:
-        for key in sorted(value):
-            _strings(value[key], out)
-    elif value.__class__ is list or value.__class__ is tuple:
-        for item in value:
+    for item in value if value.__class__ is not dict else [value[key] for key in sorted(value)]:
+        kind = item.__class__
+        if kind is str:
+            if len(item) >= LONG:
+                out.append(item)
+        elif kind is list or kind is dict or kind is tuple:
             _strings(item, out)
     return out
 
@@ -277,36 +325,53 @@ def _schemas(units: Sequence[Unit]) -> list[Json]:
 
 def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
     """The original with references to what its unit holds; as it is, if it has such keys itself."""
-    if b"\\u0000" in encode(pieces):
-        return {"raw": pieces}
     known: list[str] = []
     for unit in was:
-        _strings(unit.atoms, known)
+        if unit.is_long:
+            _strings(unit.atoms, known)
     schemas = _schemas(was)
     if not known and not schemas:
-        return pieces
+        return {"raw": pieces}
     places: dict[str, int] = {}
     for number, text in enumerate(known):
         places.setdefault(text, number)
-    return _shrink(pieces, places, schemas)
+    try:
+        return _shrink(pieces, places, schemas)
+    except _Taken:
+        return {"raw": pieces}
+
+
+class _Taken(Exception):
+    """A document has a key of ours."""
 
 
 def _shrink(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
-    if value.__class__ is str:
-        if len(value) < LONG:
-            return value
-        number = places.get(value)
-        if number is not None:
-            return {REF: number}
-        return _shrunk_text(value, places) if value[0] == "{" else value
-    if value.__class__ is dict:
-        for number, schema in enumerate(schemas):
-            if value == schema and same(value, schema):
-                return {REF: ~number}
-        return {key: _shrink(item, places, schemas) for key, item in value.items()}
     if value.__class__ is list:
-        return [_shrink(item, places, schemas) for item in value]
-    return value
+        return [_smaller(item, places, schemas) for item in value]
+    for number, schema in enumerate(schemas):
+        if same(value, schema):
+            return {REF: ~number}
+    if REF in value or TEXT in value:
+        raise _Taken
+    out: dict[str, Json] = {}
+    for key, item in value.items():
+        if item.__class__ is str and len(item) < LONG:
+            out[key] = item
+        else:
+            out[key] = _smaller(item, places, schemas)
+    return out
+
+
+def _smaller(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
+    kind = value.__class__
+    if kind is list or kind is dict:
+        return _shrink(value, places, schemas)
+    if kind is not str or len(value) < LONG:
+        return value
+    number = places.get(value)
+    if number is not None:
+        return {REF: number}
+    return _shrunk_text(value, places) if value[0] == "{" else value
 
 
 SPELLINGS: tuple[Callable[[Json], str], ...] = (
@@ -319,11 +384,13 @@ SPELLINGS: tuple[Callable[[Json], str], ...] = (
 
 def _shrunk_text(text: str, places: dict[str, int]) -> Json:
     """A text that is JSON, with references to the texts in it: the arguments of a call."""
+    if not any(known[:8] in text for known in places):
+        return text  # none of them, as far as a glance can tell
     try:
         value = parse(text)
     except Malformed:
         return text
-    small = _shrink(value, places, [])
+    small = _smaller(value, places, [])
     if small != value:
         for number, spell in enumerate(SPELLINGS):
             if spell(value) == text:
@@ -531,7 +598,7 @@ class _Entry:
         size = self.data.get("size", 0)
         if not 0 < size < len(unit.atoms):
             return False
-        return bool(digest(unit.atoms[:size]) == self.data["is"][-1])
+        return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
 
     def is_near(self, units: list[Unit], at: int) -> bool:
         """Whether it stands beside what it stood beside, if it needs that to be told."""

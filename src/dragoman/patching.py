@@ -311,5 +311,31 @@ def digest(value: Json) -> str:
 
 
 def same(a: Json, b: Json) -> bool:
-    """Equal as JSON, types included: 1 is not 1.0 and not true."""
-    return a is b or (a == b and encode(a) == encode(b))
+    """Equal as JSON, types and the order of keys included: 1 is not 1.0 and not true.
+
+    What was converted there and back shares most of its parts with the original.
+    """
+    if a is b:
+        return True
+    kind = a.__class__
+    if kind is not b.__class__:
+        return False
+    if kind is dict:
+        if len(a) != len(b):
+            return False
+        for key, one, twin in zip(a, a.values(), b, strict=False):
+            if key != twin:
+                return False
+            other = b[key]
+            if one is not other:
+                if one.__class__ is str:
+                    if one != other:
+                        return False
+                elif not same(one, other):
+                    return False
+        return True
+    if kind is list:
+        return len(a) == len(b) and all(map(same, a, b))
+    if kind is float:
+        return bool(a == b and encode(a) == encode(b))  # 0.0 is not -0.0
+    return bool(a == b)
