@@ -63,7 +63,7 @@ from . import patching
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger, Loss
-from .model import History, Json, Message, Request, Toolbox, Tree
+from .model import History, Json, Message, Reasoning, Request, Toolbox, Tree
 from .patching import REF, same
 from .reading import compact, encode, parse
 from .units import LONG, Unit, View, align, digest
@@ -463,18 +463,20 @@ def _follow_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[
         return True
     for path in reversed(held):
         at, key = _container(pieces, path)
-        if at.__class__ is list:
-            del at[int(key)]
-        elif at is not None:
-            del at[key]
+        if at.__class__ is dict and at.pop(key, None) is not None and not at:
+            at, key = _container(pieces, path[:-1])
+            del at[int(key)]  # the mark was a block of its own
     placed = True
     for path in now:
         value, key = _container(shown, path)
+        if value.__class__ is dict and len(value) == 1:
+            path = path[:-1]
+            value, key = _container(shown, path)
         at, _ = _container(pieces, path, shown)
         if at.__class__ is dict and value.__class__ is dict:
             at[key] = value[key]
         elif at.__class__ is list and value.__class__ is list:
-            at.insert(len(at) - (len(value) - 1 - int(key)), value[int(key)])
+            at.insert(max(0, len(at) - (len(value) - 1 - int(key))), value[int(key)])
         else:
             placed = False
     return placed
@@ -499,6 +501,11 @@ def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) 
         if guide is not None:
             guide = guide[int(token)] if guide.__class__ is list else guide[token]
     return at, tokens[-1] if tokens else ""
+
+
+def _has(pieces: list[Json], path: Json) -> bool:
+    at, key = _container(pieces, path)
+    return at.__class__ is dict and key in at
 
 
 # -- opening --------------------------------------------------------------------------------
@@ -596,7 +603,7 @@ class _Entry:
 
     def has_grown(self, unit: Unit) -> bool:
         size = self.data.get("size", 0)
-        if not 0 < size < len(unit.atoms):
+        if unit.start < 0 or not 0 < size < len(unit.atoms):
             return False
         return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
 
@@ -732,39 +739,57 @@ class _Opening:
                 if entry.grown:
                     atoms[-1] = atoms[-1][: entry.data["size"]]
                 entry.pieces = _grown(entry.data["put"], atoms, _schemas(units))
-                if part == "turns":
-                    self.follow_marks(entry, units)
+                if part != "turns":
+                    continue
+                shown, rest = self.view.pieces(units), None
                 if entry.grown:
-                    self.add_growth(entry, units[-1])
+                    shown, rest = self.parted(units, entry.data["size"])
+                self.follow_marks(entry, units, shown)
+                if rest is not None:
+                    self.add(entry, units[-1].slot, rest)
 
-    def follow_marks(self, entry: _Entry, units: list[Unit]) -> None:
-        now = [] if entry.grown else _relative(units)
+    def follow_marks(self, entry: _Entry, units: list[Unit], shown: list[Json]) -> None:
+        now = _relative(units)
+        if entry.grown:  # the marks of what was added stay with it
+            now = [path for path in now if _has(shown, path)]
         if not now and "marks" not in entry.data:
             return
         entry.pieces = parse(encode(entry.pieces))  # our own, to be changed
-        if not _follow_marks(entry.data, entry.pieces, self.view.pieces(units), now):
+        if not _follow_marks(entry.data, entry.pieces, shown, now):
             at = self.path("turns", entry.at or 0)
             self.log.dropped("cache", at, "the restored turn has no place for this mark")
 
-    def add_growth(self, entry: _Entry, unit: Unit) -> None:
-        """What came after the turn and was written into its last item."""
-        size = entry.data["size"]
-        skip = 2 if self.view.doc.__class__ is list else 3
-        skip += self.view.base is not None
-        last = unit.ats[size - 1].split("/")
-        index = int(last[skip - 1])
-        items = self.view.inner[unit.slot][index : unit.end]
+    def parted(self, units: list[Unit], size: int) -> tuple[list[Json], list[Json]]:
+        """The pieces of units without what was written into the last item, and that."""
+        shown = self.view.pieces(units)
+        unit = units[-1]
+        thoughts = {b.at for n in unit.nodes for b in n.content if b.__class__ is Reasoning}
+        depth = (2 if self.view.doc.__class__ is list else 3) + (self.view.base is not None)
         into = unit.ats[size].split("/")
-        if into[: skip + 1] == last[: skip + 1] and len(last) > skip + 1 and len(into) > skip + 1:
-            key, number = last[skip], int(last[skip + 1]) + 1
-            items[0] = {**items[0], key: items[0][key][number:]}
+        if len(into) <= depth and size + 1 < len(unit.ats):  # the role; what it says comes next
+            into = unit.ats[size + 1].split("/")
+        index = int(into[depth - 1])
+        slot, whole, items = shown[-1]
+        cut = len(items) - (unit.end - index)  # the first item that has anything new
+        if unit.ats[size - 1].split("/")[:depth] != into[:depth]:
+            while cut > 1 and "/".join([*into[: depth - 1], str(index - 1)]) in thoughts:
+                cut, index = cut - 1, index - 1
+            return [*shown[:-1], [slot, whole, items[:cut]]], items[cut:]
+        key, number = into[depth], int(into[depth + 1])
+        while number and "/".join([*into[: depth + 1], str(number - 1)]) in thoughts:
+            number -= 1
+        item = items[cut]
+        rest = [{**item, key: item[key][number:]}, *items[cut + 1 :]]
+        kept = [*items[:cut], {**item, key: item[key][:number]}]
+        return [*shown[:-1], [slot, whole, kept]], rest
+
+    def add(self, entry: _Entry, slot: str, items: list[Json]) -> None:
+        """What came after the turn and was written into its last item."""
+        last, whole, value = entry.pieces[-1] if entry.pieces else ("", True, [])
+        if whole or last != slot:
+            entry.pieces = [*entry.pieces, [slot, False, items]]
         else:
-            items = items[1:]
-        slot, whole, value = entry.pieces[-1] if entry.pieces else ("", True, [])
-        if whole or slot != unit.slot:
-            entry.pieces = [*entry.pieces, [unit.slot, False, items]]
-            return
-        entry.pieces = [*entry.pieces[:-1], [slot, False, _joined(value, items)]]
+            entry.pieces = [*entry.pieces[:-1], [slot, False, _joined(value, items)]]
 
     # -- the document -----------------------------------------------------------------------
 

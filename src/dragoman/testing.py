@@ -181,6 +181,13 @@ def malformed_or_answer(dialect: str, facet: str, body: Json) -> None:
             continue
 
 
+def echoes(document: Document, target: str) -> None:
+    """The way home holds after each edit that clients make, one at a time (see ``editing``)."""
+    from . import editing  # not needed by those who test other laws
+
+    editing.law(document.body, document.dialect, document.facet, target)
+
+
 # -- the laws of streams --------------------------------------------------------------------
 
 

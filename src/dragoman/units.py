@@ -47,6 +47,8 @@ class Unit:
 
     _atoms: list[Json] | None = None
     _key: str | None = None
+    reach = WHOLE
+    """An item further down that some of the unit stands in."""
 
     def __init__(self, slot: str, start: int, node: Speaker) -> None:
         self.slot = slot
@@ -201,10 +203,12 @@ class View:
                 if start != WHOLE:
                     prefix = at[: at.index(f"/{start}") + 1]
             unit = last.get(slot)
-            if unit is not None and unit.start == start:
+            if unit is not None and (unit.start == start or WHOLE < start <= unit.reach):
                 if out[-1] is not unit:
                     raise LookupError  # what stands in one place is said in two
                 unit.nodes.append(node)
+                if node.__class__ is Message and node.role == "tool" and at.startswith(prefix):
+                    unit.reach = max(unit.reach, _reach(node, prefix))
                 continue
             if unit is None:
                 unit = Unit(slot, start, node)
@@ -216,6 +220,8 @@ class View:
                 unit = Unit(slot, start, node)
             last[slot] = unit
             out.append(unit)
+            if node.__class__ is Message and node.role == "tool" and at.startswith(prefix):
+                unit.reach = _reach(node, prefix)
         for unit in first:
             if unit.start != WHOLE:
                 unit.start = 0  # what stands before belongs to it
@@ -270,6 +276,15 @@ class View:
             else:
                 out.append([unit.slot, whole, self.value(unit)])
         return out
+
+
+def _reach(node: Any, prefix: str) -> int:
+    """The item that the end of a result stands in: images may have been hoisted out of it."""
+    content = getattr(node.content[-1], "content", ()) if node.content else ()
+    at = content[-1].at if content else ""
+    if not at.startswith(prefix) or at.startswith(node.at):
+        return WHOLE
+    return int(at[len(prefix) :].partition("/")[0])
 
 
 def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
