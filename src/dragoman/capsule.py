@@ -222,6 +222,8 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
             entry |= _held_marks(was, is_)
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
+        if b1 - b0 != o1 - o0:
+            entry["odd"] = True
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
@@ -231,8 +233,11 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
         units = old[b0 : b0 + len(keys)]
         slight = not any(unit.is_long for unit in units)
         slight = slight and sum(unit.size for unit in units) < SLIGHT
-        if slight or repeated[keys[0]] > 1:
+        strict = "with" in entry or entry.pop("odd", False)
+        if slight or strict or not keys or repeated[keys[0]] > 1:
             entry["by"] = _neighbours(old, b0, len(keys))
+        if strict:
+            entry["strict"] = True
     return out
 
 
@@ -608,12 +613,24 @@ class _Entry:
         return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
 
     def is_near(self, units: list[Unit], at: int) -> bool:
-        """Whether it stands beside what it stood beside, if it needs that to be told."""
+        """Whether it stands beside what it stood beside, if it needs that to be told.
+
+        Where turns came back in another order or number, both neighbours count: a system prompt in
+        the middle, say, may stand only before a reply.
+        """
         by = self.data.get("by")
         if by is None:
             return True
         before, behind = _neighbours(units, at, self.count)
+        if self.data.get("strict"):
+            return bool(before == by[0] and (behind == by[1] or by[1] == "$"))
         return bool(before == by[0] or behind == by[1])
+
+    def stays(self, units: list[Unit]) -> bool:
+        at = self.data["at"]
+        if not self.fits(units, at):
+            return False
+        return not self.data.get("strict") or self.is_near(units, at)
 
 
 class _Opening:
@@ -632,6 +649,7 @@ class _Opening:
     def run(self, dialect: Dialect, facet: str) -> Json:
         for part, total in zip(PARTS, self.capsule["count"], strict=True):
             self.place(part, total or 0)
+        self.drop_last()
         self.drop_sets()
         self.grow()
         self.drop_conflicts()
@@ -656,7 +674,7 @@ class _Opening:
 
     def place(self, part: str, total: int) -> None:
         entries, units = self.entries[part], self.units[part]
-        if all(entry.fits(units, entry.data["at"]) for entry in entries):
+        if all(entry.stays(units) for entry in entries):
             for entry in entries:
                 entry.at = entry.data["at"]
             return
@@ -690,6 +708,20 @@ class _Opening:
         if "by" in entry.data:
             found = [at for at in found if entry.is_near(units, at)][:1]
         return found[0] if len(found) == 1 else None
+
+    def drop_last(self) -> None:
+        """A turn that others followed and that is the last one now is what the model goes on with.
+
+        Such a beginning of a reply takes no reasoning: "When thinking is disabled, an `assistant`
+        message in the final position cannot contain `thinking`", and enabled, it takes none at all.
+        """
+        units, total = self.units["turns"], self.capsule["count"][0]
+        for entry in self.entries["turns"] if isinstance(self.heard, Request) else ():
+            end = entry.data["at"] + entry.count
+            if entry.at is None or entry.at + entry.count < len(units) or end == total:
+                continue
+            if units and units[-1].nodes[-1].role == "assistant":
+                entry.hint, entry.at = entry.at, None
 
     def drop_sets(self) -> None:
         """What exchanged something is restored together."""
@@ -843,32 +875,31 @@ class _Opening:
         others = {
             i for n, u in enumerate(units) if n not in taken for ids in u.calls() for i in ids
         }
-        sets: dict[Any, set[str | None]] = {}  # what was exchanged keeps the ids of its set
-        for entry in self.entries["turns"]:
-            if entry.at is not None and "with" in entry.data:
-                _ids_in(entry.pieces, sets.setdefault(entry.data["with"], set()))
-        changed = [
-            entry
-            for entry in self.entries["turns"]
-            if entry.at is not None
-            and (now := _all_ids(units[entry.at : entry.at + entry.count]) & others)
-            and not now <= _ids_in(entry.pieces, set(sets.get(entry.data.get("with"), ())))
-        ]
-        if not changed:
-            return {}, []
-        view = View(document, dialect.read(document, facet))
+        sets: dict[Any, list[_Entry]] = {}  # what was exchanged is looked at together
+        for number, entry in enumerate(self.entries["turns"]):
+            if entry.at is not None:
+                sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
+        view: View | None = None
         names: dict[str, str] = {}
         failed: list[_Entry] = []
-        for entry in changed:
-            assert entry.at is not None
-            now_units = units[entry.at : entry.at + entry.count]
-            pairs = None if "with" in entry.data else _paired(now_units, _within(view, entry.spans))
+        for entries in sets.values():
+            now = [unit for entry in entries for unit in self.of(entry)]
+            met = _all_ids(now) & others
+            if not met or met <= _ids_in([entry.pieces for entry in entries], set()):
+                continue
+            view = view or View(document, dialect.read(document, facet))
+            spans = [span for entry in entries for span in entry.spans]
+            pairs = _paired(now, _within(view, spans), len(entries) > 1)
             used = others - names.keys() - (pairs or {}).keys()
             if pairs is None or any(names.get(k, v) != v or v in used for k, v in pairs.items()):
-                failed.append(entry)
+                failed += entries
             else:
                 names |= {old: new for old, new in pairs.items() if old in others}
         return names, failed
+
+    def of(self, entry: _Entry) -> list[Unit]:
+        """The units that an entry restores."""
+        return [] if entry.at is None else self.units["turns"][entry.at : entry.at + entry.count]
 
     # -- the ledger -------------------------------------------------------------------------
 
@@ -1033,15 +1064,28 @@ def _within(view: View, spans: list[tuple[str, int, int]]) -> list[Unit]:
     ]
 
 
-def _paired(now: Sequence[Unit], original: Sequence[Unit]) -> dict[Any, Any] | None:
-    """The ids of calls and results as they are now -> as they were; None: not the same ones."""
+def _paired(now: Sequence[Unit], original: Sequence[Unit], tied: bool) -> dict[Any, Any] | None:
+    """The ids of calls and results as they are now -> as they were; None: not the same ones.
+
+    They are in the same order, unless they exchanged something: then what they say tells.
+    """
     pairs: dict[Any, Any] = {}
-    for which in (0, 1):
-        a = [i for unit in now for i in unit.calls()[which]]
-        b = [i for unit in original for i in unit.calls()[which]]
-        if len(a) > len(b):
+    called, calls = [u.identified() for u in now], [u.identified() for u in original]
+    if not tied:
+        a, b = list(chain.from_iterable(called)), list(chain.from_iterable(calls))
+        if len(a) != len(b):
             return None
-        for old, new in zip(a, b, strict=False):
+        for (_, old), (_, new) in zip(a, b, strict=True):
             if pairs.setdefault(old, new) != new:
+                return None
+        return pairs
+    places: dict[bytes, list[str | None]] = {}
+    for unit in original:
+        for atom, name in unit.identified():
+            places.setdefault(encode(atom), []).append(name)
+    for unit in now:
+        for atom, name in unit.identified():
+            found = places.get(encode(atom))
+            if not found or pairs.setdefault(name, found[0]) != found.pop(0):
                 return None
     return pairs

@@ -245,6 +245,8 @@ def law(body: Json, source: str, facet: str, target: str, edits: Sequence[str] =
         except DragomanError:
             continue  # such a conversation cannot be said there
         home = convert(echoed, source=target, target=source, facet=facet, capsule=capsule)
+        if name == "spelled plainly" and target == "native":
+            continue  # it holds the spelling of others as well, which is none of its own
         if name == "spelled plainly" and meaning(speaker.read(echoed, facet)) != meaning(heard):
             continue  # what is called a spelling there says more
         way = Home(source, facet, body, back, plain, home, echoed)
@@ -305,7 +307,7 @@ def _strange(original: View, plain: View, home: View) -> Iterator[str]:
 def _is_made_of(value: Json, known: set[str]) -> bool:
     """Items that are known one by one: the units of two documents need not be the same."""
     text = "".join(sorted(known))
-    items = value if isinstance(value, list) else [value]
+    items = _without(value) if isinstance(value, list) else [value]
     return all(_bare(item) in text or _is_grown(item, text) for item in items)
 
 
@@ -329,18 +331,29 @@ def _untouched(
         value = original.value(mine)
         if same(value, back.value(theirs)):
             continue  # nothing was lost, so nothing is carried
-        items = value if isinstance(value, list) else [value]
+        items = _without(value) if isinstance(value, list) else [value]
         if all(_bare(item) in text or _is_grown(item, text) for item in items):
             continue
         now = kept.get(number)
         if now is not None and plain.turns[now].key == theirs.key:
-            yield f"did not come home: {json.dumps(value)[:300]}"
+            if not reported or not _stands_alone(back.turns, number, plain.turns, now):
+                yield f"did not come home: {json.dumps(value)[:300]}"
         elif meant_the_same:
             yield f"does not mean the same any more: {json.dumps(value)[:300]}"
         elif not reported:
             yield f"left out, and not reported: {json.dumps(value)[:300]}"
     if meant_the_same and reported:
         yield "something is reported, though all means the same"
+
+
+def _stands_alone(old: Sequence[Unit], i: int, new: Sequence[Unit], j: int) -> bool:
+    """Whether both neighbours are others now, or it is the last turn now: it may stay out then."""
+    before = (old[i - 1].key if i else "") == (new[j - 1].key if j else "")
+    behind = (old[i + 1].key if i + 1 < len(old) else "") == (
+        new[j + 1].key if j + 1 < len(new) else ""
+    )
+    last = j + 1 == len(new) and i + 1 < len(old) and old[i].nodes[-1].role == "assistant"
+    return last or not (before or behind)
 
 
 def _bare(value: Json) -> str:

@@ -94,6 +94,15 @@ class Unit:
         called = [b.id for b in blocks if b.__class__ is ToolCall]
         return called, [b.call_id for b in blocks if b.__class__ is ToolResult]
 
+    def identified(self) -> Iterator[tuple[Json, str | None]]:
+        """The calls and the results of a unit, each with the id that pairs it."""
+        for node in self.nodes:
+            for block in node.content if node.__class__ is Message else ():
+                if block.__class__ is ToolCall:
+                    yield _atom(block), block.id
+                elif block.__class__ is ToolResult:
+                    yield _atom(block), block.call_id
+
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
