@@ -222,8 +222,8 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
             entry |= _held_marks(was, is_)
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-        if b1 - b0 != o1 - o0:
-            entry["odd"] = True
+        if b1 - b0 != o1 - o0 or not all(map(_is_like, was, is_)):
+            entry["odd"] = True  # it stands where others like it may not
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
