@@ -207,6 +207,9 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     old, new = getattr(there, part), getattr(here, part)  # from the way back to the original
     if here.base is None and {unit.slot for unit in (*old, *new)} <= alike:
         return []
+    begin = 0  # where the conversation begins, behind the system prompt
+    while part == "turns" and begin < len(new) and _instructs(new[begin]):
+        begin += 1
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
@@ -222,8 +225,12 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
             entry |= _held_marks(was, is_)
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-        if b1 - b0 != o1 - o0 or not all(map(_is_like, was, is_)):
-            entry["odd"] = True  # it stands where others like it may not
+        if b1 - b0 != o1 - o0:
+            entry["odd"] = 1
+        elif part == "turns" and (
+            any(map(_instructs_only_one, was, is_)) or (o0 > begin and _instructs(is_[0]))
+        ):
+            entry["odd"] = 2
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
@@ -233,11 +240,11 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
         units = old[b0 : b0 + len(keys)]
         slight = not any(unit.is_long for unit in units)
         slight = slight and sum(unit.size for unit in units) < SLIGHT
-        strict = "with" in entry or entry.pop("odd", False)
+        strict = max(entry.pop("odd", 0), int("with" in entry))
         if slight or strict or not keys or repeated[keys[0]] > 1:
             entry["by"] = _neighbours(old, b0, len(keys))
         if strict:
-            entry["strict"] = True
+            entry["strict"] = strict
     return out
 
 
@@ -270,6 +277,15 @@ def _is_like(a: Unit, b: Unit) -> bool:
     if one.__class__ is Message:
         return bool(one.role == other.role)
     return bool(one.name == other.name)
+
+
+def _instructs_only_one(a: Unit, b: Unit) -> bool:
+    """Whether one of two is a system prompt and the other is not."""
+    return _instructs(a) != _instructs(b)
+
+
+def _instructs(unit: Unit) -> bool:
+    return unit.nodes[0].role in ("system", "developer")
 
 
 def _counted(units: Sequence[Unit]) -> Counter[bytes]:
@@ -622,8 +638,13 @@ class _Entry:
         if by is None:
             return True
         before, behind = _neighbours(units, at, self.count)
-        if self.data.get("strict"):
-            return bool(before == by[0] and (behind == by[1] or by[1] == "$"))
+        if strict := self.data.get("strict"):
+            end = at + self.count
+            if by[1] == "$" and end < len(units):
+                grown = strict == 1 or units[end].nodes[0].role == "assistant"
+            else:
+                grown = behind == by[1]
+            return bool(before == by[0] and grown)
         return bool(before == by[0] or behind == by[1])
 
     def stays(self, units: list[Unit]) -> bool:
@@ -894,7 +915,8 @@ class _Opening:
             if pairs is None or any(names.get(k, v) != v or v in used for k, v in pairs.items()):
                 failed += entries
             else:
-                names |= {old: new for old, new in pairs.items() if old in others}
+                found = ((old, new) for old, new in pairs.items() if old in others)
+                names |= {old: new for old, new in found if new is not None}
         return names, failed
 
     def of(self, entry: _Entry) -> list[Unit]:

@@ -336,7 +336,11 @@ def _untouched(
             continue
         now = kept.get(number)
         if now is not None and plain.turns[now].key == theirs.key:
-            if not reported or not _stands_alone(back.turns, number, plain.turns, now):
+            # A system prompt in the middle may stand only where it stood.
+            moved = mine.nodes[0].role in ("system", "developer") and number > 0
+            moved = moved or mine.nodes[0].role != theirs.nodes[0].role
+            alone = moved or _stands_alone(back.turns, number, plain.turns, now)
+            if not (reported and alone):
                 yield f"did not come home: {json.dumps(value)[:300]}"
         elif meant_the_same:
             yield f"does not mean the same any more: {json.dumps(value)[:300]}"
