@@ -225,12 +225,10 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
             entry |= _held_marks(was, is_)
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-        if b1 - b0 != o1 - o0:
+        if part == "turns" and o1 > begin and any(map(_instructs, chain(is_, was))):
+            entry["odd"] = 2  # a system prompt in the middle, or what has become of it
+        elif b1 - b0 != o1 - o0:
             entry["odd"] = 1
-        elif part == "turns" and (
-            any(map(_instructs_only_one, was, is_)) or (o0 > begin and _instructs(is_[0]))
-        ):
-            entry["odd"] = 2
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
@@ -277,11 +275,6 @@ def _is_like(a: Unit, b: Unit) -> bool:
     if one.__class__ is Message:
         return bool(one.role == other.role)
     return bool(one.name == other.name)
-
-
-def _instructs_only_one(a: Unit, b: Unit) -> bool:
-    """Whether one of two is a system prompt and the other is not."""
-    return _instructs(a) != _instructs(b)
 
 
 def _instructs(unit: Unit) -> bool:
