@@ -64,6 +64,14 @@ def test_the_way_home(document: Document) -> None:
     testing.for_all(testing.home, document)
 
 
+TALKS = [document for document in WHOLE if document.facet in ("request", "messages")]
+
+
+@pytest.mark.parametrize("document", TALKS, ids=lambda d: d.name)
+def test_the_way_home_after_edits(document: Document) -> None:
+    testing.for_all(testing.echoes, document)
+
+
 @documents
 def test_determinism(document: Document) -> None:
     testing.for_all(testing.determinism, document)

@@ -52,7 +52,7 @@ LAYERS = [
         "results",
     },
     {"walk", "dialect", "sniffing"},
-    {"checking", "comparing", "streaming"},
+    {"checking", "comparing", "streaming", "patching", "units"},
     {"auditing"},
     {"dialects"},
     {"capsule", "detect", "check", "formats", "mending", "transcoder"},
@@ -60,7 +60,7 @@ LAYERS = [
     {"exchange"},
     {"passes"},
     {"repair", "explain", "probing"},
-    {"testing"},
+    {"testing", "editing"},
     {"providers"},
     {"cli", "__main__"},
 ]

@@ -256,6 +256,13 @@ def has_broken_arguments(tree: Request | History) -> bool:
     return any(list(broken_arguments("", call.arguments)) for call in calls)
 
 
+def echoes(document: Document, target: str) -> None:
+    """The way home holds after each edit that clients make, one at a time (see ``editing``)."""
+    from . import editing  # not needed by those who test other laws
+
+    editing.law(document.body, document.dialect, document.facet, target)
+
+
 # -- the laws of streams --------------------------------------------------------------------
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ..ledger import Ledger
-from ..results import NO_RESULT, ORPHAN
 from ..model import Block, Message, Text, ToolCall, ToolResult
+from ..results import NO_RESULT, ORPHAN
 from .bench import (
     Bench,
     Conversation,
