@@ -333,8 +333,9 @@ def _strings(value: Json, out: list[str]) -> list[str]:
 
 
 def _schemas(units: Sequence[Unit]) -> list[Json]:
-    nodes = (node for unit in units for node in unit.nodes)
-    return [schema for node in nodes if (schema := getattr(node, "schema", None))]
+    if not units or units[0].nodes[0].__class__ is Message:
+        return []
+    return [node.schema for unit in units for node in unit.nodes if node.schema]
 
 
 def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
@@ -350,7 +351,7 @@ def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
     for number, text in enumerate(known):
         places.setdefault(text, number)
     try:
-        return _shrink(pieces, places, schemas)
+        return _shrink(pieces, places, schemas, any(unit.in_calls for unit in was))
     except _Taken:
         return {"raw": pieces}
 
@@ -359,9 +360,12 @@ class _Taken(Exception):
     """A document has a key of ours."""
 
 
-def _shrink(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
+def _shrink(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
     if value.__class__ is list:
-        return [_smaller(item, places, schemas) for item in value]
+        return [
+            _smaller(item, places, schemas, in_texts) if item.__class__ in LARGE else item
+            for item in value
+        ]
     for number, schema in enumerate(schemas):
         if same(value, schema):
             return {REF: ~number}
@@ -372,20 +376,23 @@ def _shrink(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
         if item.__class__ is str and len(item) < LONG:
             out[key] = item
         else:
-            out[key] = _smaller(item, places, schemas)
+            out[key] = _smaller(item, places, schemas, in_texts)
     return out
 
 
-def _smaller(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
+LARGE = frozenset({str, dict, list})
+
+
+def _smaller(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
     kind = value.__class__
     if kind is list or kind is dict:
-        return _shrink(value, places, schemas)
+        return _shrink(value, places, schemas, in_texts)
     if kind is not str or len(value) < LONG:
         return value
     number = places.get(value)
     if number is not None:
         return {REF: number}
-    return _shrunk_text(value, places) if value[0] == "{" else value
+    return _shrunk_text(value, places) if in_texts and value[0] == "{" else value
 
 
 SPELLINGS: tuple[Callable[[Json], str], ...] = (
@@ -404,7 +411,7 @@ def _shrunk_text(text: str, places: dict[str, int]) -> Json:
         value = parse(text)
     except Malformed:
         return text
-    small = _smaller(value, places, [])
+    small = _smaller(value, places, [], False)
     if small != value:
         for number, spell in enumerate(SPELLINGS):
             if spell(value) == text:
