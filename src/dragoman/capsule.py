@@ -900,24 +900,31 @@ class _Opening:
         for number, entry in enumerate(self.entries["turns"]):
             if entry.at is not None:
                 sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
+        many = Counter(i for entries in sets.values() for i in self.ids(entries))
+        shared = others | {name for name, count in many.items() if count > 1}
         view: View | None = None
+        given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
         names: dict[str, str] = {}
         failed: list[_Entry] = []
         for entries in sets.values():
             now = [unit for entry in entries for unit in self.of(entry)]
-            met = _all_ids(now) & others
+            met = _all_ids(now) & shared
             if not met or met <= _ids_in([entry.pieces for entry in entries], set()):
                 continue
             view = view or View(document, dialect.read(document, facet))
             spans = [span for entry in entries for span in entry.spans]
             pairs = _paired(now, _within(view, spans), len(entries) > 1)
             used = others - names.keys() - (pairs or {}).keys()
-            if pairs is None or any(names.get(k, v) != v or v in used for k, v in pairs.items()):
+            if pairs is None or any(given.get(k, v) != v or v in used for k, v in pairs.items()):
                 failed += entries
             else:
+                given |= pairs
                 found = ((old, new) for old, new in pairs.items() if old in others)
                 names |= {old: new for old, new in found if new is not None}
         return names, failed
+
+    def ids(self, entries: list[_Entry]) -> set[str | None]:
+        return _all_ids([unit for entry in entries for unit in self.of(entry)])
 
     def of(self, entry: _Entry) -> list[Unit]:
         """The units that an entry restores."""
