@@ -210,7 +210,9 @@ def unfit(block: Media, facts: Facts) -> str:
     if facts.media is not None and block.kind not in facts.media:
         return f"{block.kind} input is"
     stored = block.source.kind in ("url", "file") and block.source.value.startswith("s3://")
-    return "media in S3 are" if stored and facts.stored_media is False else ""
+    if stored and facts.stored_media is not None and block.kind not in facts.stored_media:
+        return f"{block.kind} input from S3 is"
+    return ""
 
 
 # -- tools and turns -------------------------------------------------------------------------------

@@ -79,8 +79,8 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     """whether JSON may be demanded of it"""
     media: tuple[str, ...] | None = None
     """the kinds of media that it takes"""
-    stored_media: bool | None = None
-    """whether media may be pointed at in the storage of the cloud that serves it (S3)"""
+    stored_media: tuple[str, ...] | None = None
+    """the kinds of media that may be pointed at in the storage of the cloud (S3)"""
     media_in_results: bool | None = None
     """whether results of tools may hold media"""
     cache_marks: bool | None = None
