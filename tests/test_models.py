@@ -234,6 +234,7 @@ BROKEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
     (A, "claude-sonnet-4-5", {"max_tokens": 64001}, ["model-limit"]),
     (A, "claude-opus-5-5", {"tools": [TOOL], "tool_choice": {"type": "any"}}, ["model-tools"]),
     (A, "m", {"temperature": 0.5, **ENABLED}, ["thinking-temperature"]),
+    (A, "m", {"temperature": 0.5, **ADAPTIVE}, ["thinking-temperature"]),
     (C, "gpt-5-nano", {"temperature": 0.5}, ["model-parameter"]),
     (C, "gpt-5-nano", {"temperature": 1}, []),
     (C, "gpt-5.1", {"temperature": 0.5}, []),

@@ -101,7 +101,8 @@ OLD = {
 NEW = OLD | {
     "refuses": SAMPLING,
     "fixed": SAMPLING,
-    "efforts_off": f"Opus 5 takes 'disabled' at effort high or below: {THINKING}",
+    "efforts_off": "400: output_config.effort 'xhigh' is not supported when thinking is disabled "
+    f"on this model: {THINKING}, which names Opus 5 alone",
     "forced_tools": FORCED,
 }
 
