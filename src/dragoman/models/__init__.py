@@ -24,7 +24,7 @@ One file of this folder is one vendor. Nothing here opens a file: ``load`` takes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -138,17 +138,23 @@ VENDORS = (
 )  # fmt: skip
 
 
+def builtin() -> Iterator[Vendor]:
+    """The vendors and their tables; each is read when it is first looked at."""
+    yield from map(_table, VENDORS)
+    yield from _others()
+
+
 @cache
-def builtin() -> tuple[Vendor, ...]:
-    """The vendors and their tables, read when the first model is looked up."""
-    known = tuple(import_module(f"{__name__}.{name}").VENDOR for name in VENDORS)
-    others: tuple[Vendor, ...] = import_module(f"{__name__}.others").VENDORS
-    return tuple(_stamped(vendor) for vendor in (*known, *others))
-
-
-def _stamped(vendor: Vendor) -> Vendor:
+def _table(name: str) -> Vendor:
+    vendor: Vendor = import_module(f"{__name__}.{name}").VENDOR
     rows = tuple(Row(r.names, r.facts, r.sources, vendor.name) for r in vendor.rows)
     return Vendor(vendor.name, vendor.title, vendor.families, rows)
+
+
+@cache
+def _others() -> tuple[Vendor, ...]:
+    found: tuple[Vendor, ...] = import_module(f"{__name__}.others").VENDORS
+    return found
 
 
 # us.anthropic.claude-..., apac.amazon.nova-..., openai.gpt-oss-...: Bedrock's ids.
@@ -249,10 +255,12 @@ class Models:
 
     def vendors(self) -> tuple[Vendor, ...]:
         """Everybody whose models are known, with the tables that come with the package."""
-        return builtin()
+        return tuple(builtin())
 
     def table(self, vendor: str | None) -> Vendor | None:
-        return next((each for each in builtin() if each.name == vendor), None)
+        if vendor in VENDORS:
+            return _table(vendor)
+        return next((each for each in _others() if each.name == vendor), None)
 
     def extended(self, rows: Models | Mapping[str, Any] | Iterable[Row]) -> Models:
         """These models with more rows, which win over those that were there."""
