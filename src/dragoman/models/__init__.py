@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
@@ -98,6 +97,16 @@ UNKNOWN = Facts()
 """The facts about a model of which nothing is known: nothing is refused."""
 
 
+def fits(name: str, pattern: str) -> bool:
+    """Whether a name matches a glob. Nearly all are a name, or its beginning and a star."""
+    stem = pattern.removesuffix("*")
+    if "*" in stem or "?" in stem or "[" in stem:
+        from fnmatch import fnmatchcase  # slow to import, and to compile
+
+        return fnmatchcase(name, pattern)
+    return name == pattern if stem == pattern else name.startswith(stem)
+
+
 class Row(Struct, frozen=True):
     """A row of a table: the names it is about, what holds for them, and who says so."""
 
@@ -111,7 +120,7 @@ class Row(Struct, frozen=True):
 
     def matches(self, name: str) -> str | None:
         """The pattern that a reduced name matches."""
-        return next((p for p in self.names if fnmatchcase(name, p)), None)
+        return next((p for p in self.names if fits(name, p)), None)
 
 
 class Vendor(Struct, frozen=True):
@@ -123,7 +132,7 @@ class Vendor(Struct, frozen=True):
     rows: tuple[Row, ...] = ()
 
     def is_maker_of(self, name: str) -> bool:
-        return any(fnmatchcase(name, family) for family in self.families)
+        return any(fits(name, family) for family in self.families)
 
 
 def row(*names: str, sources: Mapping[str, str] = {}, base: Facts = UNKNOWN, **facts: Any) -> Row:
@@ -278,7 +287,7 @@ class Models:
 
 def _literal(each: Row, name: str) -> str | None:
     """The pattern that the whole name matches, as a deployment may be called anything."""
-    return next((p for p in each.names if fnmatchcase(name.lower(), p.lower())), None)
+    return next((p for p in each.names if fits(name.lower(), p.lower())), None)
 
 
 DEFAULT = Models()
