@@ -99,7 +99,7 @@ def test_facts_speak_of_what_there_is(vendor: Vendor, row: Row) -> None:
     for name in (*facts.refuses, *facts.refuses_thinking, *facts.fixed, *facts.exclusive):
         assert name in Params.__struct_fields__
         assert name in CODES
-    from dragoman.lowering import LADDER
+    from dragoman.fitting import LADDER
 
     assert set(facts.efforts or ()) <= {*LADDER, "default"}
     levels = [level for level in facts.efforts or () if level in LADDER]

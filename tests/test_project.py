@@ -29,7 +29,7 @@ LAYERS = [
     {"errors", "model"},
     {"models"},
     {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates", "pairing"},
-    {"normal", "writing", "freeform", "result", "schemas", "lowering"},
+    {"normal", "writing", "freeform", "result", "schemas", "fitting"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .. import lowering
+from .. import fitting
 from ..ledger import Ledger
 from ..model import Message, Params, Request, Text, Thinking, ToolCall, ToolChoice
 from ..models import UNKNOWN, Facts, Models
@@ -44,13 +44,13 @@ def fit(tree: Request, facts: Facts, log: Ledger) -> Request:
     params, asked = tree.params, tree.params.thinking
     if asked is not None:
         model = tree.model or "this model"
-        params = lowering.fit_limit(params, facts, model, log)
+        params = fitting.fit_limit(params, facts, model, log)
         limit = params.max_tokens if params.max_tokens is not None else facts.max_tokens
         thinking = fit_thinking(asked, limit, facts, model, log)
         params = as_it_thinks(replace(params, thinking=thinking), limit, log)
         if params != tree.params:
             tree = replace(tree, params=params)
-    return tree if facts is UNKNOWN else lowering.fit(tree, facts, log)
+    return tree if facts is UNKNOWN else fitting.fit(tree, facts, log)
 
 
 def mended(tree: Request, facts: Facts, log: Ledger) -> Request:
@@ -162,7 +162,7 @@ def without_budget(asked: Thinking, facts: Facts, model: str, log: Ledger) -> Th
     effort = asked.effort
     why = f"a thinking budget is not supported by {model}"
     if effort is None and facts.efforts:
-        effort = lowering.nearest(effort_of(asked.budget or 0), facts.efforts)
+        effort = fitting.nearest(effort_of(asked.budget or 0), facts.efforts)
         why = f"{why}; effort {effort!r} is written"
         log.approximated("thinking.budget", asked.at, why)
     else:
@@ -191,9 +191,9 @@ def fit_effort(asked: Thinking, facts: Facts, model: str, log: Ledger) -> Thinki
     if not facts.efforts:
         log.dropped("thinking.effort", asked.at, f"effort is not supported by {model}")
         return replace(asked, effort=None)
-    effort = lowering.fit_effort(effort, facts, asked, model, log)
+    effort = fitting.fit_effort(effort, facts, asked, model, log)
     if asked.mode == "off" and facts.efforts_off is not None and effort not in facts.efforts_off:
-        near = lowering.nearest(effort, facts.efforts_off)
+        near = fitting.nearest(effort, facts.efforts_off)
         why = f"effort {effort!r} is not supported by {model} while thinking is off"
         log.approximated("thinking.effort", asked.at, f"{why}; {near!r} is written")
         effort = near

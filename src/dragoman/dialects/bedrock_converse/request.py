@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import lowering
+from ... import fitting
 from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
 from ...models import Models
@@ -151,7 +151,7 @@ class Requests(ParamFields):
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
         tree = mended(tree, facts, log)
-        return lowering.without_media(tree, facts, log)
+        return fitting.without_media(tree, facts, log)
 
     def note_prefill(self, tree: Request, turns: list[Json], w: Said) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""

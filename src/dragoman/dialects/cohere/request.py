@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import freeform, lowering
+from ... import fitting, freeform
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
 from ...models import UNKNOWN
@@ -160,7 +160,7 @@ class Requests(Tools):
         w = CohereWriting(log, self.is_home(tree.dialect))
         facts = w.address(self.vendor, tree.model)
         if facts is not UNKNOWN:
-            tree = lowering.without_media(lowering.fit(tree, facts, log), facts, log)
+            tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
         w.custom = freeform.names_in(tree.tools)
         form = tree.params.output
         tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)

@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from ... import lowering, schemas
+from ... import fitting, schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -288,7 +288,7 @@ class Requests(Tools):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
         facts = w.address(self.vendor, tree.model)
-        tree = lowering.fit(tree, facts, log)
+        tree = fitting.fit(tree, facts, log)
         spelling = {} if tree.extras is None else self.spelling(tree)
         if tree.tools:
             w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
@@ -324,7 +324,7 @@ class Requests(Tools):
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
-        return lowering.mended(tree, log.models.facts(self.vendor, tree.model), log)
+        return fitting.mended(tree, log.models.facts(self.vendor, tree.model), log)
 
     def fit_output(self, tree: Request, w: Saying) -> Params:
         """The parameters, without a form of the answer where the model takes none beside tools."""
@@ -481,7 +481,7 @@ class Requests(Tools):
             why = f"models before Gemini 3 take a budget: {effort!r} is {budget}"
             w.log.approximated("thinking.effort", thinking.at, why)
         elif w.facts.efforts:
-            near = lowering.fit_effort(effort, w.facts, thinking, w.model or "", w.log)
+            near = fitting.fit_effort(effort, w.facts, thinking, w.model or "", w.log)
             out["thinkingLevel"] = near.upper()
         elif effort in LEVELS:
             out["thinkingLevel"] = effort.upper()

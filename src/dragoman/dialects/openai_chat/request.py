@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform, lowering, schemas
+from ... import fitting, freeform, schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -314,7 +314,7 @@ class Requests(Tools):
             log.invented("model", "", "a request needs a model; name one")
         facts = w.address(self.vendor, tree.model)
         if facts is not UNKNOWN:
-            tree = lowering.fit(tree, facts, log)
+            tree = fitting.fit(tree, facts, log)
         w.signed = self.is_addressed(tree.model, log.models)
         self.write_params(out, tree, w)
         if tree.tools is not None:
@@ -332,7 +332,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        tree = lowering.without_media(lowering.mended(tree, facts, log), facts, log)
+        tree = fitting.without_media(fitting.mended(tree, facts, log), facts, log)
         spelled = self.spelling(tree).get("max_tokens")
         if facts.limit_key not in (None, spelled or self.limit_key) and tree.extras is not None:
             why = f"{spelled} is not supported by {tree.model}; {facts.limit_key} is written"
@@ -463,14 +463,14 @@ class Requests(Tools):
         elif config.budget is not None:
             log.dropped("thinking.budget", config.at, "effort is all that can be said here")
         elif config.mode is not None and effort is None and w.facts.thinks == "off":
-            effort = lowering.usual_effort(config, w.model or "", log)
+            effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None:
             why = "that the model should think goes without saying here"
             log.dropped("thinking", config.at, why)
         if config.display is not None:
             log.dropped("thinking.display", config.at, "thoughts are not shown here")
         if effort is not None and w.facts.efforts is not None:
-            effort = lowering.known_effort(effort, w.facts, config, w.model or "", log)
+            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
                 near = "low" if effort == "minimal" else "high"

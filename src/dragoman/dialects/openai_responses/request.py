@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ... import lowering, schemas
+from ... import fitting, schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -317,7 +317,7 @@ class Requests(Tools):
             log.invented("model", "", "a request needs a model; name one")
         facts = w.address(self.vendor, tree.model)
         if facts is not UNKNOWN:
-            tree = lowering.fit(tree, facts, log)
+            tree = fitting.fit(tree, facts, log)
         spelling = self.spelling(tree)
         self.write_conversation(out, tree.messages, spelling, w)
         if tree.tools is not None:
@@ -334,7 +334,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        return lowering.mended(tree, facts, log)
+        return fitting.mended(tree, facts, log)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
@@ -473,7 +473,7 @@ class Requests(Tools):
                 log.dropped("thinking.effort", config.at, "that the model should not think says it")
             effort = "none"
         elif config.mode is not None and config.budget is None and self.must_ask(config, w):
-            effort = lowering.usual_effort(config, w.model or "", log)
+            effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None and config.budget is None:
             why = "that the model should think goes without saying here"
             log.dropped("thinking", config.at, why)
@@ -485,7 +485,7 @@ class Requests(Tools):
             log.dropped("thinking.budget", config.at, "effort is all that can be said here")
         doc: dict[str, Json] = {}
         if effort is not None and w.facts.efforts is not None:
-            effort = lowering.known_effort(effort, w.facts, config, w.model or "", log)
+            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
                 near = {"minimal": "low", "max": "xhigh"}.get(effort, "high")
