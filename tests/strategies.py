@@ -95,6 +95,9 @@ thoughts = st.builds(
 )
 
 
+namespaces = st.sampled_from([None, None, None, "crm", "a.b"])
+
+
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
     """One round: somebody asks, the assistant answers, its calls are answered."""
@@ -105,12 +108,15 @@ def turns(draw: st.DrawFn) -> list[Message]:
         out.append(Message("user", (draw(texts),)))
     calls = draw(
         st.lists(
-            st.builds(ToolCall, call_ids, names, arguments), max_size=3, unique_by=lambda c: c.id
+            st.builds(ToolCall, call_ids, names, arguments, namespace=namespaces),
+            max_size=3,
+            unique_by=lambda c: c.id,
         )
     )
     custom = draw(st.booleans())
     if custom and calls:
-        calls[0] = ToolCall(calls[0].id, calls[0].name, "free text", "custom")
+        first = calls[0]
+        calls[0] = ToolCall(first.id, first.name, "free text", "custom", namespace=first.namespace)
     answer: list[Block] = [
         *draw(st.lists(thoughts, max_size=1)),
         *draw(st.lists(texts, max_size=2)),
@@ -151,12 +157,15 @@ tools = st.builds(
     objects.map(lambda o: {"type": "object", **o}),
     strict=st.none() | st.booleans(),
     cache=caches,
+    namespace=namespaces,
+    deferred=st.sampled_from([None, None, None, True, False]),
 ) | st.builds(
     Tool,
     names,
     st.none() | words,
     kind=st.just("custom"),
     grammar=st.none() | st.builds(Grammar, st.just("lark"), st.just("start: /x/")),
+    namespace=namespaces,
 )
 choices = st.one_of(
     st.none(),

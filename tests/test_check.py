@@ -38,6 +38,10 @@ def result(call_id: str, content: Any = "1") -> Any:
     return {"type": "tool_result", "tool_use_id": call_id, "content": content}
 
 
+def reference(name: str) -> Any:
+    return {"type": "tool_reference", "tool_name": name}
+
+
 def by(role: str, *content: Any) -> Any:
     return {"role": role, "content": list(content)}
 
@@ -138,6 +142,18 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
         [("tool-choice", "/tool_choice/name")],
     ),
     (ANTHROPIC, None, {"tools": [SCHEMA, SCHEMA]}, [("duplicate-tool", "/tools/1/name")]),
+    (
+        ANTHROPIC,
+        None,
+        {"tools": [SCHEMA | {"defer_loading": True}]},
+        [("tool-deferred", "/tools/0")],
+    ),
+    (
+        ANTHROPIC,
+        [HI, by("assistant", use("a")), by("user", result("a", [reference("f"), reference("g")]))],
+        {"tools": [SCHEMA]},
+        [("tool-reference", "/messages/2/content/0/content/1")],
+    ),
     (ANTHROPIC, None, {"tools": [SCHEMA | {"name": "a b"}]}, [("tool-name", "/tools/0/name")]),
     (
         ANTHROPIC,
@@ -388,6 +404,16 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
         [("stored-twice", "/previous_response_id")],
     ),
     (RESPONSES, None, {"stream_options": {}}, [("stream-options", "/stream_options")]),
+    (
+        RESPONSES,
+        None,
+        {
+            "tools": [
+                {"type": "namespace", "name": "a.b", "tools": [{"type": "function", "name": ""}]}
+            ]
+        },
+        [("tool-name", "/tools/0/tools/0/name"), ("tool-name", "/tools/0/name")],
+    ),
     (RESPONSES, None, {"metadata": {"a": 1}}, [("metadata", "/metadata/a")]),
     (RESPONSES, None, {"text": {"format": {"type": "json_object"}}}, [("json-word", "/input")]),
     (RESPONSES, None, {"text": {"format": STRICT}}, [("strict-schema", "/text/format/schema")]),

@@ -28,13 +28,26 @@ SOURCE = ROOT / "src" / "dragoman"
 LAYERS = [
     {"errors", "model"},
     {"models"},
-    {"ledger", "reading", "ids", "marks", "events", "framing", "media", "dates", "pairing"},
-    {"normal", "writing", "freeform", "result", "schemas", "fitting"},
+    {
+        "ledger",
+        "reading",
+        "ids",
+        "marks",
+        "events",
+        "framing",
+        "media",
+        "dates",
+        "pairing",
+        "statuses",
+    },
+    {"normal", "writing", "freeform", "restoring", "result", "schemas", "lowering", "fitting"},
     {"walk", "dialect", "sniffing"},
-    {"checking", "streaming"},
+    {"checking", "comparing", "streaming"},
+    {"auditing"},
     {"dialects"},
     {"capsule", "detect", "check", "formats", "mending", "transcoder"},
     {"convert"},
+    {"exchange"},
     {"passes"},
     {"repair", "explain", "probing"},
     {"testing"},
@@ -218,6 +231,14 @@ def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, capsys: 
         exec(compile(code, page.name, "exec"), names)
         printed = capsys.readouterr().out.splitlines()
         assert printed == [line[2:] for line in code.splitlines() if line.startswith("# ")]
+
+
+def test_the_page_on_exchanges_has_the_proxy_as_it_is() -> None:
+    page = (ROOT / "docs" / "exchange.md").read_text("utf-8")
+    program = (ROOT / "examples" / "proxy.py").read_text("utf-8")
+    shown = page.split("```py\n")[1].split("```")[0]
+    assert shown in program
+    assert "class Proxy" in shown
 
 
 def test_every_dialect_has_a_page_with_an_example() -> None:

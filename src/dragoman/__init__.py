@@ -26,13 +26,18 @@ from .repair import repair, repair_passes
 from .result import Result
 
 if TYPE_CHECKING:
+    from .exchange import Exchange
     from .transcoder import Transcoder, atranscode, collect, decompose, transcode
 
 _STREAMS = ("Transcoder", "atranscode", "collect", "decompose", "transcode")
 
 
 def __getattr__(name: str) -> object:
-    """Streams are loaded when first asked for."""
+    """Streams and exchanges are loaded when first asked for."""
+    if name == "Exchange":
+        from .exchange import Exchange
+
+        return Exchange
     if name in _STREAMS:
         from . import transcoder
 
@@ -42,6 +47,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "DragomanError",
+    "Exchange",
     "Format",
     "Guess",
     "Loss",

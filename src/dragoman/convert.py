@@ -33,6 +33,7 @@ def convert(
     ids: Callable[[str], str] | None = None,
     carry: bool = False,
     capsule: Json | None = None,
+    model: str | None = None,
     models: Models | Mapping[str, Any] | None = None,
 ) -> Result:
     """A document of one dialect as a document of another.
@@ -50,11 +51,14 @@ def convert(
     ``fail_on`` names kinds or codes of losses that raise ``Lossy``. ``now`` (seconds since 1970)
     and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target
     may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
-    ``capsule`` on the way home, it restores the original exactly. ``models`` has rows of the
-    caller's own for the table of what depends on the model (``dragoman.models``). The input is not
-    changed; the result may share parts with it.
+    ``capsule`` on the way home, it restores the original exactly. ``model`` is the model that a
+    request names in the target. ``models`` has rows of the caller's own for the table of what
+    depends on the model (``dragoman.models``). The input is not changed; the result may share
+    parts with it.
     """
     if facet == "stream":
+        if model is not None:
+            raise Unsupported("model= is for requests; a stream tells which model it is from")
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
@@ -62,6 +66,8 @@ def convert(
     reader = dialects.get(source) if source is not None else _detected(value, facet)
     writer = dialects.get(target)
     tree = reader.read(value, facet)
+    if model is not None:
+        tree = with_model(tree, model, facet)
     if not carry:
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
@@ -71,6 +77,15 @@ def convert(
     carried = capsules.seal(value, document, reader, writer, facet) if carry else None
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
+
+
+def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
+    """A request for another model."""
+    if not isinstance(tree, Request):
+        raise Unsupported(f"model= is for requests, and this is a {facet}")
+    if not model.strip():
+        raise Unsupported("model= is empty: name a model of the target")
+    return replace(tree, model=model)
 
 
 def read(doc: Json | bytes, dialect: str, *, facet: str = "request") -> Tree:

@@ -18,13 +18,16 @@ from msgspec.structs import replace
 
 from .errors import Unsupported
 from .ledger import Ledger
+from .lowering import lower
 from .model import (
+    ErrorKind,
     Extras,
     Failure,
     History,
     Json,
     Message,
     Node,
+    Raw,
     Request,
     Response,
     Toolbox,
@@ -33,7 +36,7 @@ from .model import (
     Usage,
 )
 from .models import DEFAULT, Models
-from .reading import escape
+from .normal import lose_fields
 
 if TYPE_CHECKING:
     from .streaming import StreamReader, StreamWriter
@@ -104,8 +107,19 @@ class Dialect:
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
     """What a server says of the stream before it begins."""
 
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {}
+    """HTTP statuses of this API for kinds of errors, where others answer with another one."""
+
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
+
+    can: ClassVar[frozenset[str]] = frozenset()
+    """What it can say of tools that most cannot: ``namespace``, ``deferred``, ``search``. What a
+    dialect cannot say is lowered before it is written; see ``lowering``."""
+    lowers: ClassVar[bool] = True
+    """Whether there is anything that the tree can hold and this dialect cannot say."""
+    tool_search: ClassVar[dict[str, Json] | None] = None
+    """The definition of the provider's own search for deferred tools, if there is one."""
 
     def facets(self) -> dict[str, tuple[str, ...]]:
         """The facets with their directions: ``{"request": ("read", "write"), ...}``."""
@@ -133,6 +147,8 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
+        if self.lowers and not self.is_home(tree.dialect):
+            tree = lower(tree, self, log)
         return write(tree, log)
 
     def stream_reader(self, whole: bool = True) -> StreamReader:
@@ -154,6 +170,10 @@ class Dialect:
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
         """How sure this dialect is that a document is its own: (facet, confidence, evidence)."""
         return ()
+
+    def echo(self, request: Json) -> Extras | None:
+        """What a reply repeats of its request in this dialect, if replies do."""
+        return None
 
     def settle(self, message: Message, log: Ledger) -> Message:
         """An answer as it stands in a history: what only answers may say is lost."""
@@ -187,7 +207,8 @@ class Dialect:
 
         A taken key whose value is null was not really taken: null says nothing, and is kept as
         a blank so that it comes back at home. ``partly`` names objects of which some keys were
-        taken; what is left of them is kept under the same name.
+        taken; what is left of them is kept under the same name. An object inside such an object
+        is named by a mapping: ``{"custom": {"name": (), "format": {"type": ()}}}``.
         """
         if not spelling and not partly:
             blank = self.blank
@@ -201,10 +222,12 @@ class Dialect:
         parts: tuple[str, ...] = ()
         for key, value in doc.items():
             if key in partly and value.__class__ is dict:
-                inner = self.keep(value, partly[key])
+                some = partly[key]
+                within = {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
+                inner = self.keep(value, some, partly=within)
                 if inner is not None and inner.fields:
                     fields[key] = inner.fields
-                    parts += (key,)
+                    parts += (key, *(f"{key}/{part}" for part in inner.inner))
                 if inner is not None and inner.blanks:
                     blanks[key] = inner.blanks
                 elif not value:
@@ -225,13 +248,13 @@ class Dialect:
                 for key, value in extras.fields.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
-                        value = own | value  # the rest of an object that was taken in part
+                        value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
                 blanks = extras.blanks if self.is_home(extras.dialect) else NOTHING
                 for key, value in blanks.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
-                        out[key] = value | own
+                        out[key] = merged(value, own)
                     else:
                         out.setdefault(key, value)
                 if not self.is_home(extras.dialect):
@@ -248,12 +271,7 @@ class Dialect:
     def lose(self, extras: Extras | None, at: str, log: Ledger) -> None:
         """Every foreign field is a loss."""
         if extras is not None and not self.is_home(extras.dialect):
-            for key, value in extras.fields.items():
-                place = f"{at}/{key if key in extras.inner else escape(key)}"
-                for name in value if key in extras.inner else (None,):
-                    where = place if name is None else f"{place}/{escape(name)}"
-                    why = f"only {extras.dialect} knows {key if name is None else name!r}"
-                    log.dropped("extras", where, why)
+            lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
@@ -278,6 +296,14 @@ class Dialect:
         """Whether what only that dialect knows may be said here: it is this one, or its kin."""
         return dialect == self.name or dialect in self.kin
 
+    def accepts(self, block: Raw) -> bool:
+        """Whether a block that only one dialect knows may be said here, as it is."""
+        return self.knows(block.dialect)
+
+    def reference(self, name: str) -> dict[str, Json] | None:
+        """A reference to a deferred tool that a search has found, where results may hold one."""
+        return None
+
     def is_mute(self, extras: Extras) -> bool:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""
         if extras.fields or extras.seal is not None:
@@ -296,6 +322,15 @@ class Dialect:
         if extras is None:
             return Extras(self.name, spelling=spelling)
         return replace(extras, spelling=extras.spelling | spelling)
+
+
+def merged(own: dict[str, Json], rest: dict[str, Json]) -> dict[str, Json]:
+    """An object with the rest of it, and of the objects inside."""
+    out = own | rest
+    for key in own.keys() & rest.keys():
+        if own[key].__class__ is dict and rest[key].__class__ is dict:
+            out[key] = merged(own[key], rest[key])
+    return out
 
 
 def is_empty(value: Json) -> bool:

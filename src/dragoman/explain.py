@@ -202,6 +202,13 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The target has no field for the name of the tool beside its answer, or demands it.",
         "Nothing: the call tells the name.",
     ),
+    "compaction": (
+        "The provider replaced the older part of the conversation by a summary. A readable one "
+        "is written as text; an encrypted one can be read by its provider only, and for every "
+        "other the conversation begins after it.",
+        "Send the conversation as it was before it was compacted, or add a summary of your own. "
+        + _CAPSULE,
+    ),
     "hosted": (
         "A tool that the provider runs or defines exists with that provider only.",
         "Define a tool of your own that does the same, and run it yourself.",
@@ -228,8 +235,21 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Check the arguments of calls yourself.",
     ),
     "tool.kind": (
-        "The target has no freeform tools; it becomes a function with one text.",
+        "The target has no freeform tools; it becomes a function with one text. A tool search "
+        "that the client runs becomes a function too.",
         "Nothing: calls come back as freeform ones. A grammar is not enforced any more.",
+    ),
+    "tool.namespace": (
+        "The target has no namespaces of tools: `namespace` and `name` become one name, "
+        "`namespace__name`, in definitions, calls, results and choice alike; read back, it stays a "
+        "part of the name. What is written about a namespace itself is left out.",
+        "Nothing: an `Exchange` gives the calls of a response their namespace back. Repeat in the "
+        "descriptions of the tools what the model must know of the namespace.",
+    ),
+    "tool.deferred": (
+        "The target has no deferred tools, or no tool search is left that would load them; so "
+        "the tool is loaded at once.",
+        "Send fewer tools, if they take too much of the context.",
     ),
     "tool_choice": (
         "The target has no such choice, or takes none without tools.",
@@ -283,6 +303,10 @@ ADVICE: dict[str, tuple[str, str]] = {
     "stream.text": (
         "The source replaced a text that it had said already; what was said cannot be unsaid.",
         "Take the text of the last event, or the collected answer, as the true one.",
+    ),
+    "stream.usage": (
+        "The target's stream begins with the number of input tokens; the upstream tells it last.",
+        "Take the counts of the last event as the true ones; the first is an estimate.",
     ),
     "top_logprobs": (
         "The target reports no alternatives of tokens.",

@@ -251,6 +251,9 @@ def said_by_the_user(messages: Sequence[Message], model: str, log: Ledger) -> tu
             continue
         if prompt and message.role == "user":
             words = tuple(block for m in prompt for block in m.content)
+            for joined in prompt:
+                told = "joined with the first turn of the user"
+                log.approximated("message.boundary", joined.at, told)
             message = replace(message, content=(*words, *message.content))
             prompt.clear()
         elif prompt:

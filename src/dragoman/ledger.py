@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -54,17 +54,20 @@ CODES: dict[str, str] = {
     "tool_call.id": "the id that pairs a call with its result",
     "tool_call.item_id": "the identity of a call beside the id that pairs it",
     "tool_call.arguments": "the argument text of a call",
-    "tool_call.kind": "that a call is freeform",
+    "tool_call.kind": "that a call is freeform, or a search for tools",
     "tool_result": "the answer of a tool",
     "tool_result.error": "that a tool failed",
     "tool_result.content": "parts of a tool's answer that are not text",
     "tool_result.name": "the name of the tool that answered",
+    "compaction": "the summary that stands for a compacted part of the conversation",
     "hosted": "work of a tool that the provider runs or defines",
     "tool": "a tool definition",
     "tool.name": "the name of a tool",
     "tool.schema": "the parameters of a tool",
     "tool.strict": "whether a tool's schema is enforced",
-    "tool.kind": "that a tool is freeform",
+    "tool.kind": "that a tool is freeform, or the client's search for tools",
+    "tool.namespace": "the namespace of a tool",
+    "tool.deferred": "that a tool is loaded only when a tool search finds it",
     "tool_choice": "whether and which tools must be used",
     "tool_choice.allowed": "the subset of tools that may be used",
     "tool_choice.parallel": "whether several calls may come at once",
@@ -82,6 +85,7 @@ CODES: dict[str, str] = {
     "stream.event": "an event of a stream that only the source dialect knows",
     "stream.order": "when a part of a stream is said",
     "stream.text": "what was said bit by bit and is another text in the end",
+    "stream.usage": "the number of input tokens at the start of a stream, before it is known",
     "top_logprobs": "how many alternatives of each token are reported",
     "candidates": "several answers to one request",
     "output": "the demanded form of the answer",
@@ -156,7 +160,7 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "models", "now", "tool_names")
+    __slots__ = ("ids", "losses", "models", "now", "own_names", "taken", "tool_names")
 
     def __init__(
         self,
@@ -171,6 +175,16 @@ class Ledger:
         self.ids = ids
         self.tool_names: dict[str, tuple[str | None, str]] = {}
         """written name of a tool -> its (namespace, name) in the source, where they differ"""
+        self.taken: Container[str] = ()
+        """ids of calls that the conversation has already: none of them is made up again"""
+        self.own_names: Container[str] = ()
+        """names of tools that the target itself gave: each is written as it is"""
+
+    def apart(self) -> Ledger:
+        """A ledger of its own, empty, for the same conversion."""
+        ledger = Ledger(self.now, self.ids, self.models)
+        ledger.taken, ledger.own_names = self.taken, self.own_names
+        return ledger
 
     def dropped(self, what: str, path: str, why: str) -> None:
         """The target has no place for it."""

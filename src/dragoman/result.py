@@ -8,16 +8,24 @@ from .reading import encode
 
 
 class Result:
-    """A document, and every deviation on the way to it."""
+    """A document, and every deviation on the way to it.
 
-    __slots__ = ("capsule", "document", "losses")
+    ``status`` is the HTTP status that goes with the reply of an ``Exchange``.
+    """
+
+    __slots__ = ("capsule", "document", "losses", "status")
 
     def __init__(
-        self, document: Json, losses: tuple[Loss, ...], capsule: Json | None = None
+        self,
+        document: Json,
+        losses: tuple[Loss, ...],
+        capsule: Json | None = None,
+        status: int | None = None,
     ) -> None:
         self.document = document
         self.losses = losses
         self.capsule = capsule
+        self.status = status
 
     def to_json(self) -> bytes:
         """The document as compact JSON; a stream as it is."""

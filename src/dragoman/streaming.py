@@ -160,11 +160,14 @@ class StreamWriter:
     usage = True
     """Whether the counts are said where a client must ask for them."""
 
+    counts_first: ClassVar[bool] = False
+    """Whether the stream begins with the number of input tokens."""
+
     def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
         self.dialect = dialect
         self.home = home
         self.log = log  # what is noted here is about the stream; the rest is noted at rest
-        self.aside = Ledger(log.now, log.ids, log.models)  # what was noted while writing ahead
+        self.aside = log.apart()  # what was noted while writing ahead
         self.ways: dict[type, Write] = {
             Begin: self.begin,
             Open: self.open,

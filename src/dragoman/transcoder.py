@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from . import dialects
 from .errors import Malformed
-from .events import End, Event, Fail
+from .events import End, Event, Fail, Open
 from .events import decompose as pieces
 from .framing import LIMIT, Frame, framer
 from .ledger import Ids, Ledger, Loss
+from .lowering import Opening
 from .model import Failure, Json, Response
 from .models import Models, given
 from .reading import encode, load, parse
 from .result import Result
 from .streaming import StreamReader, StreamWriter
+
+
+class Amend(Protocol):
+    """What a reply becomes once its request is known: events as they come, and the whole."""
+
+    def event(self, event: Event) -> Iterable[Event]: ...
+
+    def response(self, tree: Response, log: Ledger) -> Response: ...
 
 
 class Transcoder:
@@ -36,6 +45,7 @@ class Transcoder:
 
     ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
     out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
+    ``amend`` is what ``Exchange.transcoder`` knows of the request.
     """
 
     def __init__(
@@ -48,6 +58,7 @@ class Transcoder:
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
         limit: int = LIMIT,
+        amend: Amend | None = None,
         models: Models | Mapping[str, Any] | None = None,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
@@ -58,8 +69,13 @@ class Transcoder:
         self.writer.usage = usage
         self.reader: StreamReader = self.source.stream_reader(collect or self.writer.needs_whole)
         self.reader.home = self.same
+        self.amend = None if self.same else amend
+        self.read = self.reader.read if self.amend is None else self.read_amended
         self.frames = framer(self.source.framings or self.source.framing, limit)
-        self.ways = {} if self.same else self.writer.ways
+        self.ways = {} if self.same else dict(self.writer.ways)
+        if self.ways and self.target.lowers:
+            self.opening = Opening(self.target)
+            self.ways[Open] = self.open_lowered
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -122,7 +138,8 @@ class Transcoder:
     @property
     def response(self) -> Response:
         """The answer so far, with its failure if it failed."""
-        return self.reader.response()
+        tree = self.reader.response()
+        return tree if self.amend is None else self.amend.response(tree, self.log.apart())
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -131,7 +148,7 @@ class Transcoder:
     def take(self, frames: Iterable[Frame], out: list[bytes]) -> None:
         if self.ended:
             return
-        read, ways, say = self.reader.read, self.ways, out.append
+        read, ways, say = self.read, self.ways, out.append
         for frame in frames:
             self.count += 1
             for event in read(frame):
@@ -142,12 +159,27 @@ class Transcoder:
                     self.finish(out)
                     return
 
+    def read_amended(self, frame: Frame) -> list[Event]:
+        """The events of a frame, with what is known of the request."""
+        assert self.amend is not None
+        amended = self.amend.event
+        return [said for event in self.reader.read(frame) for said in amended(event)]
+
     def put(self, events: Iterable[Event], out: list[bytes]) -> None:
         for event in events:
             if event.__class__ is End or event.__class__ is Fail:
                 self.finish(out)
+            elif self.amend is not None:
+                out += map(self.writer.write, self.amend.event(event))
             elif not self.same:
-                out.append(self.writer.write(event))
+                out.append(self.ways[event.__class__](event))
+
+    def open_lowered(self, event: Open) -> bytes:
+        """A block as the target can say it."""
+        events = self.opening.lower(event)
+        if len(events) == 1:
+            return self.writer.write(events[0])
+        return b"".join(map(self.writer.write, events))
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Bytes that make no sense are the failure of whoever sent them."""
@@ -170,6 +202,8 @@ class Transcoder:
             self.writer.begun = self.reader.begun is not None
         if self.names is not None:
             self.log.ids = self.names.again()  # what was named on the way keeps its name
+        if self.amend is not None:
+            tree = self.amend.response(tree, self.log)
         doc = self._document = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)

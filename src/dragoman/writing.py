@@ -23,6 +23,7 @@ from .model import (
     Node,
     OutputFormat,
     Params,
+    Reasoning,
     Seal,
     Text,
     Tool,
@@ -93,7 +94,7 @@ class Names(Struct, eq=False):
             given = self.given[name] = self.rename(name)
             self.made.add(given)
         if self.what == "tool.name":
-            log.tool_names[given] = (None, name)
+            log.tool_names[given] = log.tool_names.get(name, (None, name))
         why = f"{name!r} is not a legal identifier here; {given!r} is"
         if self.fits(name):
             why = f"{name!r} is another's here; this is {given!r}"
@@ -178,7 +179,7 @@ class Writing:
         while True:
             self.unnamed += 1
             made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
-            if self.log.ids or not ids.knows(made):
+            if self.log.ids or not (ids.knows(made) or made in self.log.taken):
                 ids.made.add(made)
                 return made
 
@@ -199,9 +200,16 @@ class Writing:
         self.called.add(given)
         return given
 
+    def once(self, call_id: str, result: ToolResult) -> str:
+        """The id of the call that a result answers, where that had been used before."""
+        given = self.again.get(call_id, call_id)
+        if given != call_id:
+            self.log.renamed("tool_call.id", result.at, f"{call_id!r} was used before")
+        return given
+
     def tool_name(self, name: str, at: str) -> str:
         """The name of a tool as the target accepts it."""
-        if self.home or self.names.stays(name):
+        if self.home or self.names.stays(name) or name in self.log.own_names:
             return name
         return self.names(name, at, self.log)
 
@@ -389,6 +397,14 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+
+
+def note_summary(block: Reasoning, w: Writing) -> None:
+    """A summary, where reasoning is its content alone: left out beside it, or written as such."""
+    if block.content and block.summary:
+        w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
+    elif any(block.summary):
+        w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:

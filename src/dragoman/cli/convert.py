@@ -22,6 +22,7 @@ from .faults import MALFORMED, Fault, explain, usage
 from .inputs import Document, Form, Input, Reading, expand
 from .ledger import Tally
 from .outputs import Plan, Sink, write_to
+from .settings import parse_settings, with_settings
 from .sources import Source, Teller, identify, identify_stream
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     "dragoman convert -t responses < request.json",
     "dragoman convert -f chat -t anthropic --facet stream answer.sse",
     "dragoman convert -t responses one.json two.json -o out/",
+    "dragoman convert -t chat --model gpt-6 --set temperature=0.2 request.json",
 )
 @options.files()
 @options.source_option
@@ -42,6 +44,14 @@ if TYPE_CHECKING:
 @options.jsonl_option
 @options.output_options
 @options.ledger_options
+@click.option("--model", metavar="NAME", help="The model that the request names in the target.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a field of the result, e.g. temperature=0.2 or reasoning.effort=high.",
+)
 @click.option("--carry", metavar="FILE", help="Write a capsule: what the target cannot hold.")
 @click.option("--capsule", metavar="FILE", help="Bring home what such a capsule holds.")
 @options.models_option
@@ -77,6 +87,8 @@ class Conversion:
         fail_on: tuple[str, ...],
         quiet: bool,
         verbose: bool,
+        model: str | None,
+        settings: tuple[str, ...],
         capsule: str | None,
         carry: str | None,
         models: Models | None,
@@ -88,6 +100,7 @@ class Conversion:
         self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
         if facet == "stream":
             self.form = "stream"
+        self.model, self.settings = model, parse_settings(settings)
         self.compact = compact
         self.fail_on = fail_on
         self.quiet, self.verbose = quiet, verbose
@@ -139,8 +152,10 @@ class Conversion:
             ids=self.ids,
             carry=self.capsules.wanted,
             capsule=self.capsules.take(),
+            model=self.model,
             models=self.models,
         )
+        result.document = with_settings(result.document, self.settings)
         on_a_line = form == "jsonl" or (self.several and self.plan.together)
         sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
         if form == "jsonl":
@@ -154,6 +169,8 @@ class Conversion:
         with self.batch.attempt(reading.input.name):
             if self.capsules.used:
                 raise usage("a stream has no capsule; collect it, and convert the response")
+            if self.model is not None or self.settings:
+                raise usage("--model and --set are for documents, and this is a stream")
             if self.several and self.plan.together:
                 raise usage("several streams do not make one", "-o DIR/ for a file each")
             source, chunks = identify_stream(reading, self.source)

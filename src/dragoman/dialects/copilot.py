@@ -20,6 +20,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..ledger import Ledger
+from ..lowering import SEARCH
 from ..model import (
     Block,
     Hosted,
@@ -65,6 +66,10 @@ class Copilot(OpenAIResponses):
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
+
+    def accepts(self, block: Raw) -> bool:
+        # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
+        return self.is_home(block.dialect) or block.code == SEARCH
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -185,7 +190,8 @@ class Copilot(OpenAIResponses):
         kept: list[Block] = []
         for block in content:
             if isinstance(block, Hosted | Raw):
-                if not self.is_home(block.dialect):
+                searched = isinstance(block, Raw) and self.accepts(block)
+                if not searched and not self.is_home(block.dialect):
                     what = "hosted" if isinstance(block, Hosted) else "raw"
                     w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
                     continue
@@ -204,6 +210,8 @@ class Copilot(OpenAIResponses):
         """A result as one text; its images go to a message of the user's behind the results."""
         if not isinstance(block, ToolResult) or not block.content or self.holds_all(block):
             return block
+        if block.kind == "search":
+            return block  # definitions of tools
         if len(block.content) == 1 and isinstance(block.content[0], Text):
             return block
         texts: list[Block] = []
@@ -233,7 +241,12 @@ class Copilot(OpenAIResponses):
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose(block.extras, block.at, w.log)
-                texts += (inner for inner in block.content if isinstance(inner, Text))
+                for inner in block.content:
+                    if isinstance(inner, Text):
+                        texts.append(inner)
+                    else:
+                        why = "an output is one text here"
+                        w.log.dropped("tool_result.content", inner.at, why)
             elif isinstance(block, Text):
                 texts.append(block)
         if len(texts) == 1:
@@ -276,6 +289,8 @@ class Copilot(OpenAIResponses):
         self.seal_of(block, w)
         if block.content or block.summary or block.seal is None:
             w.log.dropped("reasoning", block.at, "a thought is taken back only sealed")
+        elif block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "an id that another API gave")
         self.lose(block.extras, block.at, w.log)
         return None
 

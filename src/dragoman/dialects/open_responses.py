@@ -52,6 +52,9 @@ class OpenResponses(OpenAIResponses):
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
     tiers: ClassVar[tuple[str, ...]] = ("auto", "default", "flex", "priority")
 
+    can = frozenset()
+    tool_search: ClassVar[dict[str, Json] | None] = None
+
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(signs(doc), super().sniff(doc))
 

@@ -46,7 +46,6 @@ from ..model import (
     Text,
     ToolCall,
     ToolResult,
-    Usage,
 )
 from ..models import DEFAULT, Models
 from ..reading import compact, maybe_str
@@ -66,11 +65,6 @@ CALL, RESULT = "tool_use", "tool_result"
 EASY = "easy-list"
 """How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
-DETAILS = (
-    ("input_tokens_details", "cached_tokens", "cache_read"),
-    ("input_tokens_details", "cache_write_tokens", "cache_write"),
-    ("output_tokens_details", "reasoning_tokens", "reasoning"),
-)
 
 # rule -> what it says, in quotes as the design says it.
 OFFICIAL = {name: said for name, said in official.RULES.items() if name not in official.SAID}
@@ -109,7 +103,9 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
     spec = "docs/dialects/router-responses.md"
     aliases = ("router",)
+    history = "input"
     names_calls = False
+    counts_all = False
     shared: ClassVar[dict[str, frozenset[str]]] = {
         **OpenAIResponses.shared,
         "openai-responses": OpenAIResponses.shared["router-responses"],
@@ -332,22 +328,15 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             return said_item(self.write_spoken(blocks, w))
         return super().write_new_item(blocks, w)
 
+    def echo(self, request: Json) -> None:
+        """A reply does not repeat its request here."""
+
     def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
         """An answer need not repeat its request here."""
         if w.home:
             super().write_echo(out, tree, w)
         elif tree.echo is not None and tree.echo.fields:
             w.log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
-
-    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
-        """Counts that nobody gave are not made up: no type demands them here."""
-        out: dict[str, Json] = super().write_usage(usage, w)
-        for key, name, field in DETAILS if not w.home else ():
-            if getattr(usage, field) is None:
-                del out[key][name]
-                if not out[key]:
-                    del out[key]
-        return out
 
     def write_own_silence(self, out: dict[str, Json], tree: Response) -> None:
         """The words for silence as the document had them, if there is still silence."""

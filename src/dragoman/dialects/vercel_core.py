@@ -114,9 +114,9 @@ class VercelCore(VercelModelV5):
                 out.append(Reasoning(seal=seal, at=at, extras=self.keep(part, ("type", "data"))))
                 continue
             text, signature = need_str(part, "text", at), maybe_str(part, "signature", at)
-            extras = self.keep(
-                part, ("type", "text", "signature") if signature else ("type", "text")
-            )
+            usual = part.get("type") == "text"
+            taken = ("type", "text", "signature") if signature else ("type", "text")
+            extras = self.keep(part, taken, None if usual else {"type": part.get("type")})
             own = Seal(signature, "anthropic") if signature else None
             words = (text,) if text or own is None else ()
             out.append(Reasoning(words, seal=own, at=at, extras=extras))
@@ -182,6 +182,10 @@ class VercelCore(VercelModelV5):
         out: dict[str, Json] = {"type": "text", "text": words[0]}
         if seal is not None:
             out["signature"] = seal.data
+        if "type" in (spelling := self.spelling(block)):
+            out["type"] = spelling["type"]
+            if out["type"] is None:
+                del out["type"]
         return [self.emit(out, block, w.log)]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
@@ -196,6 +200,7 @@ class VercelCore(VercelModelV5):
             "toolName": w.tool_name(call.name, call.at),
             "args": call.arguments or "{}",
         } | self.spelling(call)
+        out = {key: value for key, value in out.items() if value is not None}
         return self.emit(out, call, w.log)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:

@@ -111,7 +111,8 @@ class XAI(Compatible):
         if home:
             return self.emit({"code": tree.code, "error": tree.message}, tree, log)
         code = CODE_OF.get(tree.kind, "Unknown error")
-        if self.read_error({"code": code, "error": ""}).kind != tree.kind or tree.kind == "other":
+        unsaid = tree.kind == "other" and tree.type is not None
+        if self.read_error({"code": code, "error": ""}).kind != tree.kind or unsaid:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if tree.code is None:
             log.invented("error.code", tree.at, f"an error has one here: {code!r}")

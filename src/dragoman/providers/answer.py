@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
 
-from .. import capsule as capsuling
-from .. import ledger
+from .. import dialects, ledger
 from ..convert import join, read
 from ..dialect import Dialect
 from ..errors import Unsupported
+from ..exchange import Exchange
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Response, Stop, Usage
 
@@ -24,25 +22,6 @@ class Ids(ledger.Ids):
 
     def __init__(self) -> None:
         super().__init__(lambda prefix: f"{prefix}_{uuid.uuid4().hex}")
-
-
-class Exchange(NamedTuple):
-    """A request on its way: as the caller said it, and as the upstream hears it."""
-
-    caller: Dialect
-    upstream: Dialect
-    asked: dict[str, Json]
-    sent: dict[str, Json]
-    """what was asked, in the upstream's dialect; the very same where that is the caller's"""
-    losses: tuple[Loss, ...]
-    capsules: Mapping[str, Json]
-    """what the caller keeps of earlier answers, by upstream dialect"""
-    counts_added: bool = False
-    """a stream bears counts of tokens that the caller did not ask for"""
-
-    @property
-    def is_converted(self) -> bool:
-        return self.caller.name != self.upstream.name
 
 
 class Answer:
@@ -61,7 +40,6 @@ class Answer:
         losses: tuple[Loss, ...],
         request_id: str | None,
         exchange: Exchange,
-        ids: Ids,
     ) -> None:
         self.document = document
         self.original = original
@@ -69,12 +47,11 @@ class Answer:
         self.request_losses = exchange.losses
         self.request_id = request_id
         self._exchange = exchange
-        self._ids = ids
 
     def __repr__(self) -> str:
         lost = len(self.losses) + len(self.request_losses)
-        dialects = f"{self._exchange.caller.name} from {self._exchange.upstream.name}"
-        return f"<Answer: {dialects}, {lost or 'no'} losses>"
+        pair = f"{self._exchange.client} from {self._exchange.upstream}"
+        return f"<Answer: {pair}, {lost or 'no'} losses>"
 
     # -- the history ------------------------------------------------------------------------
 
@@ -105,9 +82,9 @@ class Answer:
     def _addition(self) -> tuple[list[Json], tuple[Loss, ...]]:
         if any(loss.kind == "invented" and loss.what in MADE_UP for loss in self.losses):
             return self._retold()
-        caller = self._exchange.caller
-        key = history_key(caller)
-        joined = join({key: []}, self.document, dialect=caller.name)
+        client = self._exchange.client
+        key = history_key(dialects.get(client))
+        joined = join({key: []}, self.document, dialect=client)
         return joined.document[key], joined.losses
 
     def _retold(self) -> tuple[list[Json], tuple[Loss, ...]]:
@@ -116,10 +93,13 @@ class Answer:
         A signature or the id of an item is checked by the one who issues it, and a history that
         holds a made-up one is refused for good.
         """
-        caller, upstream = self._exchange[:2]
-        log = Ledger(ids=self._ids.again())
+        exchange = self._exchange
+        caller, upstream = dialects.get(exchange.client), dialects.get(exchange.upstream)
+        made = exchange.ids
+        log = Ledger(ids=made.again() if isinstance(made, Ids) else made)
         tree = upstream.read(self.original, "response")
         assert isinstance(tree, Response)
+        tree = exchange.restore(tree)
         message = upstream.settle(tree.candidates[0].message, log)
         document = caller.write(History((message,), dialect=upstream.name), log)
         added: list[Json] = (
@@ -139,18 +119,11 @@ class Answer:
         passed on as they came.
         """
         exchange = self._exchange
-        kept = dict(exchange.capsules)
-        if exchange.is_converted and any(loss.what == "reasoning.seal" for loss in self.losses):
-            kept[exchange.upstream.name] = self._seal()
-        return kept
-
-    def _seal(self) -> Json:
-        """The difference between the history that the upstream knows and the caller's."""
-        caller, upstream, asked, sent = self._exchange[:4]
-        key = history_key(caller)
-        known = join(sent, self.original, dialect=upstream.name).document
-        held = {**asked, key: self.append(asked[key])}
-        return capsuling.seal(known, held, upstream, caller, "request")
+        if not exchange.loses_reasoning(self.losses):
+            return exchange.kept
+        key = history_key(dialects.get(exchange.client))
+        held = {**exchange.asked, key: self.append(exchange.asked[key])}
+        return exchange.capsules_for(self.original, held)
 
     # -- in nobody's vocabulary -------------------------------------------------------------
 
@@ -166,7 +139,7 @@ class Answer:
 
     @cached_property
     def _tree(self) -> Response:
-        tree = read(self.document, self._exchange.caller.name, facet="response")
+        tree = read(self.document, self._exchange.client, facet="response")
         assert isinstance(tree, Response)
         return tree
 

@@ -34,6 +34,7 @@ from ..errors import DragomanError, Malformed
 from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json
 from ..reading import compact, parse
+from ..statuses import kind_of
 from .secrets import Secrets
 
 SHOWN = 300
@@ -145,37 +146,7 @@ OF_KIND: dict[ErrorKind, type[ProviderError]] = {
     "other": ProviderError,
 }
 
-# https://www.rfc-editor.org/rfc/rfc9110#name-status-codes; 529 is Anthropic's
-OF_STATUS: dict[int, ErrorKind] = {
-    401: "authentication",
-    402: "billing",
-    403: "permission",
-    404: "not-found",
-    408: "timeout",
-    409: "conflict",
-    413: "too-large",
-    429: "rate-limit",
-    503: "overloaded",
-    504: "timeout",
-    529: "overloaded",
-}
-VAGUE: frozenset[ErrorKind] = frozenset({"other", "invalid-request", "server"})
-"""What a body says in general, a status may say more precisely."""
-
 REQUEST_IDS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid")
-
-
-def kind_of(said: ErrorKind, status: int) -> ErrorKind:
-    """The kind of an error: by its body, unless the status is more precise.
-
-    OpenAI calls a missing key an ``invalid_request_error`` and answers 401; a rate limit and an
-    empty purse are both 429 there, and the body tells them apart.
-    """
-    if said in VAGUE and status in OF_STATUS:
-        return OF_STATUS[status]
-    if said != "other":
-        return said
-    return "server" if status >= 500 else "invalid-request" if status >= 400 else "other"
 
 
 def failed(

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from .. import dialects
-from ..convert import convert
 from ..errors import Malformed, Unsupported
+from ..exchange import Exchange
 from ..model import Json
 from ..reading import as_dict, encode, load
-from .answer import Answer, Exchange, Ids, history_key
+from .answer import Answer, Ids, history_key
 from .client import BlockingClient, Client, Reply
 from .endpoints import resolve, stream_fields
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
@@ -146,8 +146,8 @@ class Provider:
     ) -> Stream:
         """The events of the answer to a history, as they come; then ``.answer``."""
         document = self._document(messages, tools, tool_choice, model, fields)
-        exchange = self._with_counts(self._prepare(document, capsules, stream=True))
-        return self._stream(exchange)
+        exchange = self._prepare(document, capsules, stream=True)
+        return self._stream(exchange, self._add_counts(exchange))
 
     def astream(
         self,
@@ -161,8 +161,8 @@ class Provider:
     ) -> AsyncStream:
         """``stream`` for those with an event loop: ``async for event in provider.astream(...)``."""
         document = self._document(messages, tools, tool_choice, model, fields)
-        exchange = self._with_counts(self._prepare(document, capsules, stream=True))
-        return self._astream(exchange)
+        exchange = self._prepare(document, capsules, stream=True)
+        return self._astream(exchange, self._add_counts(exchange))
 
     def stream_request(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
@@ -176,21 +176,25 @@ class Provider:
         """``stream_request`` for those with an event loop."""
         return self._astream(self._prepare(document, capsules, stream=True))
 
-    def _stream(self, exchange: Exchange) -> Stream:
+    def _stream(self, exchange: Exchange, counts_added: bool = False) -> Stream:
         worker = self._blocking.worker()
-        return Stream(self._flow(exchange, worker.client), worker, self._blocking)
+        return Stream(self._flow(exchange, worker.client, counts_added), worker, self._blocking)
 
-    def _astream(self, exchange: Exchange) -> AsyncStream:
-        return AsyncStream(self._flow(exchange, self._client))
+    def _astream(self, exchange: Exchange, counts_added: bool = False) -> AsyncStream:
+        return AsyncStream(self._flow(exchange, self._client, counts_added))
 
-    def _flow(self, exchange: Exchange, client: Client) -> Flow:
+    def _flow(self, exchange: Exchange, client: Client, counts_added: bool) -> Flow:
         message = self._message(exchange, self._stream_headers)
-        return Flow(exchange, message, self._address.secrets, client)
+        return Flow(exchange, message, self._address.secrets, client, counts_added)
 
-    def _with_counts(self, exchange: Exchange) -> Exchange:
-        """Counts of tokens for the answer, also where a stream has them only for those who ask."""
-        sent = with_missing(exchange.sent, stream_fields(self._upstream))
-        return exchange._replace(sent=sent, counts_added=sent != exchange.sent)
+    def _add_counts(self, exchange: Exchange) -> bool:
+        """Ask for counts of tokens, also where a stream has them only for those who ask.
+
+        Whether they were added: the caller, who did not ask, does not get them among the events.
+        """
+        asked = exchange.sent
+        exchange.sent = with_missing(asked, stream_fields(self._upstream))
+        return bool(exchange.sent != asked)
 
     # -- the request ------------------------------------------------------------------------
 
@@ -224,20 +228,17 @@ class Provider:
             raise Unsupported("a stream is asked for here, and the request wants a whole answer")
         if stream and "stream" in stream_fields(self._caller):
             asked["stream"] = True
-        kept = capsules or {}
-        if self.upstream == self.dialect:
-            return Exchange(self._caller, self._upstream, asked, asked, (), kept)
-        result = convert(
-            asked,
-            source=self.dialect,
-            target=self.upstream,
+        exchange = Exchange(
+            client=self.dialect,
+            upstream=self.upstream,
             fail_on=self._fail_on,
-            capsule=kept.get(self.upstream),
+            capsules=capsules,
+            ids=Ids(),
         )
-        sent = result.document
-        if stream:
-            sent = with_missing(sent, stream_fields(self._upstream))
-        return Exchange(self._caller, self._upstream, asked, sent, result.losses, kept)
+        exchange.request(asked, stream=stream)
+        if stream and exchange.is_converted:
+            exchange.sent = with_missing(exchange.sent, stream_fields(self._upstream))
+        return exchange
 
     def _message(self, exchange: Exchange, headers: Headers) -> tuple[str, bytes, Headers]:
         body = exchange.sent | self._extra if self._extra else exchange.sent
@@ -262,22 +263,13 @@ class Provider:
         if reply.status >= 300 or heard is None:
             return no_answer(*reply, secrets)
         named = request_id(reply.headers, secrets)
-        if not exchange.is_converted:
-            return Answer(heard, heard, (), named, exchange, Ids())
-        ids = Ids()
+        exchange.now = time.time()
         try:
-            result = convert(
-                heard,
-                source=self.upstream,
-                target=self.dialect,
-                facet="response",
-                now=time.time(),
-                ids=ids,
-            )
+            result = exchange.response(heard)
         except Malformed as problem:
             what = secrets.hide(f"not an answer in {self.upstream}: {problem}")
             return BadAnswer(what, status=reply.status, request_id=named)
-        return Answer(result.document, heard, result.losses, named, exchange, ids)
+        return Answer(result.document, heard, result.losses, named, exchange)
 
     # -- the end ----------------------------------------------------------------------------
 

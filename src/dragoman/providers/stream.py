@@ -14,13 +14,14 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Self
 
+from .. import dialects
 from ..errors import Malformed, Unsupported
+from ..exchange import Exchange
 from ..framing import Frame, framer
 from ..ledger import Loss
 from ..model import Failure, Json
 from ..reading import parse
-from ..transcoder import Transcoder
-from .answer import Answer, Exchange, Ids
+from .answer import Answer
 from .client import BlockingClient, Client, Incoming, Worker
 from .errors import (
     BadAnswer,
@@ -48,8 +49,11 @@ class Flow:
         message: tuple[str, bytes, Headers],
         secrets: Secrets,
         client: Client,
+        counts_added: bool,
     ) -> None:
         self.exchange = exchange
+        self._caller, self._upstream = map(dialects.get, (exchange.client, exchange.upstream))
+        self._counts_added = counts_added  # which the caller did not ask for
         self.request_id: str | None = None
         self.error: ProviderError | None = None
         self.over = False  # nothing more comes, whatever the reason
@@ -58,15 +62,9 @@ class Flow:
         self._client = client
         self._incoming: Incoming | None = None
         self._begun = False  # something came that is not white space
-        self._ids = Ids()
-        self._transcoder = Transcoder(
-            exchange.upstream.name,
-            exchange.caller.name,
-            usage=asks_for_counts(exchange.asked),
-            now=time.time(),
-            ids=self._ids,
-        )
-        self._frames = framer(exchange.caller.framing)
+        exchange.now = time.time()
+        self._transcoder = exchange.transcoder()
+        self._frames = framer(self._caller.framing)
 
     # -- the connection ---------------------------------------------------------------------
 
@@ -118,13 +116,12 @@ class Flow:
         if failure is None:
             await self._incoming.finish()
         elif self._transcoder.problem is not None:
-            what = f"not a stream in {self.exchange.upstream.name}: {failure.message}"
+            what = f"not a stream in {self.exchange.upstream}: {failure.message}"
             self.error = BadAnswer(
                 self._secrets.hide(what), status=status, request_id=self.request_id
             )
         else:
-            caller = self.exchange.caller
-            self.error = broken_off(failure, status, self.request_id, caller, self._secrets)
+            self.error = broken_off(failure, status, self.request_id, self._caller, self._secrets)
         self.end()
 
     def end(self) -> None:
@@ -145,7 +142,7 @@ class Flow:
     # -- what is no stream ------------------------------------------------------------------
 
     def _is_whole(self, data: bytes) -> bool:
-        is_sse = self.exchange.upstream.framing == "sse"
+        is_sse = self._upstream.framing == "sse"
         return is_sse and data.lstrip().startswith(WHOLE)
 
     def _no_stream(self, body: bytes) -> ProviderError:
@@ -153,7 +150,7 @@ class Flow:
         reply = (self._incoming.status, self._incoming.headers, body)
         heard = object_in(body)
         if reply[0] >= 400 or (heard is not None and heard.get("error")):
-            return failed(*reply, self.exchange.upstream, self.exchange.caller, self._secrets)
+            return failed(*reply, self._upstream, self._caller, self._secrets)
         if reply[0] >= 300 or heard is None:
             return no_answer(*reply, self._secrets)
         what = "the answer came whole, not as a stream; ask for it with create() or request()"
@@ -195,7 +192,7 @@ class Flow:
 
     def _parsed(self, frames: Iterable[Frame]) -> list[Json]:
         events = [parse(data) for _, data in frames if data.strip() != DONE]
-        if self.exchange.counts_added:
+        if self._counts_added:
             return [event for event in events if not is_count(event)]
         return events
 
@@ -218,14 +215,7 @@ class Flow:
             transcoder.losses,
             self.request_id,
             self.exchange,
-            self._ids,
         )
-
-
-def asks_for_counts(asked: dict[str, Json]) -> bool:
-    """Whether an OpenAI Chat caller wants the chunk of counts, which has no choices."""
-    options = asked.get("stream_options")
-    return isinstance(options, dict) and options.get("include_usage") is True
 
 
 def is_count(event: Json) -> bool:
@@ -244,7 +234,7 @@ class BaseStream:
 
     def __repr__(self) -> str:
         exchange = self._flow.exchange
-        return f"<{type(self).__name__}: {exchange.caller.name} from {exchange.upstream.name}>"
+        return f"<{type(self).__name__}: {exchange.client} from {exchange.upstream}>"
 
     @property
     def answer(self) -> Answer:

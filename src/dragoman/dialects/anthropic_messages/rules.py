@@ -61,6 +61,10 @@ RULES: dict[str, str] = {
     "tool-name": "Names of tools match '^[a-zA-Z0-9_-]{1,128}$'.",
     "duplicate-tool": "'Tool names must be unique.'",
     "tool-schema": "The schema of a tool is an object schema: 'input_schema.type: Field required'.",
+    "tool-deferred": "'At least one tool must have defer_loading=false. All tools cannot be "
+    "deferred.'",
+    "tool-reference": "A reference names a tool of the request: 'Tool reference not found in "
+    "available tools'.",
     "tool-choice": "A choice is auto, any, tool or none, needs tools, and names one of them: "
     "'tool_choice may only be specified while providing tools'.",
     "thinking-signature": "A thought comes back as it was signed: 'thinking.signature: Field "
@@ -273,6 +277,28 @@ def tool_schemas(page: Page) -> Problems:
         elif schema["type"] != "object":
             message = f"{where}.type: Input should be 'object'"
             yield Problem("tool-schema", f"{at}/input_schema/type", message)
+
+
+def deferred_tools(page: Page) -> Problems:
+    if page.tools and all(tool.get("defer_loading") is True for _, tool in page.tools):
+        message = "At least one tool must have defer_loading=false. All tools cannot be deferred."
+        yield Problem("tool-deferred", page.tools[0][0], message)
+
+
+def tool_references(page: Page) -> Problems:
+    """What a tool of the client found is among the tools, or defined in the conversation."""
+    if not page.whole or any("name" not in tool for _, tool in page.tools):
+        return  # what a toolset holds cannot be seen
+    names = {string(tool.get("name")) for _, tool in page.tools}
+    blocks = list(all_blocks(page))
+    if any(block.get("type") == "tool_addition" for _, _, block in blocks):
+        return
+    for _, at, block in blocks:
+        for where, inner in nested(at, block) if block.get("type") == "tool_result" else ():
+            name = inner.get("tool_name")
+            if inner.get("type") == "tool_reference" and name not in names:
+                message = f"Tool reference {name!r} not found in available tools"
+                yield Problem("tool-reference", where, message)
 
 
 # -- messages -------------------------------------------------------------------------------------
@@ -615,6 +641,8 @@ FACETS: dict[str, tuple[Rule, ...]] = {
         stop_sequences,
         thinking,
         *TOOLS,
+        deferred_tools,
+        tool_references,
         tool_choice,
         *HISTORY,
         thinking_turns,

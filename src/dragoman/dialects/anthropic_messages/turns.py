@@ -73,7 +73,7 @@ class Turns(Tools):
             if text.strip() or w.home:
                 out["system"] = text
             else:
-                w.log.dropped("text.empty", first.at, "an empty system prompt is no prompt")
+                w.log.dropped("text.empty", only.at, "an empty system prompt is no prompt")
             return
         blocks: list[Json] = []
         for index, message in enumerate(messages):

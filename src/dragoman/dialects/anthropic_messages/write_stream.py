@@ -6,7 +6,7 @@ word.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ def frame(kind: str, **fields: Json) -> bytes:
 
 
 class AnthropicWriter(OneByOne):
+    counts_first: ClassVar[bool] = True
     dialect: AnthropicMessages
 
     def __init__(self, dialect: AnthropicMessages, log: Ledger, home: bool) -> None:

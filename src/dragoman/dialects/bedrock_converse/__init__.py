@@ -10,7 +10,7 @@ bag of its own; the stream comes in binary frames, and texts begin in it without
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...dialect import Problem
@@ -21,6 +21,7 @@ from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
 
 
@@ -29,6 +30,14 @@ class BedrockConverse(Sniff, Responses):
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
     framing = "eventstream"
+    # Its errors have these statuses and no others: 400, 403, 404, 408, 424, 429, 500, 503.
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {
+        "authentication": 403,
+        "billing": 403,
+        "conflict": 400,
+        "too-large": 400,
+        "timeout": 408,
+    }
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "application/vnd.amazon.eventstream"
     }

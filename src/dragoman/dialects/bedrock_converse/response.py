@@ -97,7 +97,7 @@ class Responses(Requests):
         return Response(
             None,
             None,
-            (Candidate(said, stop, at=at),),
+            (Candidate(said, stop, at=""),),
             None if usage is None else self.read_usage(usage, "/usage"),
             service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
             dialect=self.name,

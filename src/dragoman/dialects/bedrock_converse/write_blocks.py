@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import parse
-from ...writing import Rule, Writing, home_only, is_blank, may_open, object_of
+from ...writing import Rule, Writing, home_only, is_blank, may_open, note_summary, object_of
 from .formats import (
     DOCUMENTS,
     FORMATS,
@@ -208,10 +208,7 @@ class WriteBlocks(Dialect):
                 # "messages.1.content.0.thinking.signature: Field required", says Claude here too
                 w.log.dropped("reasoning", block.at, "a thought without a signature is rejected")
             return None
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         inner: dict[str, Json] = {"text": "\n\n".join(said)}
@@ -251,7 +248,7 @@ class WriteBlocks(Dialect):
     def write_result(self, result: ToolResult, w: Said) -> tuple[Json, Cache | None]:
         """A result, and the cache mark behind it: that of its parts too, which can bear none."""
         call_id = w.result_id(result)
-        inner: dict[str, Json] = {"toolUseId": w.again.get(call_id, call_id)}
+        inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
         cache, parts = result.cache, self.fit_result(result.content, w)
         if w.home:
             inner["content"] = self.write_blocks(parts, w)
@@ -353,10 +350,7 @@ class WriteBlocks(Dialect):
         out["name"] = given
 
     def write_citable(self, out: dict[str, Json], block: Media | Passage) -> None:
-        spelling = self.spelling(block)
-        if "citations" in spelling:
-            out["citations"] = spelling["citations"]
-        elif block.citable is not None:
+        if block.citable is not None:
             out["citations"] = {"enabled": block.citable}
 
     def write_source(self, block: Media, w: Said) -> tuple[str | None, Json] | None:
@@ -397,7 +391,7 @@ class WriteBlocks(Dialect):
             why = f"{block.kind} input from S3 is not supported by {w.model}"
             w.log.dropped("media", block.at, why)
             return None
-        place = {"uri": source.value} | self.spelling(block).get("s3Location", {})
+        place = {"uri": source.value}
         if w.home:
             return word, {"s3Location": place}
         if word is None:

@@ -94,7 +94,7 @@ class Responses(Requests):
             message = replace(message, extras=self.respell(message.extras, role=role))
         word = maybe_str(doc, "finish_reason", "")
         stop = None if word is None else Stop(STOP.get(word, "other"), word, self.name)
-        return Candidate(message, stop, at="/message")
+        return Candidate(message, stop, at="")
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         """Tokens as they are; where only what is billed was counted, that."""

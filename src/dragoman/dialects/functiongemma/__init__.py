@@ -16,6 +16,7 @@ from .writing import Texts
 class FunctionGemma(Sniff, Texts):
     name = "functiongemma"
     spec = "https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices"
+    history = None  # the whole conversation is one text
     kin = frozenset({"functiongemma", "functiongemma-nobos"})
 
 

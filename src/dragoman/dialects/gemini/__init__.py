@@ -10,7 +10,8 @@ not count as output tokens.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
 from .rules import Rules
@@ -18,6 +19,7 @@ from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
 
 
@@ -26,6 +28,8 @@ class Gemini(Sniff, Rules, Responses):
     vendor = "google"
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
+    # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 400, "too-large": 400}
     framings = "either"  # events with alt=sse, and an array without
     stream_signs = (("candidates", None), ("promptFeedback", None), ("usageMetadata", None))
 

@@ -52,15 +52,15 @@ def write_parameters(out: dict[str, Json], tool: Tool, schema: Json, w: Saying) 
     if not w.own:
         out["parametersJsonSchema"] = schemas.portable(schema).told(tool, w.log)
         return
-    own = schemas.openapi(schema).told(tool, w.log)
+    compiled = schemas.openapi(schema)
+    own = compiled.schema
     if own.get("type") != "OBJECT":
         _cut(tool, "only an object can be described, not alternatives of it", w.log)
-        own = {"type": "OBJECT"}
-    if "properties" in own:
-        out["parameters"] = own
-    else:
+    elif "properties" not in own:
         # "parameters.properties: should be non-empty for OBJECT type"
         _cut(tool, "a function that takes nothing has no parameters", w.log)
+    else:
+        out["parameters"] = compiled.told(tool, w.log)
 
 
 def _cut(tool: Tool, why: str, log: Ledger) -> None:

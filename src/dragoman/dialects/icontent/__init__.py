@@ -19,6 +19,7 @@ from .sniff import Sniff
 
 class IContent(Sniff, Requests):
     name = "icontent"
+    history = "contents"
     spec = "https://github.com/vybestack/llxprt-code"
     aliases: ClassVar[tuple[str, ...]] = ("llxprt",)
     kin = frozenset({"icontent-design"})

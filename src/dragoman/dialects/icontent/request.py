@@ -207,8 +207,10 @@ class Requests(Write):
         self.lose(params.extras, params.at, w.log)
 
     def note_choice(self, choice: ToolChoice, w: ContentWriting) -> None:
-        said = choice.mode is not None or choice.payload is not None or choice.parallel is False
-        if said or choice.allowed is not None:
+        if choice.parallel is False:
+            why = "calls may always be parallel here"
+            w.log.dropped("tool_choice.parallel", choice.at, why)
+        if choice.mode is not None or choice.payload is not None or choice.allowed is not None:
             w.log.dropped("tool_choice", choice.at, "the model chooses by itself here")
 
     # -- histories --------------------------------------------------------------------------
@@ -260,6 +262,7 @@ class Requests(Write):
         return Tool(name, description, schema, at=at, extras=extras)
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_groups(tree.tools, self.writing(log, tree.dialect))
 
     def write_groups(self, tools: Sequence[Tool], w: ContentWriting) -> list[Json]:
@@ -438,7 +441,7 @@ class Requests(Write):
                 out[key] = count
         if usage.reasoning is not None:
             out["reasoningTokens"] = usage.reasoning
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, w.log)
         for key, value in self.spelling(usage).items():

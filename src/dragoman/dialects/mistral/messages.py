@@ -138,9 +138,15 @@ class Messages(Parts):
             return None
         if not (w.home or w.answer) and self.says_nothing(message):
             # "Assistant message must have either content or tool_calls, but not none." (3240)
-            w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+            for block in message.content:
+                if isinstance(block, Text):
+                    w.log.dropped("text.empty", block.at, "an empty text says nothing here")
             w.log.dropped("message.empty", message.at, "a message must say something here")
             return None
+        if doc.get("content") == "" and "tool_calls" in doc and not w.home:
+            for block in message.content:
+                if isinstance(block, Text):
+                    w.log.dropped("text.empty", block.at, "an empty text beside calls is none here")
         if "prefix" in (spelling := self.spelling(message)):
             doc["prefix"] = spelling["prefix"]
         return doc

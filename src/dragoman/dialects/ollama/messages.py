@@ -42,6 +42,7 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    only,
     parse,
 )
 from ...writing import Writing, is_blank, lose_labels, object_of
@@ -55,6 +56,7 @@ ROLES: dict[str, Role] = {
 }
 # https://ollama.com/library/granite3.2: what it says ("thinking") is a switch of that model.
 CONTROL = "control"
+HOISTED_KEYS = only("role", "content", "images")
 SAID = ("role", "content", "images", "thinking", "tool_calls")
 ANSWERED = ("role", "content", "images", "tool_name", "tool_call_id")
 ANYTHING = (r"[\s\S]", 10_000)
@@ -96,7 +98,7 @@ class Messages(Dialect):
                 if isinstance(block, ToolCall) and block.id is not None:
                     known[block.id] = block.name
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 3 and unhoist(message, out, self.holds_all):
+                if HOISTED_KEYS(doc) and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out
@@ -382,6 +384,7 @@ class Messages(Dialect):
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
                 found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Media(source=Source(kind="text" | "blocks")):
                 w.log.approximated("media", block.at, "a document of plain text is plain text here")
@@ -468,6 +471,7 @@ class Messages(Dialect):
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
 
     def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
@@ -506,6 +510,7 @@ class Turn:
         self.rank = 0
         self.thoughts: list[str] = []
         self.texts: list[str] = []
+        self.empty: list[str] = []  # where those stood that are empty
         self.images: list[Json] = []
         self.calls: list[Json] = []
 
@@ -527,8 +532,10 @@ class Turn:
         else:
             for text in dialect.texts_in(block, w):
                 self.follow(1, block)
-                if self.texts:
+                if text and any(self.texts):
                     w.log.approximated("text.boundary", block.at, "a message is one text here")
+                if not text:
+                    self.empty.append(block.at)
                 self.texts.append(text)
 
     def follow(self, rank: int, block: Block) -> None:
@@ -540,12 +547,16 @@ class Turn:
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""
         said = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
-        if said or self.w.home:
+        if self.w.home:
             return said
         beside = self.thoughts or self.images or self.calls
-        if self.texts and (self.w.answer or beside):
-            self.w.log.dropped("text.empty", message.at, "an empty text says nothing here")
-        elif not self.texts and not self.w.answer and not beside:
+        # An empty text says nothing beside others; alone, it is what the message says.
+        alone = not (said or self.w.answer or beside)
+        for at in self.empty[1:] if alone else self.empty:
+            self.w.log.dropped("text.empty", at, "an empty text says nothing here")
+        if said or self.texts:
+            return said
+        if alone:
             self.w.log.invented("text.empty", message.at, "a message has a text here")
         return said
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import freeform
 from ...ledger import Ledger
-from ...model import Json, OutputFormat, Params, Request, Thinking, ToolChoice
+from ...model import Json, OutputFormat, Params, Request, Thinking, Tool, ToolChoice
 from ...normal import effort_of
 from ...reading import (
     as_dict,
@@ -147,20 +147,24 @@ class Requests(Messages):
             if tools or w.home:
                 out["tools"] = tools
         if tree.tool_choice is not None:
-            self.write_choice(out, tree.tool_choice, w)
+            self.write_choice(out, tree.tool_choice, tree.tools or (), w)
         self.write_params(out, tree, w)
         if tree.prefill:
             why = "whether the model goes on with this turn is its own affair here"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
-    def write_choice(self, out: dict[str, Json], choice: ToolChoice, w: Writing) -> None:
+    def write_choice(
+        self, out: dict[str, Json], choice: ToolChoice, tools: tuple[Tool, ...], w: Writing
+    ) -> None:
         """There is no choice here: the model decides, if it has tools."""
         if choice.parallel is False:
             why = "that calls come one by one cannot be said here"
             w.log.dropped("tool_choice.parallel", choice.at, why)
         if choice.mode == "none" and out.pop("tools", None):
             w.log.approximated("tool_choice", choice.at, "no tools are offered at all")
+            for tool in tools:
+                w.log.dropped("tool", tool.at, "no tool may be used, and ollama has no tool_choice")
         elif choice.mode is not None or choice.payload is not None:
             w.log.dropped("tool_choice", choice.at, "the model decides here")
         self.lose(choice.extras, choice.at, w.log)

@@ -84,7 +84,7 @@ class Responses(Requests):
             message = Message("assistant", message.content, at=message.at, extras=extras)
         word = maybe_str(doc, "done_reason", "")
         stop = None if word is None else Stop(stop_reason(word, message), word, self.name)
-        return Candidate(message, stop, at="/message")
+        return Candidate(message, stop, at="")
 
     def read_usage(self, doc: dict[str, Json]) -> Usage | None:
         asked, answered = (maybe_int(doc, key, "") for key in COUNTS)

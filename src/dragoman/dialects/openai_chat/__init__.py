@@ -8,6 +8,7 @@ once; cached tokens count as prompt tokens.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
@@ -16,6 +17,7 @@ from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
 
 
@@ -25,6 +27,7 @@ class OpenAIChat(Sniff, Rules, Responses):
     aliases: ClassVar[tuple[str, ...]] = ("chat",)
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
     stream_signs = (("object", "chat.completion.chunk"),)
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 429}  # insufficient_quota
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-responses": frozenset({"prompt_cache_retention", "moderation", "user"})
     }

@@ -20,10 +20,11 @@ from ...model import (
     Text,
 )
 from ...normal import with_extension
-from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
+from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str, only
 from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
 from .signing import Signing
 
+PLAIN_TEXT = only("type", "text")
 TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
 MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
 CITATION_KEYS = ("url", "title", "start_index", "end_index")
@@ -68,7 +69,7 @@ class Parts(Signing):
                 continue
             doc = as_dict(doc, where)
             kind = doc.get("type")
-            if kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+            if kind == "text" and PLAIN_TEXT(doc) and doc.get("text").__class__ is str:
                 out.append(Text(doc["text"], at=where))
             else:
                 out.append(self.read_part(doc, kind, where))
@@ -111,10 +112,13 @@ class Parts(Signing):
         mark = doc.get("cache_control")
         if mark.__class__ is dict:
             where = f"{at}/cache_control"
-            extras = self.keep(mark, ("ttl",))
-            cache = Cache(maybe_str(mark, "ttl", where), at=where)
-            if extras is not None:
-                cache = Cache(cache.ttl, at=where, extras=Extras(self.name, spelling=extras.fields))
+            usual = mark.get("type") == "ephemeral"
+            extras = self.keep(
+                mark,
+                ("type", "ttl") if usual else ("ttl",),
+                {"type": "ephemeral"} if usual else None,
+            )
+            cache = Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
             return cache, {"cache": "cache_control"}
         return None, {}
 
@@ -244,6 +248,7 @@ class Parts(Signing):
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
                 return self.write_parts(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]

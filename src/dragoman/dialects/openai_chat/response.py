@@ -294,7 +294,7 @@ class Responses(Requests):
             out["prompt_tokens_details"] = inputs
         if usage.reasoning is not None:
             out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
@@ -348,11 +348,13 @@ class Responses(Requests):
         said = {k: inner[k] for k in known}
         spelling: dict[str, Json] = {"has": list(known)}
         status = inner.get("code")
-        if status.__class__ is int and status in STATUS:
+        number = STATUS.get(status) if status.__class__ is int else None
+        kind = self.error_kind(said, number)
+        if number is not None and number == kind:  # else it says something else than the words
             spelling["status"] = status
             known.append("code")
         return Failure(
-            self.error_kind(said, STATUS[spelling["status"]] if "status" in spelling else None),
+            kind,
             said.get("message", ""),
             said.get("type"),
             said.get("code"),
@@ -390,12 +392,12 @@ class Responses(Requests):
         words = self.error_types
         if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
             inner["type"] = words.get(tree.kind, words["server"])
-        if tree.kind not in words:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if self.says_status:
             if tree.code is not None:
                 log.dropped("error.code", tree.at, "the code of an error is a number here")
             inner["code"] = STATUS_OF.get(tree.kind, 500)
+        if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
 
 
 def error_beside(

@@ -14,11 +14,14 @@ from msgspec.structs import replace
 from ...dialect import Dialect
 from ...model import Block, Extras, Json, Seal, Text, ToolCall
 from ...models import Models
+from ...reading import only
 from ...writing import Writing
 
 KEY = "extra_content"
 VENDORS = ("google", "vertex")
 ISSUER = "google"
+SIGNED = {vendor: only(vendor) for vendor in VENDORS}
+PLAIN_SIGNATURE = only("thought_signature")
 
 B = TypeVar("B", bound=Text | ToolCall)
 
@@ -26,11 +29,11 @@ B = TypeVar("B", bound=Text | ToolCall)
 def signature_of(doc: dict[str, Json]) -> tuple[str, str] | None:
     """Who signed a call or a message, as it is called there, and how; None if nobody did."""
     extra = doc.get(KEY)
-    if extra.__class__ is not dict or len(extra) != 1:
+    if extra.__class__ is not dict:
         return None
     for vendor in VENDORS:
         inner = extra.get(vendor)
-        if inner.__class__ is dict and len(inner) == 1:
+        if inner.__class__ is dict and PLAIN_SIGNATURE(inner) and SIGNED[vendor](extra):
             signature = inner.get("thought_signature")
             if signature.__class__ is str and signature:
                 return vendor, signature

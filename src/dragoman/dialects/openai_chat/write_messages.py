@@ -29,7 +29,7 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, is_plain_text, note_summary
 from .parts import Parts
 
 
@@ -276,10 +276,10 @@ class WriteMessages(Parts):
     def write_annotation(self, cite: Citation, length: int, offset: int, w: Writing) -> Json | None:
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
-        if cite.kind != "url" or cite.url is None:
+        if cite.kind != "url" or (cite.url is None and not w.home):
             w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
             return None
-        inner: dict[str, Json] = {"url": cite.url}
+        inner: dict[str, Json] = {} if cite.url is None else {"url": cite.url}
         if cite.title is not None or not w.home:
             inner["title"] = cite.title or ""
         span = cite.span
@@ -343,11 +343,7 @@ class WriteMessages(Parts):
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
-        if block.summary:
-            if block.content:
-                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-            else:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if another or len(block.content or block.summary) > 1:
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
 
@@ -378,6 +374,8 @@ class WriteMessages(Parts):
         name = w.tool_name(call.name, call.at)
         if call.kind == "custom":
             out["custom"] = {"name": name, "input": call.arguments}
+            if "input" in self.spelling(call):
+                del out["custom"]["input"]
             return self.emit(out, self.write_signature(out, call, w), w.log)
         out["function"] = {"name": name, "arguments": call.arguments or "{}"}
         if call.extras is None:
@@ -465,7 +463,7 @@ class WriteMessages(Parts):
             return
         texts: list[Block] = []
         media: list[Block] = []
-        for part in mark_last_text(block, w):
+        for part in self.marked_content(block, w):
             inline = (
                 isinstance(part, Text | Passage) or spelled == "list" or is_plain_document(part)
             )
@@ -481,6 +479,19 @@ class WriteMessages(Parts):
                 w.log.invented(
                     "text.empty", block.at, "a result has a text here, if only an empty one"
                 )
+
+    def marked_content(self, result: ToolResult, w: Writing) -> Sequence[Block]:
+        """What a result holds, with its cache mark on its last text, if anything is marked here."""
+        if self.cache_key is not None or w.home:
+            return mark_last_text(result, w)
+        self.lose_cache(result.cache, w)
+        out: list[Block] = []
+        for part in result.content:
+            if isinstance(part, Text) and part.cache is not None:
+                self.lose_cache(part.cache, w)
+                part = replace(part, cache=None)
+            out.append(part)
+        return out
 
     def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
         """There is no flag for a failed tool: its text says so, and another's must not."""

@@ -10,14 +10,18 @@ request, and whether it holds calls only its items tell; cached tokens count as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...lowering import SEARCH
+from ...model import Json, Raw
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
 
 
@@ -31,6 +35,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ("type", "response.in_progress"),
         ("sequence_number", None),  # what every event has, an error too
     )
+    statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 429}  # insufficient_quota
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}
@@ -43,6 +48,13 @@ class OpenAIResponses(Sniff, Rules, Responses):
             }
         ),
     }  # fmt: skip
+
+    can = frozenset({"namespace", "deferred", "search"})
+    tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
+
+    def accepts(self, block: Raw) -> bool:
+        # What a search for tools found is a list of definitions in every variant of this API.
+        return self.knows(block.dialect) or (block.code == SEARCH and "search" in self.can)
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import ResponsesReader

@@ -377,7 +377,8 @@ class Requests(Tools):
                 if text:
                     out["instructions"] = text
                 else:
-                    w.log.dropped("text.empty", first.at, "an empty prompt is no prompt")
+                    place = first.content[0].at if first.content else first.at
+                    w.log.dropped("text.empty", place, "an empty prompt is no prompt")
         elif spelled == "instructions":
             while count < len(messages) and self.place_of(messages[count]) == spelled:
                 count += 1

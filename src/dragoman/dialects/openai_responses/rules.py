@@ -88,6 +88,7 @@ RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 STORED = ("item_reference", "compaction")
 ID_LIMIT = 64
 NAME_LIMIT = 128
+SPACE_LIMIT = 64
 SCHEMA_NAME_LIMIT = 64
 
 
@@ -169,7 +170,7 @@ def stored(page: Page) -> bool:
 
 
 def tools(page: Page) -> Problems:
-    for at, tool in page.tools:
+    for at, tool in each_tool(page):
         if tool.get("type") not in ("function", "custom"):
             continue
         name = tool.get("name")
@@ -180,6 +181,20 @@ def tools(page: Page) -> Problems:
         if tool.get("strict") is True:
             what = f"Invalid schema for function {name!r}"
             yield from loose_schema(tool.get("parameters"), f"{at}/parameters", what)
+
+
+def each_tool(page: Page) -> Iterator[Placed]:
+    """The tools, those of namespaces included."""
+    for at, tool in page.tools:
+        yield at, tool
+        if tool.get("type") == "namespace":
+            yield from placed(tool.get("tools"), f"{at}/tools")
+
+
+def namespaces(page: Page) -> Problems:
+    for at, tool in page.tools:
+        if tool.get("type") == "namespace":
+            yield from illegal_name("tool-name", f"{at}/name", tool.get("name"), SPACE_LIMIT)
 
 
 def tool_choice(page: Page) -> Problems:
@@ -336,9 +351,9 @@ def failure(page: Page) -> Problems:
 
 HISTORY: tuple[Rule, ...] = (roles, pairing, identifiers, reasoning)
 FACETS: dict[str, tuple[Rule, ...]] = {
-    "request": (ranges, metadata, coupled, text_format, tools, tool_choice, *HISTORY),
+    "request": (ranges, metadata, coupled, text_format, tools, namespaces, tool_choice, *HISTORY),
     "messages": HISTORY,
-    "tools": (tools,),
+    "tools": (tools, namespaces),
     "tool-choice": (),
     "response": (answer, identifiers),
     "error": (failure,),

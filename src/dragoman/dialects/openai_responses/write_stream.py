@@ -145,6 +145,11 @@ class ResponsesWriter(FunctionsOnly):
 
     def open_call(self, index: int, call: ToolCall) -> bytes:
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        if call.kind == "search":  # its arguments are an object, and come whole
+            doc = {**doc, "arguments": {}, "status": "in_progress"}
+            part = self.parts[index] = Part(call, doc, self.count, 0)
+            self.count += 1
+            return self.event("response.output_item.added", output_index=part.output, item=doc)
         custom = call.kind == "custom"
         field = "input" if custom else "arguments"
         doc = {**doc, field: "", "status": "in_progress"}
@@ -181,6 +186,8 @@ class ResponsesWriter(FunctionsOnly):
             return part.head + encode_text(text) + b',"sequence_number":%d}\n\n' % self.sequence
         if isinstance(part.block, Reasoning):
             return self.think(event, part)
+        if isinstance(part.block, ToolCall):
+            part.texts.setdefault(("text", 0), []).append(text)
         if isinstance(part.block, Media) and event.place == "transcript":
             spoken = Text("", at=part.block.at)
             opened = self.open_text(event.index, spoken)
@@ -266,6 +273,11 @@ class ResponsesWriter(FunctionsOnly):
     def close_call(self, part: Part) -> bytes:
         text, call = part.text(), part.block
         assert isinstance(call, ToolCall)
+        if call.kind == "search":
+            spelling = self.dialect.spelling(call)
+            given = self.dialect.search_arguments(replace(call, arguments=text), spelling, self.w)
+            doc = {**part.item, "arguments": given, "status": "completed"}
+            return self.event("response.output_item.done", output_index=part.output, item=doc)
         custom = call.kind == "custom"
         field, kind = "arguments", "function_call_arguments"
         if custom:

@@ -322,7 +322,8 @@ class Requests(Tools):
         if params.candidates is not None and params.candidates > 1:
             log.dropped("candidates", params.where("candidates"), "there is one answer here")
         for key, why in UNSAID.items():
-            if getattr(params, key) is not None:
+            value = getattr(params, key)
+            if value is not None and (key, value) != ("stream", False):
                 log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
 

@@ -1,0 +1,402 @@
+"""One exchange: a request on its way to a model, and the reply on its way back.
+
+A reply alone does not tell what its request was like. A tool that was renamed for the upstream is
+called by its new name, a freeform tool that was wrapped as a function is called as a function, the
+tools of a namespace by their flat names. So what the request became is remembered, and undone in
+the reply:
+
+    client ── request ──> names, kinds, ids, settings ──> upstream
+           <── response, transcoder, error ─────────────
+
+- *names*: each call is to the tool that the client defined, in its namespace;
+- *kinds*: a freeform call is freeform again, its text unescaped as it arrives;
+- *ids*: an id made up for a call is none that the conversation has already;
+- *settings*: where the client's dialect repeats the request in its replies, they are the client's;
+- *input tokens*: where a stream begins with their number and the upstream tells it only in the
+  end, it begins with an estimate, and the ledger reports it.
+
+Everything here is pure: no socket, no clock, no randomness. An exchange refers to the request that
+it was given and copies nothing of the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from . import capsule as capsuling
+from . import dialects
+from .convert import join, with_model
+from .dialect import Dialect
+from .errors import DragomanError, Malformed, Unsupported
+from .events import Begin, Event
+from .ledger import Ledger, Loss
+from .model import (
+    ErrorKind,
+    Failure,
+    Json,
+    Media,
+    Message,
+    Reasoning,
+    Refusal,
+    Request,
+    Response,
+    Text,
+    ToolCall,
+    ToolKind,
+    ToolResult,
+    Usage,
+)
+from .models import Models, given
+from .reading import compact, load, parse
+from .restoring import Restorer, restore, tools_of, written
+from .result import Result
+from .statuses import kind_of, status_of
+
+if TYPE_CHECKING:
+    from .transcoder import Transcoder
+
+CHARACTERS = 4
+"""of text in a token, about: OpenAI and Anthropic both give this figure for English"""
+MEDIUM = 1_500
+"""tokens of an image, about: https://platform.claude.com/docs/en/build-with-claude/vision"""
+SHOWN = 300
+"""How much of an error that is no JSON is shown in its message."""
+
+
+class Exchange:
+    """One request of a client's dialect to an upstream of another, and its reply.
+
+    >>> exchange = Exchange(client="openai-chat", upstream="anthropic-messages")
+    >>> tool = {"type": "function", "function": {"name": "files.read", "parameters": {}}}
+    >>> asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+    >>> sent = exchange.request(asked).document
+    >>> sent["tools"][0]["name"]
+    'files_read_601e4eb608'
+    >>> call = {"type": "tool_use", "id": "c1", "name": "files_read_601e4eb608", "input": {}}
+    >>> reply = {"id": "m1", "model": "m", "role": "assistant", "content": [call]}
+    >>> exchange.response(reply).document["choices"][0]["message"]["tool_calls"][0]["function"]
+    {'name': 'files.read', 'arguments': '{}'}
+
+    ``client`` and ``upstream`` are dialects; where they are the same, documents pass as they are.
+    ``model`` replaces the model that the client names; ``models`` has rows of the caller's own for
+    the table of what depends on the model. ``fail_on`` names losses of the *request* that raise
+    ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
+    ``capsules``. ``now`` and ``ids`` supply what a reply may need, as in ``convert``.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: str,
+        upstream: str,
+        model: str | None = None,
+        models: Models | Mapping[str, Any] | None = None,
+        fail_on: Iterable[str] = (),
+        capsules: Mapping[str, Json] | None = None,
+        now: float | None = None,
+        ids: Callable[[str], str] | None = None,
+    ) -> None:
+        self._client, self._upstream = dialects.get(client), dialects.get(upstream)
+        self._model, self._models = model, given(models)
+        self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
+        self._kept = dict(capsules or {})
+        self.now, self.ids = now, ids
+        self._tree: Request | None = None
+        self._names: Mapping[str, tuple[str | None, str]] = {}
+        self._custom: frozenset[str] = frozenset()
+        self._search: frozenset[str] = frozenset()
+        self._original: Json = None  # the reply as the upstream gave it
+        self._replied: Json = None  # the reply as the client got it
+        self._reply_losses: tuple[Loss, ...] = ()
+        self._flow: Transcoder | None = None
+        self.asked: Json = None
+        """the request, in the client's dialect"""
+        self.sent: Json = None
+        """the request, in the upstream's dialect; the very same where that is the client's"""
+        self.losses: tuple[Loss, ...] = ()
+        """what became of the request on its way to the upstream"""
+
+    def __repr__(self) -> str:
+        return f"<Exchange: {self.client} with {self.upstream}>"
+
+    @property
+    def client(self) -> str:
+        """The dialect of the client."""
+        return self._client.name
+
+    @property
+    def upstream(self) -> str:
+        """The dialect of the model's server."""
+        return self._upstream.name
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether the two dialects differ."""
+        return self._client.name != self._upstream.name
+
+    # -- there ------------------------------------------------------------------------------
+
+    def request(self, doc: Json | bytes, *, stream: bool | None = None) -> Result:
+        """The client's request as the upstream takes it.
+
+        ``stream`` is whether it asks for a stream, where the client tells so elsewhere than in
+        the document: in the path, as Gemini's and Bedrock's do.
+        """
+        value = load(doc)
+        self._forget()
+        if not self.is_converted and self._model is None:
+            self.asked = self.sent = value
+            return Result(value, ())
+        tree = self._client.read(value, "request")
+        assert isinstance(tree, Request)
+        if self._model is not None:
+            tree = with_model(tree, self._model)
+        if stream is not None:
+            tree = replace(tree, params=replace(tree.params, stream=stream or None))
+        log = Ledger(models=self._models)
+        sent = self._upstream.write(tree, log)
+        if self.is_converted and (capsule := self._kept.get(self.upstream)) is not None:
+            sent = capsuling.open_(capsule, sent, self.upstream, "request", log)
+        log.enforce(self._fail_on)
+        self._tree, self._names = tree, log.tool_names
+        self._custom, self._search = self._written("custom"), self._written("search")
+        self.asked, self.sent, self.losses = value, sent, tuple(log.losses)
+        return Result(sent, self.losses)
+
+    def _forget(self) -> None:
+        """What an earlier request and its reply left."""
+        self._tree, self._names, self._flow = None, {}, None
+        self._custom = self._search = frozenset()
+        self._original = self._replied = None
+        self.losses = self._reply_losses = ()
+        self.__dict__.pop("input_tokens", None)
+
+    @cached_property
+    def input_tokens(self) -> int:
+        """About how many tokens the request has: four characters of text each."""
+        tree = self._tree
+        if tree is None:
+            if self.asked is None:
+                return 0
+            read = self._client.read(self.asked, "request")
+            assert isinstance(read, Request)
+            tree = read
+        return estimate(tree)
+
+    # -- and back ---------------------------------------------------------------------------
+
+    def response(self, doc: Json | bytes) -> Result:
+        """The upstream's reply as the client takes it.
+
+        ``status`` is 200, or that of the error which a failed reply is.
+        """
+        value = load(doc)
+        if not self.is_converted:
+            self._original = self._replied = value
+            return Result(value, (), status=200)
+        tree = self._upstream.read(value, "response")
+        assert isinstance(tree, Response)
+        log = self._ledger()
+        reply = self._client.write(self._repeat(self.restore(tree, log), log), log)
+        self._original, self._replied = value, reply
+        self._reply_losses = tuple(log.losses)
+        status = 200 if tree.failure is None else self._status(tree.failure.kind)
+        return Result(reply, self._reply_losses, status=status)
+
+    def transcoder(self, **options: Any) -> Transcoder:
+        """The upstream's stream as the client's: a ``Transcoder`` that knows the request.
+
+        Options are those of ``Transcoder``; whether a Chat client gets counts of tokens is as its
+        request asks.
+        """
+        from .transcoder import Transcoder  # not needed by those who convert documents
+
+        options = {"usage": asks_for_counts(self.asked), "now": self.now, "ids": self.ids} | options
+        amend = _Amend(self)
+        flow = self._flow = Transcoder(self.upstream, self.client, amend=amend, **options)
+        for log in (flow.log, flow.writer.aside):
+            self._tell(log)
+        if flow.writer.counts_first and self.asked is not None:
+            amend.estimate = self._estimate
+        return flow
+
+    def error(self, doc: Json | bytes, status: int) -> Result:
+        """The upstream's error as the client takes it; ``result.status`` is to be answered.
+
+        Whatever came instead of an error document (a page of a proxy, nothing at all) is an error
+        too: the beginning of it is the message.
+        """
+        value, tree = _failure(doc, self._upstream)
+        if not self.is_converted and tree.dialect is not None:
+            return Result(value, (), status=status)
+        kind = kind_of(tree.kind, status)
+        log = self._ledger()
+        said = replace(tree, kind=kind, message=tree.message or "the upstream gave no reason")
+        document = self._client.write(said, log)
+        return Result(document, tuple(log.losses), status=self._status(kind))
+
+    def _status(self, kind: ErrorKind) -> int:
+        return status_of(kind, self._client.statuses)
+
+    def _ledger(self) -> Ledger:
+        return self._tell(Ledger(self.now, self.ids, self._models))
+
+    def _tell(self, log: Ledger) -> Ledger:
+        """Tell the writer of a reply what the conversation has: ids of calls, names of tools."""
+        if self._tree is not None:
+            log.taken = CallIds(self._tree.messages)
+            log.own_names = frozenset(tool.name for tool in tools_of(self._tree))
+        return log
+
+    def restore(self, tree: Response, log: Ledger | None = None) -> Response:
+        """A reply with the names and kinds of tools that the client knows."""
+        return restore(tree, self._names, self._custom, log, search=self._search)
+
+    def _written(self, kind: ToolKind) -> frozenset[str]:
+        """The client's tools of a kind, under the names that the upstream knows."""
+        tree = self._tree
+        return written(tree, self._names, kind) if tree is not None else frozenset()
+
+    def _repeat(self, tree: Response, log: Ledger) -> Response:
+        """A reply whose settings, where replies repeat them, are those that the client sent."""
+        told = tree.echo.fields if tree.echo is not None else {}
+        sent = self.sent if self.sent.__class__ is dict else {}
+        if new := [key for key, value in told.items() if sent.get(key) != value]:
+            why = f"settings as {self.upstream} reports them: {', '.join(new)}"
+            log.dropped("response.echo", tree.at, why)
+        return replace(tree, echo=self._client.echo(self.asked))
+
+    def _estimate(self, tree: Response, log: Ledger) -> Response:
+        if tree.usage is not None:
+            return tree
+        why = f"about {self.input_tokens} input tokens at first; the upstream's counts come last"
+        log.invented("stream.usage", "", why)
+        return replace(tree, usage=Usage(self.input_tokens))
+
+    # -- across turns -----------------------------------------------------------------------
+
+    @property
+    def capsules(self) -> dict[str, Json]:
+        """What the upstream wants back in the next request and the client's history cannot hold.
+
+        Plain JSON, to be kept beside the history and given to the next exchange. It fits the
+        history to which the client adds the reply that it got. There is one capsule for each
+        upstream dialect; those of others are passed on as they came.
+        """
+        if self._flow is not None and self._flow.ended and self._flow.response.failure is None:
+            self._original, self._replied = self._flow.reader.document(), self._flow.document
+            self._reply_losses = self._flow.losses
+        if self._replied is None or not self.loses_reasoning(self._reply_losses):
+            return self.kept
+        held = join(self.asked, self._replied, dialect=self.client).document
+        return self.capsules_for(self._original, held)
+
+    @property
+    def kept(self) -> dict[str, Json]:
+        """The capsules that the exchange was given."""
+        return dict(self._kept)
+
+    def loses_reasoning(self, losses: Iterable[Loss]) -> bool:
+        """Whether a reply had signed or encrypted reasoning that the client does not get."""
+        return self.is_converted and any(loss.what == "reasoning.seal" for loss in losses)
+
+    def capsules_for(self, original: Json, held: Json) -> dict[str, Json]:
+        """``capsules``, given the upstream's reply and the history that the client holds."""
+        known = join(self.sent, original, dialect=self.upstream).document
+        sealed = capsuling.seal(known, held, self._upstream, self._client, "request")
+        return self._kept | {self.upstream: sealed}
+
+
+class _Amend:
+    """What ``Transcoder`` does to a reply because of its request."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        names, custom, search = exchange._names, exchange._custom, exchange._search
+        knows = names or custom or search
+        self.restorer = Restorer(names, custom, search=search) if knows else None
+        self.estimate: Callable[[Response, Ledger], Response] | None = None
+        self.notes = Ledger()
+
+    def event(self, event: Event) -> Iterable[Event]:
+        if event.__class__ is Begin:
+            assert isinstance(event, Begin)
+            tree = self.exchange._repeat(event.response, Ledger())
+            if self.estimate is not None:
+                tree = self.estimate(tree, self.notes)
+            return (Begin(tree),)
+        return (event,) if self.restorer is None else self.restorer.event(event)
+
+    def response(self, tree: Response, log: Ledger) -> Response:
+        log.losses += self.notes.losses
+        return self.exchange._repeat(self.exchange.restore(tree, log), log)
+
+
+class CallIds(Container[str]):
+    """The ids of the calls of a conversation, looked at when somebody asks."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self.messages = messages
+
+    @cached_property
+    def ids(self) -> frozenset[str | None]:
+        blocks = (block for message in self.messages for block in message.content)
+        return frozenset(
+            block.id if isinstance(block, ToolCall) else block.call_id
+            for block in blocks
+            if isinstance(block, ToolCall | ToolResult)
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.ids
+
+
+def asks_for_counts(asked: Json) -> bool:
+    """Whether an OpenAI Chat client wants the chunk of counts, which has no choices."""
+    options = asked.get("stream_options") if asked.__class__ is dict else None
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+def estimate(tree: Request) -> int:
+    """About how many tokens a request has."""
+    size, media = 0, 0
+    for tool in tree.tools or ():
+        size += len(tool.name) + len(tool.description or "") + len(compact(tool.schema))
+    waiting = [block for message in tree.messages for block in message.content]
+    while waiting:
+        block = waiting.pop()
+        if isinstance(block, Text | Refusal):
+            size += len(block.text)
+        elif isinstance(block, ToolCall):
+            size += len(block.name) + len(block.arguments)
+        elif isinstance(block, ToolResult):
+            waiting += block.content
+        elif isinstance(block, Reasoning):
+            size += sum(map(len, (*block.content, *block.summary)))
+        elif isinstance(block, Media):
+            media += 1
+    return size // CHARACTERS + media * MEDIUM + 1
+
+
+def _failure(doc: Json | bytes, upstream: Dialect) -> tuple[Json, Failure]:
+    """An error as the upstream gave it, as far as its dialect knows it."""
+    try:
+        value = parse(doc) if isinstance(doc, bytes | bytearray | memoryview) else doc
+        if value.__class__ is str:
+            raise Malformed("expected an object, got a string")
+    except Malformed:
+        data = doc if isinstance(doc, str) else bytes(doc).decode("utf-8", "replace")
+        text = " ".join(data.split())
+        return doc, Failure("other", f"{text[:SHOWN]}…" if len(text) > SHOWN else text)
+    try:
+        tree = upstream.read(value, "error")
+    except (Malformed, Unsupported):
+        return value, Failure("other", compact(value)[:SHOWN])
+    except DragomanError as problem:
+        return value, Failure("other", str(problem))
+    assert isinstance(tree, Failure)
+    return value, tree
