@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import Malformed, Unsupported, models
+from dragoman import Malformed, Unsupported, models, testing
 from dragoman.dialects import get
 from dragoman.dialects._model_rules import RULES
 from dragoman.ledger import CODES
 from dragoman.model import Params
 from dragoman.models import DEFAULT, FACTS, UNKNOWN, Row, Vendor, core
+from dragoman.testing import Document
 
 HI: Any = {"role": "user", "content": "Hi"}
 HO: Any = {"role": "assistant", "content": "Ho"}
@@ -398,6 +399,15 @@ def test_nothing_that_is_written_is_refused(vendor: str, model: str) -> None:
         done = dragoman.convert({"model": model, **doc}, source=source, target=target)
         found = [p for p in dragoman.check(done.document, target) if p.rule in RULES]
         assert not found, (source, doc, target, done.document, found)
+
+
+@pytest.mark.parametrize(("vendor", "model"), EVERY, ids=[f"{v}: {n}" for v, n in EVERY])
+def test_every_change_is_reported(vendor: str, model: str) -> None:
+    """The audit by node, over the same conversions."""
+    for (source, doc), target in product(ASKED, SERVED[vendor]):
+        if source != target:
+            document = Document("", source, "", "request", False, {"model": model, **doc})
+            testing.audit(document, target)
 
 
 @pytest.mark.parametrize(("source", "doc"), ASKED)

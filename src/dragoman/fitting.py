@@ -126,15 +126,17 @@ def known_effort(
         return None
     if not off or effort in levels:
         return fit_effort(effort, facts, thinking, model, log)
-    why = f"reasoning cannot be turned off at {model}; effort {levels[0]!r} is written"
-    log.approximated("thinking", thinking.at, why)
+    log.approximated("thinking", thinking.at, f"reasoning cannot be turned off at {model}")
+    log.invented("thinking.effort", thinking.at, f"{levels[0]!r}, the lowest effort of {model}")
     return levels[0]
 
 
 def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
     """What is said where reasoning is off unless an effort is written."""
-    why = f"reasoning is off at {model} without an effort; 'medium' is written"
+    why = "that the model should think is said by an effort here"
     log.approximated("thinking", thinking.at, why)
+    why = f"'medium', as reasoning is off at {model} without an effort"
+    log.invented("thinking.effort", thinking.at, why)
     return "medium"
 
 
