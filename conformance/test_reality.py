@@ -45,6 +45,23 @@ def test_the_way_home(dialect: str, facet: str) -> None:
     assert not failures, describe(failures)
 
 
+# Each record is edited in a dozen ways: every so many records go to every so many targets.
+STEP = 5
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_way_home_after_edits(dialect: str) -> None:
+    failures: list[tuple[str, object]] = []
+    for number, record in enumerate(readable(dialect, "request")):
+        for place, target in enumerate(laws.targets(record)):
+            if (number + place) % STEP:
+                continue
+            broken = laws.comes_home_edited(record, target)
+            if not laws.tally("3 comes home edited", f"{dialect} > {target}", not broken):
+                failures.append((f"{record.name} > {target}", broken[0]))
+    assert not failures, describe(failures)
+
+
 @pytest.mark.parametrize(("dialect", "facet"), [k for k in KINDS if k[1] != "error"])
 def test_the_official_types_accept(dialect: str, facet: str) -> None:
     failures: list[tuple[str, object]] = []

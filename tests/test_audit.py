@@ -313,7 +313,7 @@ def test_a_ledger_that_keeps_silent_is_caught() -> None:
             for index in range(len(losses)):
                 total += 1
                 missed += bool(faults(found, losses[:index] + losses[index + 1 :]))
-    assert total > 200
+    assert total > 100
     assert missed / total > 0.8, f"{missed} of {total}"
 
 

@@ -9,6 +9,7 @@ excuses nothing of another; a loss at the root of a document excuses what its co
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +22,8 @@ BLOCKS = (
     "Text", "Media", "Passage", "Reasoning", "Refusal", "ToolCall", "ToolResult", "Hosted", "Raw",
     "Text.blank",
 )  # fmt: skip
+
+INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache"})
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
@@ -155,7 +158,12 @@ def is_of(loss: Loss, change: Change) -> bool:
         return True
     if change.how == "new" or loss.path == change.at or loss.kind == "invented":
         return False
-    return change.what in BLOCKS and _is_at(loss.path, change.at)
+    return change.what in BLOCKS and _is_at(loss.path, change.at) and _is_inner(loss.what)
+
+
+def _is_inner(code: str) -> bool:
+    """Whether a code speaks of what may stand inside a block."""
+    return any(what.partition(".")[0] in INSIDE for what in SPEAKS_OF.get(code, ()))
 
 
 def _pieces(change: Change) -> list[Change]:
@@ -203,6 +211,46 @@ def _is_where(path: str, change: Change) -> bool:
 
 def _is_at(path: str, at: str) -> bool:
     return path == at or path.startswith(f"{at}/")
+
+
+Names: TypeAlias = frozenset[tuple[str, str]]
+"""The kinds and codes of the losses that tell of one change."""
+
+# What is the same for a node, and not for what stands inside it.
+EITHER = {"ToolResult.cache": "the mark is gone, or stands on a text of the result"}
+
+
+class Facts:
+    """What happened to the nodes of one document in each dialect, and what it was called there."""
+
+    def __init__(self) -> None:
+        self._named: dict[tuple[str, str, frozenset[str]], dict[str, Names]] = {}
+
+    def add(self, target: str, changes: Iterable[Change], losses: Iterable[Loss]) -> None:
+        lossy, own = list(losses), [change for change in changes if not change.implied]
+        effects: dict[str, set[str]] = {}
+        for change in own:
+            effect = f"{change.what} {change.how} {change.new!r}"
+            effects.setdefault(change.at, set()).add(effect)
+        for change in own:
+            told = frozenset((x.kind, _reason(x.what, change)) for x in lossy if excuses(x, change))
+            key = change.at, change.what, frozenset(effects[change.at])
+            if told and change.what not in EITHER:  # else it is told piece by piece
+                self._named.setdefault(key, {})[target] = told
+
+    def conflicts(self) -> list[str]:
+        """Facts that have several names: dialects that do the same to a node say it otherwise."""
+        return [
+            f"{what} at {at or '/'}: "
+            + "; ".join(f"{target} {sorted(names)}" for target, names in sorted(named.items()))
+            for (at, what, _), named in self._named.items()
+            if len(named) > 1 and not frozenset.intersection(*named.values())
+        ]
+
+
+def _reason(code: str, change: Change) -> str:
+    """A block that is gone may be so for its kind, its speaker, or the result it stands in."""
+    return "block" if change.what in BLOCKS and change.how == "gone" else code
 
 
 def _is_learned(change: Change, owner: str) -> bool:

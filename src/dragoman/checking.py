@@ -246,6 +246,11 @@ def _loose_object(schema: dict[str, Json], properties: Json, at: str, what: str)
         yield Problem("strict-schema", at, message)
 
 
+JSON_PLEASE = "Answer in JSON."
+"""What a request says that must have the word in it, and has not."""
+JSON_WORD = f"OpenAI demands the word JSON in the messages; a system message says {JSON_PLEASE!r}"
+
+
 def says_json(value: Json, budget: int = 10_000) -> bool:
     """Whether the word JSON occurs in any text; when there is too much to read, it is assumed."""
     stack = [value]

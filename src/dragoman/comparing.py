@@ -597,7 +597,10 @@ class _Blocks:
         if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
         for before, k in zip(places, parts[1:], strict=False):
-            self.note("Text.boundary", "altered", k, (before,))
+            if _is_blank(self.old[k].said) and not self.old[k].said.text:
+                self.note("Text.blank", "gone", k, (before,))
+            else:
+                self.note("Text.boundary", "altered", k, (before,))
         for k in parts:
             self.rest(k, pieces)
             if (text := getattr(self.old[k].said, "text", "")) != text.strip():
@@ -642,7 +645,9 @@ class _Blocks:
         for said, read in zip(self.old[i].said.citations, self.old[i].read.citations, strict=True):
             bare = replace(said, span=None, extras=None)
             if bare not in there:
-                self.out.append(Change("Citation", "gone", read.at, (), over, said))
+                near = next((c for c in there if c.url is not None and c.url == said.url), None)
+                how: How = "gone" if near is None else "altered"
+                self.out.append(Change("Citation", how, read.at, (), over, said, near))
                 continue
             got = extras[there.index(bare)]
             if said.extras != got:

@@ -68,13 +68,13 @@ def convert(
     tree = reader.read(value, facet)
     if model is not None:
         tree = with_model(tree, model, facet)
-    if not carry:
+    if not carry and capsule is None:
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
     document = writer.write(tree, log)
     if capsule is not None:
-        document = capsules.open_(capsule, document, writer.name, facet, log)
-    carried = capsules.seal(value, document, reader, writer, facet) if carry else None
+        document = capsules.open_(capsule, document, writer, facet, log, tree, value)
+    carried = capsules.seal(value, document, reader, writer, facet, tree) if carry else None
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
 

@@ -37,6 +37,7 @@ from .model import (
 )
 from .models import DEFAULT, Models
 from .normal import lose_fields
+from .results import pair_up
 
 if TYPE_CHECKING:
     from .streaming import StreamReader, StreamWriter
@@ -96,6 +97,10 @@ class Dialect:
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 
+    pairs: ClassVar[bool] = False
+    """Whether a request must have one result for each call, and one call for each result."""
+    stores: ClassVar[bool] = False
+    """Whether a request may continue a stored conversation, in which the calls stand."""
     kin: ClassVar[frozenset[str]] = frozenset()
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
     framing: ClassVar[str] = "sse"
@@ -147,9 +152,17 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
-        if self.lowers and not self.is_home(tree.dialect):
-            tree = lower(tree, self, log)
+        if not self.is_home(tree.dialect):
+            if self.pairs and tree.__class__ is Request:
+                tree = self.pair_up(tree, log)
+            if self.lowers:
+                tree = lower(tree, self, log)
         return write(tree, log)
+
+    def pair_up(self, tree: Request, log: Ledger) -> Request:
+        """The request with one result for each call, if what is not in it is not stored."""
+        stored = tree.params.previous_id or tree.params.conversation_id
+        return tree if stored and self.stores else pair_up(tree, self.name, log)
 
     def stream_reader(self, whole: bool = True) -> StreamReader:
         """A reader for one stream of this dialect; ``whole``: its texts are wanted in the end."""

@@ -160,7 +160,7 @@ class Exchange:
         log = Ledger(models=self._models)
         sent = self._upstream.write(tree, log)
         if self.is_converted and (capsule := self._kept.get(self.upstream)) is not None:
-            sent = capsuling.open_(capsule, sent, self.upstream, "request", log)
+            sent = capsuling.open_(capsule, sent, self._upstream, "request", log, tree, value)
         log.enforce(self._fail_on)
         self._tree, self._names = tree, log.tool_names
         self._custom, self._search = self._written("custom"), self._written("search")

@@ -18,6 +18,8 @@ from .reading import encode, load, parse
 from .result import Result
 from .streaming import StreamReader, StreamWriter
 
+SIGNATURES = ("reasoning", "reasoning.seal")
+
 
 class Amend(Protocol):
     """What a reply becomes once its request is known: events as they come, and the whole."""
@@ -207,10 +209,21 @@ class Transcoder:
         doc = self._document = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
+        self.note_signatures()
         if tree.failure is None:
             out.append(self.writer.end(doc))
         else:
             out.append(self.writer.fail(doc))
+
+    def note_signatures(self) -> None:
+        """Reasoning that the last event of the source has encrypted anew, if it is passed on."""
+        if not self.reader.notes_on_signatures:
+            return
+        gone = {loss.path for loss in self.log.losses if loss.what in SIGNATURES}
+        for at in self.reader.notes_on_signatures:
+            if at not in gone:
+                why = "the last event has this reasoning encrypted anew; the first is passed on"
+                self.log.approximated("stream.text", at, why)
 
 
 def collect(data: bytes, dialect: str) -> Result:
@@ -227,9 +240,13 @@ def collect(data: bytes, dialect: str) -> Result:
 def collected(transcoder: Transcoder) -> Result:
     """The answer that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
-    if reader.failure is None:
-        return Result(reader.document(), ())
     log = Ledger()
+    if reader.failure is None:
+        document = reader.document()
+        for at in reader.unfit:
+            why = "the text of the arguments is no JSON object, or has a key twice"
+            log.approximated("tool_call.arguments", at, why)
+        return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -24,6 +24,7 @@ from .model import (
     OutputFormat,
     Params,
     Reasoning,
+    Refusal,
     Seal,
     Text,
     Tool,
@@ -366,6 +367,27 @@ def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
     )
 
 
+def is_empty_text(block: Block) -> bool:
+    """Whether a block is a text or a refusal without a word, and nothing is said about it."""
+    if block.__class__ is Text:
+        return not block.text and is_plain_text(block, home=False) and block.extras is None
+    return block.__class__ is Refusal and not block.text and block.extras is None
+
+
+def drop_empty_texts(message: Message, log: Ledger) -> Message:
+    """The empty texts of a response are the same as none, and read as none."""
+    empty = [block for block in message.content if is_empty_text(block)]
+    for block in empty:
+        log.dropped("text.empty", block.at, "an empty text says nothing in a response here")
+    content = (block for block in message.content if not is_empty_text(block))
+    return replace(message, content=tuple(content)) if empty else message
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The parts of one reasoning as one text, apart by a blank line; empty parts say nothing."""
+    return "\n\n".join(filter(None, texts))
+
+
 def is_blank(text: str) -> bool:
     """Empty or only white space."""
     return not text or text.isspace()
@@ -397,6 +419,14 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+
+
+def note_joined(block: Block, why: str, w: Writing) -> None:
+    """A text that is joined to another one: its boundary is lost, and an empty one is not said."""
+    if isinstance(block, Text) and not block.text:
+        w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+    else:
+        w.log.approximated("text.boundary", block.at, why)
 
 
 def note_summary(block: Reasoning, w: Writing) -> None:

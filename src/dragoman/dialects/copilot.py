@@ -279,7 +279,7 @@ class Copilot(OpenAIResponses):
             w.count["msg"] = w.count.get("msg", 0) + 1
             out["id"] = f"msg_{w.count['msg']}"
             if named:
-                w.log.dropped("message.id", first.at, "an id that another API gave")
+                w.log.dropped("extras", f"{first.at}/id", "an id that another API gave")
         return out
 
     def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:

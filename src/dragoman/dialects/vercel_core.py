@@ -24,7 +24,7 @@ from ..model import (
 )
 from ..reading import as_dict, expected, maybe_int, maybe_list, maybe_str, need_str
 from ..sniffing import Verdict
-from ..writing import Writing
+from ..writing import Writing, note_joined
 from .vercel_model_v5 import VercelModelV5
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
@@ -162,7 +162,7 @@ class VercelCore(VercelModelV5):
             self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
-            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+            note_joined(block, "an answer is one text here", w)
         out["text"] = out.get("text", "") + block.text
 
     def write_answer_thought(self, block: Reasoning, w: Writing) -> list[Json]:

@@ -18,6 +18,7 @@ from ...framing import Frame
 from ...model import Json, Raw, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
 from ...streaming import Said, StreamReader, as_written
+from ...writing import repeats_a_key
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -271,4 +272,6 @@ class AnthropicReader(StreamReader):
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"/content/{index}"] = text
+        if not fit or repeats_a_key(text, value):
+            self.unfit[f"/content/{index}"] = None
         return value if fit else {"arguments": text}

@@ -37,6 +37,7 @@ from ...reading import (
 )
 from ...writing import Writing, is_plain_text, write_usual
 from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_excluded, mended
+from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .blocks import NAME
 from .turns import Turns
 
@@ -249,8 +250,10 @@ class Requests(Turns):
             out["model"] = ""
             log.invented("model", "", "a request needs a model; name one")
         facts = w.address(self.vendor, tree.model)
-        if not w.home and (facts is not UNKNOWN or tree.params.thinking is not None):
-            tree = fit(tree, facts, log)
+        if not w.home:
+            if facts is not UNKNOWN or tree.params.thinking is not None:
+                tree = fit(tree, facts, log)
+            tree = without_final_space(apart(tree, log), log)
         self.write_params(out, tree, w)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
@@ -270,7 +273,18 @@ class Requests(Turns):
             self.limit_marks(w)
         if tree.messages and tree.messages[-1].role == "assistant":
             self.note_prefill(tree, out["messages"], w)
+        if "thinking" in out and not w.home:
+            self.fit_thinking(out, tree, w)
         return self.emit(out, tree, log)
+
+    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        """In the middle of a tool loop, thinking needs the thinking block that began it."""
+        config = tree.params.thinking
+        if config is None or out["thinking"].get("type") != "enabled":
+            return
+        if lacks_thinking(out["messages"], is_result, is_thinking):
+            del out["thinking"]
+            w.log.dropped("thinking", config.at, WITHOUT_THINKING)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         return mended(tree, log.models.facts(self.vendor, tree.model), log)
@@ -439,3 +453,11 @@ class Requests(Turns):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
+
+
+def is_result(block: Json) -> bool:
+    return bool(block.get("type") == "tool_result")
+
+
+def is_thinking(block: Json) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")

@@ -201,7 +201,7 @@ class Responses(Requests):
             out["stop_reason"] = word
             if word is None:
                 why = f"no word here for {stop.native or stop.reason!r}"
-                log.approximated("stop.reason", candidate.at, why)
+                log.dropped("stop.reason", candidate.at, why)
             if stop.detail is not None:
                 log.dropped("stop.detail", candidate.at, "only the source knows these details")
         out["stop_sequence"] = stop.sequence

@@ -23,7 +23,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...writing import Writing, home_only, is_plain_text, lose_type, may_open, object_of
+from ...writing import Writing, home_only, is_plain_text, joined, lose_type, may_open, object_of
 from .read_blocks import LOCATIONS
 
 # https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
@@ -254,7 +254,7 @@ class WriteBlocks(Dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
             return self.emit(out | block.extras.spelling, block, w.log)
         self.lose(block.extras, block.at, w.log)
-        text = "\n\n".join(block.content or block.summary)
+        text = joined(block.content or block.summary)
         if not text:
             if seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")

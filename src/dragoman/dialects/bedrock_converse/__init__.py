@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
+    pairs = True
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
     framing = "eventstream"

@@ -10,8 +10,9 @@ from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, To
 from ...models import Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_claude, is_excluded, mended
+from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .._nine import ID_RULE, Nine
-from .params import ParamFields
+from .params import MORE, ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
 from .write_blocks import Said
@@ -91,6 +92,7 @@ class Requests(ParamFields):
         facts = w.address(maker_of(tree.model, log.models), tree.model)
         if not w.home:
             tree = fit(tree, facts, log)
+            tree = without_final_space(apart(tree, log), log) if w.signed else tree
             if facts.call_ids == "nine":
                 w.ids = Nine(ID_RULE, "tool_call.id")
         # Tools come before the system prompt and the messages: that is the order of the cache.
@@ -99,11 +101,24 @@ class Requests(ParamFields):
         if not (out["messages"] or w.home):
             self.begin(out["messages"], tree.at, w)
         self.write_params(out, tree, w)
+        self.fit_thinking(out, tree, w)
         if config or (w.home and tree.tools is not None):
             out["toolConfig"] = config
         self.limit_marks(out, w)
         self.note_prefill(tree, out["messages"], w)
         return self.emit(out, tree, log)
+
+    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> None:
+        """In the middle of a tool loop, thinking needs the thinking block that began it."""
+        config, more = tree.params.thinking, out.get(MORE) or {}
+        said = more.get("thinking")
+        if w.home or config is None or said is None or said.get("type") != "enabled":
+            return
+        if lacks_thinking(out["messages"], is_result, is_thinking):
+            out[MORE] = {key: value for key, value in more.items() if key != "thinking"}
+            if not out[MORE]:
+                del out[MORE]
+            w.log.dropped("thinking", config.at, WITHOUT_THINKING)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
@@ -190,3 +205,11 @@ def used_tools(messages: tuple[Message, ...]) -> dict[str, str]:
             elif isinstance(block, ToolResult):
                 results.setdefault(block.name or "tool", block.at)
     return used or results
+
+
+def is_result(block: Json) -> bool:
+    return "toolResult" in block
+
+
+def is_thinking(block: Json) -> bool:
+    return "reasoningContent" in block

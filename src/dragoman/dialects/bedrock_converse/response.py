@@ -224,7 +224,7 @@ class Responses(Requests):
             else:
                 log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
         if usage.reasoning is not None:
-            log.dropped("usage", usage.at, "tokens of thought are not counted apart here")
+            log.approximated("usage", usage.at, "tokens of thought are not counted apart here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
             out[key] = value

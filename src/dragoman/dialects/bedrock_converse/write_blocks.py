@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import parse
-from ...writing import Rule, Writing, home_only, is_blank, may_open, note_summary, object_of
+from ...writing import Rule, Writing, home_only, is_blank, joined, may_open, note_summary, object_of
 from .formats import (
     DOCUMENTS,
     FORMATS,
@@ -211,7 +211,7 @@ class WriteBlocks(Dialect):
         note_summary(block, w)
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        inner: dict[str, Json] = {"text": "\n\n".join(said)}
+        inner: dict[str, Json] = {"text": joined(said)}
         if seal is not None:
             inner["signature"] = seal.data
         inner |= {k: v for k, v in self.spelling(block).items() if k == "signature"}

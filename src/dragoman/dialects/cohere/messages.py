@@ -323,6 +323,10 @@ class Messages(Parts):
 
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
+        if isinstance(block, Refusal) and not (block.text or w.home):
+            w.log.dropped("text.empty", block.at, "an empty refusal says nothing here")
+            self.lose(block.extras, block.at, w.log)
+            return []
         if isinstance(block, Text):
             if block.text or block.citations or w.home:
                 return [self.write_text(block, w)]

@@ -274,7 +274,8 @@ class Requests(Tools):
         said: dict[str, Json] = {"type": "disabled" if off else "enabled"}
         if config.effort is not None:
             why = "the model thinks here, or does not"
-            log.approximated("thinking.effort", config.at, why)
+            note = log.approximated if config.mode is None else log.dropped
+            note("thinking.effort", config.at, why)
         elif config.mode not in ("on", "off"):
             if config.mode is None and config.budget is None:
                 self.lose(config.extras, config.at, log)

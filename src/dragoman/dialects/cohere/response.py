@@ -240,7 +240,7 @@ class Responses(Requests):
         if home and tree.type is not None:
             out["error_type"] = tree.type
         elif not home and kind_of(None, tree.message) != tree.kind:
-            log.approximated("error.type", tree.at, "an error is little but a text here")
+            log.dropped("error.type", tree.at, "an error is little but a text here")
         for code in ("code", "param"):
             if getattr(tree, code) is not None:
                 log.dropped(f"error.{code}", tree.at, "an error is little but a text here")

@@ -127,5 +127,5 @@ class Tools(Messages):
                 log.approximated("tool_choice", at, why)
                 return REQUIRED
             case "auto":
-                log.approximated("tool_choice", at, "that the model decides goes without saying")
+                log.dropped("tool_choice", at, "that the model decides goes without saying")
         return None

@@ -32,7 +32,7 @@ from ...reading import (
     need_list,
     need_str,
 )
-from ...writing import is_blank
+from ...writing import drop_empty_texts, is_blank, joined
 from ..openai_responses.parts import OUTPUT, ItemWriting
 from ..openai_responses.response import totals
 from .request import THOUGHT, Requests
@@ -84,8 +84,8 @@ class Answers(Requests):
         spelling: dict[str, Json] = {} if role is not None else {"role": None}
         content = doc.get("content")
         blocks: list[Block] = []
-        if content.__class__ is str:
-            blocks = [Text(content, at=f"{where}/content")]
+        if content.__class__ is str:  # an empty one says nothing
+            blocks = [Text(content, at=f"{where}/content")] if content else []
         elif content.__class__ is list:
             spelling["content"] = "list"
             blocks = self.read_parts(content, f"{where}/content", OUTPUT)
@@ -157,7 +157,7 @@ class Answers(Requests):
     def write_candidate(
         self, candidate: Candidate, out: dict[str, Json], w: ItemWriting
     ) -> dict[str, Json]:
-        message = candidate.message
+        message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
         spelling = self.spelling(message)
         doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
         said: list[Block] = []
@@ -181,7 +181,7 @@ class Answers(Requests):
                     why = "only the first answer has its thoughts here"
                     w.log.dropped("reasoning", block.at, why)
         elif thoughts:
-            out[THOUGHT] = "\n\n".join(thoughts)
+            out[THOUGHT] = joined(thoughts)
         if spelling.get("content") == "list":
             doc["content"] = self.write_spoken(said, w)
         elif said and (text := self.join_said(said, w)) is not None:
@@ -248,7 +248,7 @@ class Answers(Requests):
             w.log.invented("stop.reason", candidate.at, "an answer has ended here")
             return
         if stop.reason != ("tool-call" if called else "end"):
-            w.log.dropped("stop.reason", candidate.at, "why it ended is not said here")
+            w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
         if stop.sequence is not None:
             w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
         if stop.detail is not None:

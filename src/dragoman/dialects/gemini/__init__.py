@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Gemini(Sniff, Rules, Responses):
     name = "gemini"
     vendor = "google"
+    pairs = True
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error

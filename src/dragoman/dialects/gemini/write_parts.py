@@ -28,7 +28,7 @@ from ...model import (
 )
 from ...normal import HOISTED
 from ...reading import parse
-from ...writing import Writing, home_only, note_summary, object_of
+from ...writing import Writing, home_only, joined, note_summary, object_of
 from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
 from .schema import Saying
 from .spelling import spelled
@@ -179,7 +179,7 @@ class WriteParts(ReadParts):
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)
             return []
-        out: dict[str, Json] = {"text": "\n\n".join(texts), "thought": True}
+        out: dict[str, Json] = {"text": joined(texts), "thought": True}
         if seal is not None:
             out["thoughtSignature"] = seal.data
         elif "seal" in spelling:

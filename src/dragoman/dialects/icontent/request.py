@@ -207,11 +207,11 @@ class Requests(Write):
         self.lose(params.extras, params.at, w.log)
 
     def note_choice(self, choice: ToolChoice, w: ContentWriting) -> None:
-        if choice.parallel is False:
-            why = "calls may always be parallel here"
-            w.log.dropped("tool_choice.parallel", choice.at, why)
-        if choice.mode is not None or choice.payload is not None or choice.allowed is not None:
+        said = choice.mode is not None or choice.payload is not None
+        if said or choice.allowed is not None:
             w.log.dropped("tool_choice", choice.at, "the model chooses by itself here")
+        if choice.parallel is False:
+            w.log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
 
     # -- histories --------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import SILENCE, results_in_place
-from ...writing import Writing, home_only, is_plain_text
+from ...writing import Writing, home_only, is_plain_text, note_joined
 from .._nine import ID_RULE
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
@@ -200,7 +200,7 @@ class Messages(Parts):
             if self.is_wordless(block):
                 continue
             if isinstance(block, Text) and isinstance(last, Text):
-                w.log.approximated("text.boundary", block.at, "an answer is one text here")
+                note_joined(block, "an answer is one text here", w)
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)

@@ -15,7 +15,7 @@ from ...model import (
     Text,
 )
 from ...reading import maybe_str
-from ...writing import Writing, home_only, note_summary
+from ...writing import Writing, home_only, joined, note_summary
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 
@@ -89,7 +89,7 @@ class Parts(OpenAIChat):
             w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
             seal = None
         texts = self.thoughts_of(block, w)
-        if not texts and seal is None and not w.home:
+        if not any(texts) and seal is None and not w.home:
             if block.seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)
@@ -112,7 +112,7 @@ class Parts(OpenAIChat):
         note_summary(block, w)
         if w.answer and not w.home and len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            texts = ("\n\n".join(texts),)
+            texts = (joined(texts),)
         return texts
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:

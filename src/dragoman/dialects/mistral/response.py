@@ -80,7 +80,7 @@ class Responses(Requests):
             tree = replace(tree, usage=Usage())
         usage = tree.usage
         if usage is not None and usage.reasoning is not None and not self.is_home(tree.dialect):
-            log.dropped("usage", usage.at, "tokens of thought are not counted apart here")
+            log.approximated("usage", usage.at, "tokens of thought are not counted apart here")
             usage = replace(usage, output=usage.output_total, reasoning=None)
             tree = replace(tree, usage=usage)
         return super().write_response(tree, log)

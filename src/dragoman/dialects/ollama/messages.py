@@ -45,7 +45,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, lose_labels, object_of
+from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -244,7 +244,7 @@ class Messages(Dialect):
             said.add(block)
         doc: dict[str, Json] = {"role": role, "content": said.text(message)}
         if said.thoughts:
-            doc["thinking"] = "\n\n".join(said.thoughts)
+            doc["thinking"] = joined(said.thoughts)
         if said.images:
             doc["images"] = said.images
         if said.calls:
@@ -407,8 +407,9 @@ class Messages(Dialect):
 
     def write_image(self, block: Media, w: Writing) -> str:
         source = block.source
-        if source.media_type != sniff(source.value):
-            w.log.dropped("media.type", block.at, "the data of an image speak for themselves")
+        if source.media_type != (known := sniff(source.value)):
+            note = w.log.dropped if known is None else w.log.approximated
+            note("media.type", block.at, "the data of an image speak for themselves")
         lose_labels(block, "images have", w.log)
         if block.detail not in (None, "auto"):
             w.log.dropped("media.detail", block.at, "images have no detail level here")
@@ -424,12 +425,10 @@ class Messages(Dialect):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
         texts = block.content or block.summary
-        if block.summary:
-            why = "a thought is said once here, and as such"
-            w.log.approximated("reasoning.summary", block.at, why)
+        note_summary(block, w)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = "\n\n".join(texts)
+        said = joined(texts)
         if not said and block.seal is None and block.id is None:
             w.log.dropped("reasoning", block.at, "a thought without words")
         return said or None

@@ -162,7 +162,7 @@ class Requests(Messages):
             why = "that calls come one by one cannot be said here"
             w.log.dropped("tool_choice.parallel", choice.at, why)
         if choice.mode == "none" and out.pop("tools", None):
-            w.log.approximated("tool_choice", choice.at, "no tools are offered at all")
+            w.log.dropped("tool_choice", choice.at, "no tools are offered at all")
             for tool in tools:
                 w.log.dropped("tool", tool.at, "no tool may be used, and ollama has no tool_choice")
         elif choice.mode is not None or choice.payload is not None:
@@ -209,7 +209,7 @@ class Requests(Messages):
             why = f"a budget of {config.budget} tokens is about {effort!r} effort"
             log.approximated("thinking.budget", config.at, why)
         elif effort is not None and config.mode is not None:
-            log.approximated("thinking", config.at, "the effort says that the model should think")
+            log.dropped("thinking", config.at, "the effort says that the model should think")
         elif config.mode not in (None, "on"):
             log.approximated("thinking", config.at, "the model thinks, or does not")
         if effort is not None and effort not in EFFORTS and not w.home:

@@ -202,7 +202,7 @@ class Responses(Requests):
             return tree.extras.fields
         if not self.is_home(tree.dialect):
             if tree.type is not None or kind_of(tree.message) != tree.kind:
-                log.approximated("error.type", tree.at, "an error is nothing but a text here")
+                log.dropped("error.type", tree.at, "an error is nothing but a text here")
             for code in ("code", "param", "request_id"):
                 if getattr(tree, code) is not None:
                     why = "an error is nothing but a text here"

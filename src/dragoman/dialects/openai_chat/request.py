@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from ... import fitting, freeform, schemas
+from ...checking import JSON_PLEASE, JSON_WORD, says_json
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -108,6 +109,8 @@ RARE = SAID - {"temperature", "stream"}
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
+    rules: ClassVar[dict[str, str]] = {}
+    """What the API demands, as far as ``check`` knows."""
     limit_key: ClassVar[str] = "max_completion_tokens"
     """What the output limit is called; readers know the other name as well."""
     tiers: ClassVar[tuple[str, ...]] = TIERS
@@ -322,6 +325,8 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree.tool_choice, w)
         out["messages"] = self.write_history(tree.messages, w)
+        if "response_format" in out and "json-word" in self.rules and not w.home:
+            self.say_json(out, tree, log)
         asks = self.spelling(tree).get("usage") if w.home else self.asks_for_usage
         if tree.params.stream and asks:
             out["stream_options"] = {"include_usage": True}  # elsewhere, streams always count
@@ -340,6 +345,13 @@ class Requests(Tools):
             rest = {k: v for k, v in tree.extras.spelling.items() if k != "max_tokens"}
             tree = replace(tree, extras=replace(tree.extras, spelling=rest))
         return tree
+
+    def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
+        """ "'messages' must contain the word 'json' in some form" """
+        if out["response_format"].get("type") == "json_object" and not says_json(out["messages"]):
+            assert tree.params.output is not None
+            log.invented("output", tree.params.output.at, JSON_WORD)
+            out["messages"].insert(0, {"role": "system", "content": JSON_PLEASE})
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         messages = self.write_history(tree.messages, self.writing(log, tree.dialect))

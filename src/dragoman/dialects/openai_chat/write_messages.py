@@ -29,8 +29,11 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, note_summary
+from ...writing import Writing, is_plain_text, joined, note_joined, note_summary
 from .parts import Parts
+
+EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
+"""How nothing was spelled, where not as null."""
 
 
 class WriteMessages(Parts):
@@ -113,7 +116,7 @@ class WriteMessages(Parts):
         if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0], w.home):
             return blocks[0].text
         parts = self.write_parts(blocks, w)
-        return parts or ([] if spelled == "list" else None)
+        return parts or EMPTY.get(spelled)
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
         content, extras = message.content, message.extras
@@ -134,7 +137,7 @@ class WriteMessages(Parts):
                 self.write_beside(doc, block, w)
             if said.calls:
                 self.write_calls(doc, said.calls, w)
-            if not w.home and doc["content"] is None and len(doc) == 2:
+            if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
                 self.lose(message.extras, message.at, w.log)
                 w.log.dropped("message.empty", message.at, "a message must say something here")
                 return None
@@ -238,7 +241,7 @@ class WriteMessages(Parts):
     def write_said(self, said: Said, spelled: Json, doc: dict[str, Json], w: Writing) -> Json:
         texts = said.texts
         if not texts:
-            return [] if spelled == "list" else None
+            return EMPTY.get(spelled)
         joined = w.answer and not w.home  # an answer is one string
         if any(isinstance(b, Text) and b.citations for b in texts):
             offset, lifted = 0, []
@@ -250,9 +253,10 @@ class WriteMessages(Parts):
 
     def write_one_string(self, texts: list[Block], w: Writing) -> str:
         """An answer is one string here."""
-        for block in texts[1:]:
-            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+        first = next((b for b in texts if isinstance(b, Text) and b.text), texts[0])
         for block in texts:
+            if block is not first:
+                note_joined(block, "an answer is one text here", w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
             self.lose(block.extras, block.at, w.log)
@@ -339,7 +343,7 @@ class WriteMessages(Parts):
             return
         if not w.home:
             self.note_thought(block, key in doc, w)
-        doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     vendor = "openai"
+    pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
     stream_signs = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ... import fitting, schemas
+from ...checking import JSON_PLEASE, JSON_WORD, says_json
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -86,6 +87,8 @@ SCHEMA_KEYS = ("name", "description", "schema", "strict")
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
+    rules: ClassVar[dict[str, str]] = {}
+    """What the API demands, as far as ``check`` knows."""
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
     tiers: ClassVar[tuple[str, ...]] = TIERS
 
@@ -327,6 +330,8 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, tree.tool_choice, w)
         self.write_params(out, tree.params, spelling, w)
+        if "text" in out and not w.home:
+            self.say_json(out, tree, log)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)
@@ -335,6 +340,22 @@ class Requests(Tools):
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
         return fitting.mended(tree, facts, log)
+
+    def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
+        """ "Response input messages must contain the word 'json'": the instructions are none."""
+        said = out["text"].get("format") or {}
+        key = "system" if "system" in out else "instructions"
+        if said.get("type") != "json_object" or says_json(out["input"]):
+            return
+        if isinstance(out.get(key), str) and says_json(out[key]):
+            please = out.pop(key)
+        elif "json-word" in self.rules:
+            please = JSON_PLEASE
+            assert tree.params.output is not None
+            log.invented("output", tree.params.output.at, JSON_WORD)
+        else:
+            return
+        out["input"] = [{"role": "system", "content": please}, *out["input"]]
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}

@@ -188,9 +188,10 @@ class ResponsesWriter(FunctionsOnly):
             return self.think(event, part)
         if isinstance(part.block, ToolCall):
             part.texts.setdefault(("text", 0), []).append(text)
-        if isinstance(part.block, Media) and event.place == "transcript":
-            spoken = Text("", at=part.block.at)
-            opened = self.open_text(event.index, spoken)
+        if event.place == "transcript" and isinstance(part.block, Media | Text):
+            opened = b""
+            if isinstance(part.block, Media):
+                opened = self.open_text(event.index, Text("", at=part.block.at))
             return opened + self.delta(Delta(event.index, text))
         return b""
 
@@ -279,14 +280,17 @@ class ResponsesWriter(FunctionsOnly):
             doc = {**part.item, "arguments": given, "status": "completed"}
             return self.event("response.output_item.done", output_index=part.output, item=doc)
         custom = call.kind == "custom"
+        fields = {"item_id": part.item.get("id", ""), "output_index": part.output}
         field, kind = "arguments", "function_call_arguments"
         if custom:
             field, kind = "input", "custom_tool_call_input"
-        elif is_blank(text):
+        out = b""
+        if is_blank(text) and not custom:
             text = "{}"
+            if not self.home:  # for those who add up the deltas
+                out = self.event(f"response.{kind}.delta", **fields, delta=text)
         doc = {**part.item, field: text, "status": "completed"}
-        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
-        out = self.event(f"response.{kind}.done", **fields, **{field: text})
+        out += self.event(f"response.{kind}.done", **fields, **{field: text})
         done = self.event("response.output_item.done", output_index=part.output, item=doc)
         return out + done
 

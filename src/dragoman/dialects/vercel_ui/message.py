@@ -47,7 +47,7 @@ from ...reading import (
     need_str,
     sole,
 )
-from ...writing import Writing, data_uri, note_summary, object_of, split_data_uri
+from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
@@ -432,12 +432,12 @@ class Answers(Dialect):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         meta = self.write_seal(block, w)
-        if not thoughts and meta is None:
+        if meta is None and not (any(thoughts) or w.home):
             if block.seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)
             return None
-        out: dict[str, Json] = {"type": "reasoning", "text": "\n\n".join(thoughts)}
+        out: dict[str, Json] = {"type": "reasoning", "text": joined(thoughts)}
         self.write_state(out, block, "done")
         if "id" in (spelling := self.spelling(block)):
             out["id"] = spelling["id"]
