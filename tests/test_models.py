@@ -344,7 +344,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     (
         C,
         {
-            "messages": [{"role": "developer", "content": "d"}, HI],
+            "messages": [{"role": "developer", "content": "d"}, {**HI, "content": "As JSON."}],
             "tools": [FUNCTION],
             "tool_choice": "required",
             "response_format": {"type": "json_object"},
