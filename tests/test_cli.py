@@ -402,6 +402,7 @@ print(sorted(m for m in sys.modules if m.startswith(("dragoman.cli.", "dragoman.
         ("dragoman repair --passes merge", "merge-same-role"),
         ("dragoman explain reasoning.s", "reasoning.seal"),
         ("dragoman completion z", "zsh"),
+        ("dragoman models claude-opus-4-7", "claude-opus-4-7"),
     ],
 )
 def test_words_are_completed(words: str, expected: str) -> None:

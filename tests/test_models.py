@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import Malformed, Unsupported, models
+from dragoman import Malformed, Unsupported, models, testing
 from dragoman.dialects import get
 from dragoman.dialects._model_rules import RULES
 from dragoman.ledger import CODES
 from dragoman.model import Params
 from dragoman.models import DEFAULT, FACTS, UNKNOWN, Row, Vendor, core
+from dragoman.testing import Document
 
 HI: Any = {"role": "user", "content": "Hi"}
 HO: Any = {"role": "assistant", "content": "Ho"}
@@ -234,6 +235,7 @@ BROKEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
     (A, "claude-sonnet-4-5", {"max_tokens": 64001}, ["model-limit"]),
     (A, "claude-opus-5-5", {"tools": [TOOL], "tool_choice": {"type": "any"}}, ["model-tools"]),
     (A, "m", {"temperature": 0.5, **ENABLED}, ["thinking-temperature"]),
+    (A, "m", {"temperature": 0.5, **ADAPTIVE}, ["thinking-temperature"]),
     (C, "gpt-5-nano", {"temperature": 0.5}, ["model-parameter"]),
     (C, "gpt-5-nano", {"temperature": 1}, []),
     (C, "gpt-5.1", {"temperature": 0.5}, []),
@@ -342,7 +344,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     (
         C,
         {
-            "messages": [{"role": "developer", "content": "d"}, HI],
+            "messages": [{"role": "developer", "content": "d"}, {**HI, "content": "As JSON."}],
             "tools": [FUNCTION],
             "tool_choice": "required",
             "response_format": {"type": "json_object"},
@@ -397,6 +399,15 @@ def test_nothing_that_is_written_is_refused(vendor: str, model: str) -> None:
         done = dragoman.convert({"model": model, **doc}, source=source, target=target)
         found = [p for p in dragoman.check(done.document, target) if p.rule in RULES]
         assert not found, (source, doc, target, done.document, found)
+
+
+@pytest.mark.parametrize(("vendor", "model"), EVERY, ids=[f"{v}: {n}" for v, n in EVERY])
+def test_every_change_is_reported(vendor: str, model: str) -> None:
+    """The audit by node, over the same conversions."""
+    for (source, doc), target in product(ASKED, SERVED[vendor]):
+        if source != target:
+            document = Document("", source, "", "request", False, {"model": model, **doc})
+            testing.audit(document, target)
 
 
 @pytest.mark.parametrize(("source", "doc"), ASKED)

@@ -126,15 +126,17 @@ def known_effort(
         return None
     if not off or effort in levels:
         return fit_effort(effort, facts, thinking, model, log)
-    why = f"reasoning cannot be turned off at {model}; effort {levels[0]!r} is written"
-    log.approximated("thinking", thinking.at, why)
+    log.approximated("thinking", thinking.at, f"reasoning cannot be turned off at {model}")
+    log.invented("thinking.effort", thinking.at, f"{levels[0]!r}, the lowest effort of {model}")
     return levels[0]
 
 
 def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
     """What is said where reasoning is off unless an effort is written."""
-    why = f"reasoning is off at {model} without an effort; 'medium' is written"
+    why = "that the model should think is said by an effort here"
     log.approximated("thinking", thinking.at, why)
+    why = f"'medium', as reasoning is off at {model} without an effort"
+    log.invented("thinking.effort", thinking.at, why)
     return "medium"
 
 
@@ -210,7 +212,9 @@ def unfit(block: Media, facts: Facts) -> str:
     if facts.media is not None and block.kind not in facts.media:
         return f"{block.kind} input is"
     stored = block.source.kind in ("url", "file") and block.source.value.startswith("s3://")
-    return "media in S3 are" if stored and facts.stored_media is False else ""
+    if stored and facts.stored_media is not None and block.kind not in facts.stored_media:
+        return f"{block.kind} input from S3 is"
+    return ""
 
 
 # -- tools and turns -------------------------------------------------------------------------------
@@ -250,8 +254,8 @@ def said_by_the_user(messages: Sequence[Message], model: str, log: Ledger) -> tu
         if prompt and message.role == "user":
             words = tuple(block for m in prompt for block in m.content)
             for joined in prompt:
-                why = "joined with the first turn of the user"
-                log.approximated("message.boundary", joined.at, why)
+                told = "joined with the first turn of the user"
+                log.approximated("message.boundary", joined.at, told)
             message = replace(message, content=(*words, *message.content))
             prompt.clear()
         elif prompt:

@@ -30,7 +30,6 @@ FLAGS: dict[str, tuple[str, str]] = {
     "forced_tools": ("", "no forced tool call"),
     "tools_with_output": ("", "tools or JSON, not both"),
     "output": ("", "no JSON on demand"),
-    "stored_media": ("", "no media in S3"),
     "media_in_results": ("", "no media in tool results"),
     "cache_marks": ("cache marks", "no cache marks"),
     "signatures": ("calls must be signed", ""),
@@ -121,6 +120,8 @@ def words(facts: Facts) -> list[str]:
     said += _thinking(facts)
     if facts.media is not None:
         said.append(f"media: {', '.join(facts.media)}" if facts.media else "no media")
+    if facts.stored_media is not None:
+        said.append(f"from S3: {', '.join(facts.stored_media) or 'none'}")
     for name, (yes, no) in FLAGS.items():
         value = getattr(facts, name)
         if value is not None and (word := yes if value else no):

@@ -181,7 +181,9 @@ def within_budget(
     if asked.effort is not None and not facts.efforts:
         log.approximated("thinking.effort", asked.at, why)
         return replace(asked, mode="on", budget=budget, effort=None)
-    log.approximated("thinking", asked.at, why)
+    if asked.mode != "on":
+        log.approximated("thinking", asked.at, f"{model} thinks within a budget only")
+    log.invented("thinking.budget", asked.at, why)
     return replace(asked, mode="on", budget=budget)
 
 

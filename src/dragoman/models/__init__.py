@@ -24,8 +24,7 @@ One file of this folder is one vendor. Nothing here opens a file: ``load`` takes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
@@ -79,8 +78,8 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     """whether JSON may be demanded of it"""
     media: tuple[str, ...] | None = None
     """the kinds of media that it takes"""
-    stored_media: bool | None = None
-    """whether media may be pointed at in the storage of the cloud that serves it (S3)"""
+    stored_media: tuple[str, ...] | None = None
+    """the kinds of media that may be pointed at in the storage of the cloud (S3)"""
     media_in_results: bool | None = None
     """whether results of tools may hold media"""
     cache_marks: bool | None = None
@@ -98,6 +97,16 @@ UNKNOWN = Facts()
 """The facts about a model of which nothing is known: nothing is refused."""
 
 
+def fits(name: str, pattern: str) -> bool:
+    """Whether a name matches a glob. Nearly all are a name, or its beginning and a star."""
+    stem = pattern.removesuffix("*")
+    if "*" in stem or "?" in stem or "[" in stem:
+        from fnmatch import fnmatchcase  # slow to import, and to compile
+
+        return fnmatchcase(name, pattern)
+    return name == pattern if stem == pattern else name.startswith(stem)
+
+
 class Row(Struct, frozen=True):
     """A row of a table: the names it is about, what holds for them, and who says so."""
 
@@ -111,7 +120,7 @@ class Row(Struct, frozen=True):
 
     def matches(self, name: str) -> str | None:
         """The pattern that a reduced name matches."""
-        return next((p for p in self.names if fnmatchcase(name, p)), None)
+        return next((p for p in self.names if fits(name, p)), None)
 
 
 class Vendor(Struct, frozen=True):
@@ -123,7 +132,7 @@ class Vendor(Struct, frozen=True):
     rows: tuple[Row, ...] = ()
 
     def is_maker_of(self, name: str) -> bool:
-        return any(fnmatchcase(name, family) for family in self.families)
+        return any(fits(name, family) for family in self.families)
 
 
 def row(*names: str, sources: Mapping[str, str] = {}, base: Facts = UNKNOWN, **facts: Any) -> Row:
@@ -138,17 +147,23 @@ VENDORS = (
 )  # fmt: skip
 
 
+def builtin() -> Iterator[Vendor]:
+    """The vendors and their tables; each is read when it is first looked at."""
+    yield from map(_table, VENDORS)
+    yield from _others()
+
+
 @cache
-def builtin() -> tuple[Vendor, ...]:
-    """The vendors and their tables, read when the first model is looked up."""
-    known = tuple(import_module(f"{__name__}.{name}").VENDOR for name in VENDORS)
-    others: tuple[Vendor, ...] = import_module(f"{__name__}.others").VENDORS
-    return tuple(_stamped(vendor) for vendor in (*known, *others))
-
-
-def _stamped(vendor: Vendor) -> Vendor:
+def _table(name: str) -> Vendor:
+    vendor: Vendor = import_module(f"{__name__}.{name}").VENDOR
     rows = tuple(Row(r.names, r.facts, r.sources, vendor.name) for r in vendor.rows)
     return Vendor(vendor.name, vendor.title, vendor.families, rows)
+
+
+@cache
+def _others() -> tuple[Vendor, ...]:
+    found: tuple[Vendor, ...] = import_module(f"{__name__}.others").VENDORS
+    return found
 
 
 # us.anthropic.claude-..., apac.amazon.nova-..., openai.gpt-oss-...: Bedrock's ids.
@@ -249,10 +264,12 @@ class Models:
 
     def vendors(self) -> tuple[Vendor, ...]:
         """Everybody whose models are known, with the tables that come with the package."""
-        return builtin()
+        return tuple(builtin())
 
     def table(self, vendor: str | None) -> Vendor | None:
-        return next((each for each in builtin() if each.name == vendor), None)
+        if vendor in VENDORS:
+            return _table(vendor)
+        return next((each for each in _others() if each.name == vendor), None)
 
     def extended(self, rows: Models | Mapping[str, Any] | Iterable[Row]) -> Models:
         """These models with more rows, which win over those that were there."""
@@ -270,7 +287,7 @@ class Models:
 
 def _literal(each: Row, name: str) -> str | None:
     """The pattern that the whole name matches, as a deployment may be called anything."""
-    return next((p for p in each.names if fnmatchcase(name.lower(), p.lower())), None)
+    return next((p for p in each.names if fits(name.lower(), p.lower())), None)
 
 
 DEFAULT = Models()

@@ -43,7 +43,7 @@ OLDEST = Facts(
     prefill=True,
     system_turns=False,
     media=SEES,
-    stored_media=False,
+    stored_media=("document",),
 )
 EXTENDED = Facts(
     thinking=("on", "off"),
@@ -52,7 +52,7 @@ EXTENDED = Facts(
     prefill=True,
     system_turns=False,
     media=SEES,
-    stored_media=False,
+    stored_media=("document",),
 )
 BOTH = Facts(
     max_tokens=128_000,
@@ -63,7 +63,7 @@ BOTH = Facts(
     prefill=False,
     system_turns=False,
     media=SEES,
-    stored_media=False,
+    stored_media=("document",),
 )
 ADAPTIVE = Facts(
     max_tokens=128_000,
@@ -75,14 +75,17 @@ ADAPTIVE = Facts(
     prefill=False,
     system_turns=True,
     media=SEES,
-    stored_media=False,
+    stored_media=("document",),
 )
 ALWAYS = {"thinking": ("adaptive",), "thinks": "always"}
 
 VIDEO = (
     "recorded 400 (Bedrock): This model doesn't support the video content block that you provided."
 )
-S3 = "recorded 400 (Bedrock): This model doesn't support the s3Uri field."
+S3 = (
+    "recorded 400 (Bedrock, an image): This model doesn't support the s3Uri field. A recorded "
+    "document in the result of a tool was accepted."
+)
 
 OLD = {
     "max_tokens": OVERVIEW,
@@ -98,7 +101,8 @@ OLD = {
 NEW = OLD | {
     "refuses": SAMPLING,
     "fixed": SAMPLING,
-    "efforts_off": f"Opus 5 takes 'disabled' at effort high or below: {THINKING}",
+    "efforts_off": "400: output_config.effort 'xhigh' is not supported when thinking is disabled "
+    f"on this model: {THINKING}, which names Opus 5 alone",
     "forced_tools": FORCED,
 }
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from . import Vendor, row
 
-VISION = "https://docs.cohere.com/docs/models#command"
+VISION = (
+    "https://docs.cohere.com/docs/models#command, https://docs.cohere.com/docs/command-a-vision"
+)
 
 VENDOR = Vendor(
     "cohere",

@@ -7,6 +7,11 @@ from . import Facts, Vendor, row
 DOCS = "https://ai.google.dev/gemini-api/docs"
 LEVELS = f"{DOCS}/thinking#levels-budgets"
 VERTEX = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking"
+THOUGHTS = (
+    "400: Unable to submit request because thinking is not supported by this model: "
+    "https://github.com/googleapis/js-genai/issues/681; Thinking is not enabled for this model "
+    "(gemini-2.5-flash-image): https://github.com/anomalyco/models.dev/issues/576"
+)
 OFF = "400: Budget 0 is invalid. This model only works in thinking mode."
 SCHEMAS = "older GCP models (model < 2.5) do not support the ParametersJsonSchema: google-genai"
 BOTH = (
@@ -55,6 +60,8 @@ SAID = {
     "schemas": SCHEMAS,
 }
 
+NO_THOUGHTS = SAID | {"thinking": THOUGHTS, "thinks": THOUGHTS}
+
 VENDOR = Vendor(
     "google",
     "Google",
@@ -65,11 +72,11 @@ VENDOR = Vendor(
             schemas="own",
             sources={"schemas": "models of others behind this API know `parameters` alone"},
         ),
-        row("gemini-1*", "gemini-pro*", "gemini-2.0*", "gemini-2-*", base=OLD, sources=SAID),
+        row("gemini-1*", "gemini-pro*", "gemini-2.0*", "gemini-2-*", base=OLD, sources=NO_THOUGHTS),
         row(
             "gemini-2.5-flash-image*",
             base=EARLY, tools=False, output=False, thinking=(), thinks="never",
-            sources=SAID | {
+            sources=NO_THOUGHTS | {
                 "output": "recorded 400: JSON mode is not enabled for "
                 "models/gemini-2.5-flash-image",
                 "tools": f"{DOCS}/models/gemini-2.5-flash-image",

@@ -67,7 +67,9 @@ SAID = {
     "cache_marks": CACHE,
     "media": PAGES,
 }
-OLD = {"max_tokens": PAGES, "thinks": NEVER, "efforts": NEVER, "cache_marks": CACHE}
+OLD = {
+    "max_tokens": PAGES, "thinks": NEVER, "efforts": NEVER, "cache_marks": CACHE, "media": PAGES,
+}  # fmt: skip
 
 
 VENDOR = Vendor(
@@ -83,8 +85,10 @@ VENDOR = Vendor(
             efforts=THREE,
             sources={"efforts": f"{PAGES}/gpt-oss-120b"},
         ),
-        row("gpt-3.5*", "gpt-4-turbo*", "gpt-4-*-preview", base=PLAIN, max_tokens=4096,
-            sources=OLD),
+        row("gpt-3.5*", base=PLAIN, max_tokens=4096, media=(), sources=OLD),
+        row("gpt-4-turbo*", "gpt-4-*-preview", base=PLAIN, max_tokens=4096, sources=OLD),
+        row("gpt-4", "gpt-4-0*", base=PLAIN, max_tokens=8192, media=(), sources=OLD),
+        row("gpt-4-32k*", base=PLAIN, media=(), sources=OLD),
         row("gpt-4.1*", base=PLAIN, max_tokens=32_768, sources=OLD),
         row("gpt-4o*", "chatgpt-4o*", base=PLAIN, max_tokens=16_384, sources=OLD),
         row("gpt-4*", "davinci-*", "babbage-*", base=PLAIN, sources=OLD),

@@ -63,7 +63,10 @@ def thinking(page: Page, facts: Facts) -> Problems:
         message = f"This model does not support effort level '{effort}'. Supported levels: {known}."
         yield Problem("model-effort", at, message)
     elif way == "off" and facts.efforts_off is not None and effort not in facts.efforts_off:
-        message = f"effort '{effort}' is not supported on this model when thinking is disabled"
+        message = (
+            f"output_config.effort '{effort}' is not supported when thinking is disabled on this "
+            "model. Use effort 'high' or below, or enable thinking."
+        )
         yield Problem("model-effort", at, message)
 
 
@@ -107,3 +110,14 @@ def display(page: Page) -> Problems:
         if (kind := config.get("type")) in ("disabled", "between_tools"):
             message = f"thinking.{kind}.display: Extra inputs are not permitted"
             yield Problem("thinking-display", "/thinking/display", message)
+
+
+def adaptive(page: Page) -> Problems:
+    """Whatever the model: thinking by its own judgement takes no temperature either."""
+    config = page.top.get("thinking")
+    if config.__class__ is dict and config.get("type") == "adaptive":
+        if number(page.top.get("temperature")) not in (None, 1):
+            message = (
+                "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode."
+            )
+            yield Problem("thinking-temperature", "/temperature", message)

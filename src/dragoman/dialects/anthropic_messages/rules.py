@@ -28,7 +28,7 @@ from ...model import Json
 from ...models import DEFAULT, Models
 from ...writing import is_blank
 from .._model_rules import RULES as MODEL_RULES
-from .model_rules import display, model
+from .model_rules import adaptive, display, model
 
 UNSAID = ("model-output", "model-media")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
@@ -648,6 +648,7 @@ FACETS: dict[str, tuple[Rule, ...]] = {
         thinking_turns,
         trailing_space,
         display,
+        adaptive,
         model,
     ),
     "messages": HISTORY,

@@ -54,14 +54,16 @@ def media(block: dict[str, Json], at: str, facts: Facts) -> Problems:
         inner = block.get(kind)
         if inner.__class__ is not dict:
             continue
-        source = inner.get("source")
+        source, stored = inner.get("source"), facts.stored_media
         if facts.media is not None and kind not in facts.media:
             message = (
                 f"This model doesn't support the {kind} content block that you provided. Update "
                 "the content block and try again."
             )
             yield Problem("model-media", at, message)
-        elif facts.stored_media is False and source.__class__ is dict and "s3Location" in source:
+        elif stored is None or kind in stored or source.__class__ is not dict:
+            continue
+        elif "s3Location" in source:
             message = "This model doesn't support the s3Uri field. Remove s3Uri and try again."
             yield Problem("model-media", f"{at}/{kind}/source", message)
 

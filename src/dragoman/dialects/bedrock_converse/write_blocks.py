@@ -386,9 +386,9 @@ class WriteBlocks(Dialect):
         if not source.value.startswith("s3://") and not w.home:
             log.dropped("media", block.at, "data can be sent here, and files in S3; no address")
             return None
-        if w.facts.stored_media is False:
+        if w.facts.stored_media is not None and block.kind not in w.facts.stored_media:
             # "This model doesn't support the s3Uri field. Remove s3Uri and try again."
-            why = f"media in S3 are not supported by {w.model}"
+            why = f"{block.kind} input from S3 is not supported by {w.model}"
             w.log.dropped("media", block.at, why)
             return None
         place = {"uri": source.value}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 class Cohere(Rules, Sniff, Responses):
     spec = "https://docs.cohere.com/reference/chat"
+    vendor = "cohere"
     needs_model = True
     serves = ("cohere",)
     pairs = True

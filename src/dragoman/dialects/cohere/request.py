@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ... import fitting, freeform
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
+from ...models import UNKNOWN
 from ...reading import (
     as_dict,
     as_str,
@@ -157,6 +158,9 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect))
+        facts = w.address(self.vendor, tree.model)
+        if facts is not UNKNOWN:
+            tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
         w.custom = freeform.names_in(tree.tools)
         form = tree.params.output
         tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)

@@ -503,11 +503,17 @@ class Requests(Tools):
                 w.log.approximated(what, thinking.at, "not to think is a budget of 0")
             return
         # "Budget 0 is invalid. This model only works in thinking mode."
-        if w.facts.efforts:
-            out["thinkingLevel"] = w.facts.efforts[0].upper()
-        elif w.facts.budgets is not None:
-            out["thinkingBudget"] = w.facts.budgets[0]
         w.log.approximated(what, thinking.at, "this model always thinks; as little as it can")
+        if w.facts.efforts:
+            level = w.facts.efforts[0]
+            out["thinkingLevel"] = level.upper()
+            if what == "thinking":
+                why = f"{level!r}, the lowest level of {w.model}"
+                w.log.invented("thinking.effort", thinking.at, why)
+        elif w.facts.budgets is not None:
+            least = out["thinkingBudget"] = w.facts.budgets[0]
+            why = f"{least}, the smallest budget of {w.model}"
+            w.log.invented("thinking.budget", thinking.at, why)
 
     def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Saying) -> None:
         """How many tokens may be thought: 0 is none, -1 as many as the model likes."""

@@ -348,7 +348,9 @@ class Requests(Tools):
         if out["response_format"].get("type") == "json_object" and not says_json(out["messages"]):
             assert tree.params.output is not None
             log.invented("output", tree.params.output.at, JSON_WORD)
-            out["messages"].insert(0, {"role": "system", "content": JSON_PLEASE})
+            facts = log.models.facts(self.vendor, tree.model)
+            role = "user" if facts.system_prompt is False else "system"
+            out["messages"].insert(0, {"role": role, "content": JSON_PLEASE})
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         messages = self.write_history(tree.messages, self.writing(log, tree.dialect))

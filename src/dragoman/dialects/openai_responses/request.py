@@ -352,7 +352,9 @@ class Requests(Tools):
             log.invented("output", tree.params.output.at, JSON_WORD)
         else:
             return
-        out["input"] = [{"role": "system", "content": please}, *out["input"]]
+        facts = log.models.facts(self.vendor, tree.model)
+        role = "user" if facts.system_prompt is False else "system"
+        out["input"] = [{"role": role, "content": please}, *out["input"]]
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
