@@ -446,6 +446,7 @@ class _Blocks:
         self.at, self.above, self.out = at, above, out
         pairs = _paired([p.said for p in old], [p.said for p in new], _alike)
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
+        self.uncross()
         self.back = {j: i for i, j in self.there.items()}
         self.gone = [i for i, j in pairs if i is not None and j is None]
         self.come = [j for i, j in pairs if j is not None and i is None]
@@ -453,6 +454,17 @@ class _Blocks:
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
+
+    def uncross(self) -> None:
+        """Results of one call are told apart by their order alone."""
+        same: dict[Any, list[int]] = {}
+        for i, j in self.there.items():
+            old, new = self.old[i].said, self.new[j].said
+            if isinstance(old, ToolResult) and isinstance(new, ToolResult):
+                same.setdefault((old.call_id, new.call_id), []).append(i)
+        for numbers in same.values():
+            places = sorted(self.there[i] for i in numbers)
+            self.there |= dict(zip(sorted(numbers), places, strict=True))
 
     def join(self) -> None:
         """Left-over texts that stand inside another one, before or after them."""
