@@ -131,7 +131,7 @@ def _node(
                 where = read.where(field)
             near = inside[:2] if how == "new" else ()  # what it would have stood in
             if field == "prefill":
-                near = tuple(message.at for message in read.messages[-1:])
+                how, near = "altered", tuple(message.at for message in read.messages[-1:])
             out.append(Change(f"{name}.{field}", how, where, near, inside, old, new))
 
 
@@ -415,7 +415,9 @@ def _alike(a: Any, b: Any) -> float:
             return score + 2 * (a.id == b.id and a.id is not None)
         case ToolResult():
             same_call = a.call_id == b.call_id and a.call_id is not None
-            return 1.0 + 2 * same_call + 1.5 * (a.content == b.content)
+            one, other = ("".join(map(_words, x.content)) for x in (a, b))
+            silent = 1.0 if bool(one) == bool(other) else 0.6
+            return silent + 2 * same_call + 1.5 * (a.content == b.content)
         case Text() | Refusal() | Reasoning():
             one, other = _words(a), _words(b)
             if one == other:
@@ -476,8 +478,9 @@ class _Blocks:
                     self.parts.setdefault(k, []).append(i)
                     self.gone.remove(i)
                     passed = [m for m in self.there if min(i, k) < m < max(i, k)]
-                    if passed and not _is_blank(self.old[i].said):
-                        self.note("order", "altered", i, [self.old[m].at for m in passed])
+                    if passed:
+                        blank, near = _is_blank(self.old[i].said), [self.old[m].at for m in passed]
+                        self.note("order", "altered", i, near, None, None, blank)
                     break
         for j in tuple(self.come):
             for k in _near(j, self.back):
@@ -603,7 +606,7 @@ class _Blocks:
         if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
         for before, k in zip(places, parts[1:], strict=False):
-            if _is_blank(self.old[k].said) and not self.old[k].said.text:
+            if _is_blank(self.old[k].said):
                 self.note("Text.blank", "gone", k, (before,))
             else:
                 self.note("Text.boundary", "altered", k, (before,))
