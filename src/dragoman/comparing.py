@@ -501,6 +501,8 @@ class _Blocks:
         # Of a text of white space nothing can be seen in a joint but that there is one.
         if not isinstance(other, Text) or not isinstance(there, Text):
             return False
+        if self.old[i].home != self.old[k].home:
+            return False
         return other.text != there.text or (_seal(said) is not None and _seal(said) == _seal(there))
 
     def over(self, i: int) -> tuple[str, ...]:
