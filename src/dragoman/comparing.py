@@ -40,6 +40,7 @@ from .model import (
     Text,
     Toolbox,
     ToolCall,
+    ToolKind,
     ToolResult,
 )
 from .reading import escape
@@ -411,13 +412,13 @@ def _alike(a: Any, b: Any) -> float:
         case None:
             return 2.0
         case ToolCall():
-            score = 1.0 + (a.name == b.name) + (a.arguments == b.arguments)
-            return score + 2 * (a.id == b.id and a.id is not None)
+            score = 1.0 + bool(a.name == b.name) + bool(a.arguments == b.arguments)
+            return score + 2.0 * bool(a.id == b.id and a.id is not None)
         case ToolResult():
             same_call = a.call_id == b.call_id and a.call_id is not None
             one, other = ("".join(map(_words, x.content)) for x in (a, b))
             silent = 1.0 if bool(one) == bool(other) else 0.6
-            return silent + 2 * same_call + 1.5 * (a.content == b.content)
+            return silent + 2.0 * bool(same_call) + 1.5 * bool(a.content == b.content)
         case Text() | Refusal() | Reasoning():
             one, other = _words(a), _words(b)
             if one == other:
@@ -433,7 +434,7 @@ def _alike(a: Any, b: Any) -> float:
             return 1.0
 
 
-_Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, str]]
+_Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, ToolKind]]
 """The calls by their ids: what they are called in the end, and of what kind they were."""
 
 
