@@ -250,6 +250,16 @@ def _listed(kind: str, key: Callable[[Any], Any]) -> Special:
     ) -> None:
         old = [Place(a, b) for a, b in zip(said or (), read or (), strict=True)]
         new = list(got or ())
+        if kind == "Candidate":  # each is known by its number
+            same = min(len(old), len(new))
+            for place, other in zip(old[:same], new[:same], strict=True):
+                if place.said != other:
+                    _item(kind, place, other, above, out)
+            for place in old[same:]:
+                out.append(Change(kind, "gone", place.at, (), above, place.said))
+            for other in new[same:]:
+                _come(kind, other, at, above, out)
+            return
         for i, j in _paired([p.said for p in old], new, lambda a, b: _alike_by(key, a, b)):
             if i is None:
                 assert j is not None
