@@ -34,7 +34,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "message.role": ("Message.role", "Message"),
     "message.name": ("Message.name",),
     "message.id": ("extras",),
-    "message.empty": ("Message", "Message.boundary", "Text", "Text.blank"),
+    "message.empty": ("Message", "Message.boundary", "Text", "Text.blank", "Request.prefill"),
     "content.order": ("order",),
     "content.role": BLOCKS,
     "prefill": ("Request.prefill", "Message", "Text"),
@@ -53,7 +53,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "media.context": ("Media.context",),
     "media.citable": ("Media.citable",),
     "media.transcript": ("Media.transcript",),
-    "media.type": ("Media.type",),
+    "media.type": ("Media.type", "Media.kind"),
     "passage": ("Passage", "Passage.*"),
     "reasoning": ("Reasoning", "Reasoning.content", "Reasoning.summary"),
     "reasoning.seal": ("Reasoning.seal", "extras.seal"),
@@ -217,7 +217,10 @@ Names: TypeAlias = frozenset[tuple[str, str]]
 """The kinds and codes of the losses that tell of one change."""
 
 # What is the same for a node, and not for what stands inside it.
-EITHER = {"ToolResult.cache": "the mark is gone, or stands on a text of the result"}
+EITHER = {
+    "ToolResult.cache": "the mark is gone, or stands on a text of the result",
+    "Text.blank": "white space is gone, or a part of a joint",
+}
 
 
 class Facts:

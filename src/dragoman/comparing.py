@@ -133,7 +133,7 @@ def _node(
                 where = read.where(field)
             near = inside[:2] if how == "new" else ()  # what it would have stood in
             if field == "prefill":
-                near = tuple(message.at for message in read.messages[-1:])
+                how, near = "altered", tuple(message.at for message in read.messages[-1:])
             out.append(Change(f"{name}.{field}", how, where, near, inside, old, new))
 
 
@@ -251,6 +251,16 @@ def _listed(kind: str, key: Callable[[Any], Any]) -> Special:
     ) -> None:
         old = [Place(a, b) for a, b in zip(said or (), read or (), strict=True)]
         new = list(got or ())
+        if kind == "Candidate":  # each is known by its number
+            same = min(len(old), len(new))
+            for place, other in zip(old[:same], new[:same], strict=True):
+                if place.said != other:
+                    _item(kind, place, other, above, out)
+            for place in old[same:]:
+                out.append(Change(kind, "gone", place.at, (), above, place.said))
+            for other in new[same:]:
+                _come(kind, other, at, above, out)
+            return
         for i, j in _paired([p.said for p in old], new, lambda a, b: _alike_by(key, a, b)):
             if i is None:
                 assert j is not None
@@ -415,11 +425,13 @@ def _alike(a: Any, b: Any) -> float:
         case None:
             return 2.0
         case ToolCall():
-            score = 1.0 + (a.name == b.name) + (a.arguments == b.arguments)
-            return score + 2 * (a.id == b.id and a.id is not None)
+            score = 1.0 + bool(a.name == b.name) + bool(a.arguments == b.arguments)
+            return score + 2.0 * bool(a.id == b.id and a.id is not None)
         case ToolResult():
             same_call = a.call_id == b.call_id and a.call_id is not None
-            return 1.0 + 2 * same_call + 1.5 * (a.content == b.content)
+            one, other = ("".join(map(_words, x.content)) for x in (a, b))
+            silent = 1.0 if bool(one) == bool(other) else 0.6
+            return silent + 2.0 * bool(same_call) + 1.5 * bool(a.content == b.content)
         case Text() | Refusal() | Reasoning():
             one, other = _words(a), _words(b)
             if one == other:
@@ -452,6 +464,7 @@ class _Blocks:
         self.at, self.above, self.out = at, above, out
         pairs = _paired([p.said for p in old], [p.said for p in new], _alike)
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
+        self.uncross()
         self.back = {j: i for i, j in self.there.items()}
         self.gone = [i for i, j in pairs if i is not None and j is None]
         self.come = [j for i, j in pairs if j is not None and i is None]
@@ -459,6 +472,17 @@ class _Blocks:
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
+
+    def uncross(self) -> None:
+        """Results of one call are told apart by their order alone."""
+        same: dict[Any, list[int]] = {}
+        for i, j in self.there.items():
+            old, new = self.old[i].said, self.new[j].said
+            if isinstance(old, ToolResult) and isinstance(new, ToolResult):
+                same.setdefault((old.call_id, new.call_id), []).append(i)
+        for numbers in same.values():
+            places = sorted(self.there[i] for i in numbers)
+            self.there |= dict(zip(sorted(numbers), places, strict=True))
 
     def join(self) -> None:
         """Left-over texts that stand inside another one, before or after them."""
@@ -470,8 +494,9 @@ class _Blocks:
                     self.parts.setdefault(k, []).append(i)
                     self.gone.remove(i)
                     passed = [m for m in self.there if min(i, k) < m < max(i, k)]
-                    if passed and not _is_blank(self.old[i].said):
-                        self.note("order", "altered", i, [self.old[m].at for m in passed])
+                    if passed:
+                        blank, near = _is_blank(self.old[i].said), [self.old[m].at for m in passed]
+                        self.note("order", "altered", i, near, None, None, blank)
                     break
         for j in tuple(self.come):
             for k in _near(j, self.back):
@@ -491,6 +516,8 @@ class _Blocks:
             return len(_words(said)) <= room and _holds(there, said)
         # Of a text of white space nothing can be seen in a joint but that there is one.
         if not isinstance(other, Text) or not isinstance(there, Text):
+            return False
+        if self.old[i].home != self.old[k].home:
             return False
         return other.text != there.text or (_seal(said) is not None and _seal(said) == _seal(there))
 
@@ -597,7 +624,7 @@ class _Blocks:
         if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
         for before, k in zip(places, parts[1:], strict=False):
-            if _is_blank(self.old[k].said) and not self.old[k].said.text:
+            if _is_blank(self.old[k].said):
                 self.note("Text.blank", "gone", k, (before,))
             else:
                 self.note("Text.boundary", "altered", k, (before,))

@@ -248,13 +248,10 @@ class Turns(Tools):
 
     def note_place(self, messages: Sequence[Message], index: int, w: Writing) -> None:
         """A system turn must follow a user turn and precede the assistant's, or end the list."""
-        message = messages[index]
-        before = messages[index - 1].role if index else None
-        after = messages[index + 1].role if index + 1 < len(messages) else None
-        calm = before in ("user", "tool", "system", "developer")
-        if not calm or after not in (None, "assistant", "system", "developer"):
+        others = (m.role for m in messages[index + 1 :] if m.role not in ("system", "developer"))
+        if next(others, None) in ("user", "tool"):
             why = "a system turn stands right before the assistant's turn here"
-            w.moved("message.position", message.at, why)
+            w.moved("message.position", messages[index].at, why)
 
     def flush_system(self, waiting: list[Message], out: list[dict[str, Json]], w: Writing) -> None:
         for message in waiting:

@@ -448,7 +448,7 @@ class Messages(Parts):
         """A part of a result."""
         if isinstance(block, Raw) and self.is_home(block.dialect):
             return [block.payload]
-        if not w.home and isinstance(block, Media) and is_document(block) and not block.title:
+        if not w.home and is_document(block) and isinstance(block, Media) and not block.title:
             return [self.write_result_text(block, w)]
         if is_document(block) or "place" in self.spelling(block):
             return [self.write_part_document(block, w)]

@@ -388,6 +388,9 @@ class Requests(Write):
             metadata["model"] = tree.model
         if tree.created is not None:
             metadata["timestamp"] = whole(tree.created * 1000)
+            time = tree.created
+            if not w.home and isinstance(time, float) and time * 1000 / 1000 != time:
+                log.approximated("response.created", tree.at, "milliseconds are rounded")
         if tree.candidates:
             candidate = tree.candidates[0]
             out["blocks"] = self.write_message(candidate.message, w)["blocks"]

@@ -142,7 +142,7 @@ class Responses(Requests):
             ("service_tier", tree.service_tier),
             ("response.echo", tree.echo and tree.echo.fields),
         ):
-            if value:
+            if value is not None and value != {}:
                 log.dropped(code, tree.at, "not said in an answer here")
 
     def write_answer(self, candidate: Candidate, w: OllamaWriting) -> Json:

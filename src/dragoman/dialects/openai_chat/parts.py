@@ -340,6 +340,8 @@ class Parts(Signing):
             forms = "wav or mp3" if self.audio_formats is AUDIO_FORMATS else "plain"
             w.log.dropped("media", block.at, f"recordings are sent as {forms} data here")
             return None
+        if not w.home and AUDIO.get(form, f"audio/{form}") != kind:
+            w.log.approximated("media.type", block.at, f"{kind} is written as {form!r}")
         return {"type": "input_audio", "input_audio": {"data": source.value, "format": form}}
 
     def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:

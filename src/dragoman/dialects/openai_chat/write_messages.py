@@ -253,7 +253,7 @@ class WriteMessages(Parts):
 
     def write_one_string(self, texts: list[Block], w: Writing) -> str:
         """An answer is one string here."""
-        first = next((b for b in texts if isinstance(b, Text) and b.text), texts[0])
+        first = next((b for b in texts if isinstance(b, Text) and b.text), next(iter(texts), None))
         for block in texts:
             if block is not first:
                 note_joined(block, "an answer is one text here", w)
