@@ -723,6 +723,8 @@ def is_silent(leaf: Leaf) -> bool:
         return True  # the model chooses, as it does where nothing is said
     if leaf.value in CACHED:
         return False
+    if leaf.path[-2:] == ("finishReason", "raw"):
+        return True  # the provider's own word for the same
     return leaf.key in STRUCTURE or leaf.value in SILENT.get(leaf.key, ())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import strangers
-from dragoman import dialects
+from dragoman import convert, dialects
 from dragoman.dialect import Dialect
 from dragoman.ledger import Ledger
 from dragoman.testing import load_corpus, speaks
@@ -66,6 +66,16 @@ def test_a_tool_with_as_many_keys_as_usual(dialect: str, tool: dict[str, object]
     assert strangers.text(dialects.get(dialect).write(back, Ledger())) == strangers.text(
         [tool]
     )
+
+
+def test_an_unknown_key_of_an_old_function() -> None:
+    """``functions`` are tools from before there were any."""
+    old = {"name": "f", "description": "F.", "parameters": {"type": "object"}, "x_owner": "me"}
+    asked = {"model": "m", "functions": [old], "messages": [{"role": "user", "content": "Hi"}]}
+    same = convert(asked, source="openai-chat", target="openai-chat")
+    assert same.document == asked
+    other = convert(asked, source="openai-chat", target="anthropic-messages")
+    assert "/functions/0/x_owner" in [loss.path for loss in other.losses]
 
 
 # -- no reader counts keys --------------------------------------------------------------------
