@@ -57,15 +57,19 @@ def test_the_law_sees_a_key_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ("anthropic-messages", {"name": "f", "input_schema": {}, "defer_loading": True}),
         ("anthropic-messages", {"name": "f", "input_schema": {}, "allowed_callers": ["direct"]}),
-        ("anthropic-messages", {"name": "f", "description": "F.", "inputSchema": {"type": "object"}}),
-        ("openai-chat", {"type": "function", "function": {"name": "f", "zq_": 1, "parameters": {}}}),
+        (
+            "anthropic-messages",
+            {"name": "f", "description": "F.", "inputSchema": {"type": "object"}},
+        ),
+        (
+            "openai-chat",
+            {"type": "function", "function": {"name": "f", "zq_": 1, "parameters": {}}},
+        ),
     ],
 )
 def test_a_tool_with_as_many_keys_as_usual(dialect: str, tool: dict[str, object]) -> None:
     back = dialects.get(dialect).read([tool], "tools")
-    assert strangers.text(dialects.get(dialect).write(back, Ledger())) == strangers.text(
-        [tool]
-    )
+    assert strangers.text(dialects.get(dialect).write(back, Ledger())) == strangers.text([tool])
 
 
 def test_an_unknown_key_of_an_old_function() -> None:

@@ -218,7 +218,11 @@ class ReadBlocks(Dialect):
             return Citation("url", url, title, quote, at=at, extras=extras)
         unit, index_key = LOCATIONS.get(kind, ("", ""))
         numbers = [place.get(key) for key in (index_key, "start", "end")]
-        if not unit or place.keys() != {index_key, "start", "end"} or any(number.__class__ is not int for number in numbers):
+        if (
+            not unit
+            or place.keys() != {index_key, "start", "end"}
+            or any(number.__class__ is not int for number in numbers)
+        ):
             return Citation("other", at=at, extras=Extras(NAME, fields=doc))
         passage = kind == "searchResultLocation"
         return Citation(

@@ -77,7 +77,11 @@ class Turns(WriteParts):
                 said, parts = doc.get("role"), doc.get("parts")
                 if parts.__class__ is list and (said == "user" or said == "model"):
                     where = inside[index]
-                    if len(parts) == 1 and (part := parts[0]).__class__ is dict and PLAIN_PART(part):
+                    if (
+                        len(parts) == 1
+                        and (part := parts[0]).__class__ is dict
+                        and PLAIN_PART(part)
+                    ):
                         if (text := part.get("text")).__class__ is str:
                             block = Text(text, at=where + "/0")
                             out.append(Message(ROLES[said], (block,), at=places[index]))

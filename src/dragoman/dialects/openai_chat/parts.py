@@ -113,7 +113,11 @@ class Parts(Signing):
         if mark.__class__ is dict:
             where = f"{at}/cache_control"
             usual = mark.get("type") == "ephemeral"
-            extras = self.keep(mark, ("type", "ttl") if usual else ("ttl",), {"type": "ephemeral"} if usual else None)
+            extras = self.keep(
+                mark,
+                ("type", "ttl") if usual else ("ttl",),
+                {"type": "ephemeral"} if usual else None,
+            )
             cache = Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
             return cache, {"cache": "cache_control"}
         return None, {}

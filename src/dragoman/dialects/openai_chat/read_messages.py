@@ -229,7 +229,9 @@ class ReadMessages(Parts):
             taken.append("audio")
             blocks.append(self.read_spoken(doc["audio"], f"{at}/audio"))
         extras = None
-        if not calls or spelling or not CALLING_MESSAGE(doc):  # role, content and calls: the usual shape
+        if (
+            not calls or spelling or not CALLING_MESSAGE(doc)
+        ):  # role, content and calls: the usual shape
             extras = self.keep(doc, taken)
             if spelling:
                 extras = self.respell(extras, **spelling)

@@ -103,7 +103,9 @@ class Items(Calls):
             # The usual shapes, most items by far.
             if kind == "function_call":
                 call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
-                if given.__class__ is name.__class__ is call_id.__class__ is str and PLAIN_CALL(doc):
+                if given.__class__ is name.__class__ is call_id.__class__ is str and PLAIN_CALL(
+                    doc
+                ):
                     if given and not given.isspace():
                         if not run:
                             start = where
