@@ -207,6 +207,7 @@ PHRASES = {
     "UNAUTHENTICATED": "Invalid API Key",
     "RESOURCE_EXHAUSTED": "rate limit",
     "rate_limited": "request limit",
+    "rate_limit_exceeded": "try again later",
     "TOO_MANY_TOKENS": "too many tokens",
     "400": "Client specified an invalid argument",
     "401": "The request does not have valid authentication credentials",
