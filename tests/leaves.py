@@ -28,6 +28,10 @@ from typing import Any, NamedTuple
 Path = tuple[Any, ...]
 
 
+def words(said: str) -> frozenset[str]:
+    return frozenset(said.split())
+
+
 class Leaf(NamedTuple):
     path: Path
     value: Any
@@ -50,8 +54,8 @@ class Leaf(NamedTuple):
 
 # Keys of one concept: a short value that stands under one is looked for under all.
 CONCEPTS: tuple[frozenset[str], ...] = tuple(
-    frozenset(words.split())
-    for words in (
+    words(said)
+    for said in (
         # what somebody says, in whatever box
         "text content parts input output instructions system thinking reasoning reasoning_content "
         "arguments args result response value refusal output_text summary prompt message reason "
@@ -100,9 +104,9 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
 
 # Words of one meaning: each may stand for another, wherever it stands.
 WORDS: tuple[frozenset[str], ...] = tuple(
-    frozenset(words.split())
-    for words in (
-        # who speaks; results are the user's turn in some APIs, and a tool's or a function's in others
+    words(said)
+    for said in (
+        # who speaks; results are a turn of the user here, and of a tool or a function there
         "assistant model ai CHATBOT",
         "user human tool function",
         "system developer",
@@ -117,7 +121,7 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "repetition insufficient_system_resource model_length length max_tokens",
         "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered",
         # whether tools must be called
-        "any required ANY REQUIRED tool function custom named",  # the only one of a list is named
+        "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
         "none NONE",
         "message.output_text.logprobs logprobs top_logprobs responseLogprobs",
@@ -188,6 +192,7 @@ SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("status", "error"): ("isError", "is_error"),
     ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
     ("nullable", True): ("null",),
+    ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
     ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
     ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
     ("reasoning_effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
@@ -202,6 +207,7 @@ PHRASES = {
     "UNAUTHENTICATED": "Invalid API Key",
     "RESOURCE_EXHAUSTED": "rate limit",
     "rate_limited": "request limit",
+    "rate_limit_exceeded": "try again later",
     "TOO_MANY_TOKENS": "too many tokens",
     "400": "Client specified an invalid argument",
     "401": "The request does not have valid authentication credentials",
@@ -274,8 +280,8 @@ PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
 # What a loss speaks of, where that is less than all that stands below its pointer: key names.
 IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId"
 COVERS: dict[str, frozenset[str]] = {
-    code: frozenset(words.split())
-    for code, words in {
+    code: words(said)
+    for code, said in {
         "message.boundary": "role speaker",
         "message.position": "",
         "message.role": "role speaker",
@@ -342,22 +348,12 @@ CHANGED = frozenset(
 )
 
 # Objects that are the caller's own: their keys say something, too.
-FREE = frozenset(
-    [
-        "input_schema",
-        "json",
-        "parameters",
-        "parametersJsonSchema",
-        "schema",
-        "responseSchema",
-        "responseJsonSchema",
-        "args",
-        "arguments",
-        "logit_bias",
-    ]
+FREE = words(
+    "input_schema json parameters parametersJsonSchema schema responseSchema "
+    "responseJsonSchema args arguments logit_bias"
 )
 
-BLANK = (None, "", [], {})
+BLANK: tuple[Any, ...] = (None, "", [], {})
 FEW = 4  # characters: what is shorter is found everywhere
 
 
@@ -366,46 +362,11 @@ TEMPLATE = re.compile(
     r"<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
     "the following functions|You have access to the following functions:"
 )
-GRAMMAR = frozenset(
-    [
-        "declaration",
-        "call",
-        "response",
-        "parameters",
-        "properties",
-        "required",
-        "developer",
-        "user",
-        "model",
-        "system",
-        "None",
-        "true",
-        "false",
-        "value",
-        "type",
-        "description",
-        "STRING",
-        "OBJECT",
-        "ARRAY",
-        "NUMBER",
-        "INTEGER",
-        "BOOLEAN",
-        "Parameters",
-        "string",
-        "object",
-        "array",
-        "number",
-        "integer",
-        "boolean",
-        "items",
-        "enum",
-        "nullable",
-        "NULL",
-        "null",
-        "calling",
-        "following",
-        "functions",
-    ]
+GRAMMAR = words(
+    "declaration call response parameters properties required developer user model system "
+    "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
+    "Parameters string object array number integer boolean items enum nullable NULL null "
+    "calling following functions"
 )
 # How a freeform tool is wrapped as a function: see freeform.py.
 FREEFORM = {
@@ -483,10 +444,8 @@ for group in WORDS:
     said = group | {PHRASES[name] for name in group if name in PHRASES}
     for name in said:
         MEANT[name] = MEANT.get(name, frozenset()) | said
-COUNTS = frozenset(
-    ["usage", "usagemetadata", "tokens", "billedunits", "metrics", "promptevalcount", "evalcount"]
-)
-DATES = frozenset(["created", "createdat", "createtime", "create_time", "timestamp", "completedat"])
+COUNTS = words("usage usagemetadata tokens billedunits metrics promptevalcount evalcount")
+DATES = words("created createdat createtime create_time timestamp completedat")
 
 
 def counts(leaf: Leaf) -> bool:
@@ -528,7 +487,7 @@ class Output:
     def take(self, leaf: Leaf) -> None:
         value = leaf.value
         if is_key(leaf):
-            return None
+            return
         if counts(leaf):
             self.tokens.append(value)
         if plain(leaf.key) in DATES:
@@ -537,13 +496,14 @@ class Output:
         if not isinstance(value, str):
             self.scalars[typed(value)] += 1
             self.words.add(str(value))
-            return None
+            return
         value = MARKS.sub("", value)
         if (inner := parsed(value)) is not None:
-            return self.read(inner, leaf.path)
+            self.read(inner, leaf.path)
+            return
         self.words.add(value)
         self.texts.append(value)
-        head, mark, data = value.partition(";base64,")
+        _, mark, data = value.partition(";base64,")
         hidden = decoded(data if mark else value)
         if hidden is not None:
             self.texts.append(hidden)
@@ -698,15 +658,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     return False
 
 
-THOUGHT = frozenset(
-    [
-        "effort",
-        "reasoningeffort",
-        "thinkinglevel",
-        "includereasoning",
-        "reasoningformat",
-        "includethoughts",
-    ]
+THOUGHT = words(
+    "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts"
 )
 
 
@@ -791,6 +744,8 @@ def is_silent(leaf: Leaf) -> bool:
         return True  # the model chooses, as it does where nothing is said
     if leaf.value in CACHED:
         return False
+    if leaf.path[-2:] == ("finishReason", "raw"):
+        return True  # the provider's own word for the same
     return leaf.key in STRUCTURE or leaf.value in SILENT.get(leaf.key, ())
 
 
@@ -801,35 +756,14 @@ def is_distinct(value: Any, there: Output) -> bool:
     return there.scalars[value] > 0 or str(value) in there.hay
 
 
-CITED = frozenset(
-    [
-        "citations",
-        "annotations",
-        "groundingMetadata",
-        "citationMetadata",
-        "experimental_content",
-        "reasoning_details",
-        "providerOptions",
-    ]
+CITED = words(
+    "citations annotations groundingMetadata citationMetadata experimental_content "
+    "reasoning_details providerOptions"
 )
-SPANS = frozenset(
-    [
-        "start",
-        "end",
-        "startindex",
-        "endindex",
-        "contentindex",
-        "partindex",
-        "groundingchunkindices",
-        "startpagenumber",
-        "endpagenumber",
-        "startblockindex",
-        "endblockindex",
-        "startcharindex",
-        "endcharindex",
-        "documentindex",
-        "searchresultindex",
-    ]
+SPANS = words(
+    "start end startindex endindex contentindex partindex groundingchunkindices startpagenumber "
+    "endpagenumber startblockindex endblockindex startcharindex endcharindex documentindex "
+    "searchresultindex"
 )
 # Data tell their type themselves, where that is all there is.
 MAGIC = {
@@ -895,7 +829,7 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return text in there.hay or there.is_template
     if len(text) < FEW and (there.is_template or plain(leaf.key) in ALIKE["text"]):
         return there.has_short(text)
-    head, mark, data = text.partition(";base64,")
+    _, mark, data = text.partition(";base64,")
     if mark:
         return has_string(leaf._replace(value=data), there, losses)
     hidden = decoded(text)

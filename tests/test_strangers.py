@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import leaves
 import strangers
-from dragoman import dialects
+from dragoman import convert, dialects
 from dragoman.dialect import Dialect
 from dragoman.ledger import Ledger
 from dragoman.testing import load_corpus, speaks
@@ -70,6 +71,41 @@ def test_the_law_sees_a_key_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_tool_with_as_many_keys_as_usual(dialect: str, tool: dict[str, object]) -> None:
     back = dialects.get(dialect).read([tool], "tools")
     assert strangers.text(dialects.get(dialect).write(back, Ledger())) == strangers.text([tool])
+
+
+def test_an_unknown_key_of_an_old_function() -> None:
+    """``functions`` are tools from before there were any."""
+    old = {"name": "f", "description": "F.", "parameters": {"type": "object"}, "x_owner": "me"}
+    asked = {"model": "m", "functions": [old], "messages": [{"role": "user", "content": "Hi"}]}
+    same = convert(asked, source="openai-chat", target="openai-chat")
+    assert same.document == asked
+    other = convert(asked, source="openai-chat", target="anthropic-messages")
+    assert "/functions/0/x_owner" in [loss.path for loss in other.losses]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (
+            "tool_calls",
+            [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        ),
+        ("refusal", "I will not say."),
+        ("reasoning_content", "Let me think."),
+    ],
+)
+def test_an_answer_that_does_not_say_its_role(key: str, value: object) -> None:
+    """As some servers write it. (Not a case: in a stream, the role is always said.)"""
+    message = {"content": "Well.", key: value}
+    answer = {
+        "id": "1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }  # fmt: skip
+    same = convert(answer, source="openai-chat", target="openai-chat", facet="response")
+    assert same.document == answer
+    for target in ("anthropic-messages", "openai-responses", "gemini", "bedrock-converse"):
+        other = convert(answer, source="openai-chat", target=target, facet="response")
+        assert not leaves.unaccounted(answer, other.document, other.losses)
 
 
 # -- no reader counts keys --------------------------------------------------------------------

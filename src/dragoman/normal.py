@@ -176,7 +176,7 @@ def read_store(doc: dict[str, Json], spelling: dict[str, Json]) -> bool | None:
 
 
 def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:
-    """Every field that only another dialect knows is a loss; of an object taken in part, its rest."""
+    """Each field that only another dialect knows is lost; of an object taken in part, the rest."""
     if extras is not None:
         for key, value in extras.fields.items():
             if key in extras.inner:
@@ -221,7 +221,7 @@ def lose_answer(tree: Response, log: Ledger) -> None:
 
 
 def place_of(block: Block, at: str, extras: Extras | None) -> str:
-    """Where a result stands; if it bears what its turn says beyond the tree, where the turn does."""
+    """Where a result stands; if it bears what its turn says beyond the tree, where that stands."""
     return at if extras is not None and extras.fields else block.at
 
 

@@ -115,8 +115,8 @@ class VercelCore(VercelModelV5):
                 continue
             text, signature = need_str(part, "text", at), maybe_str(part, "signature", at)
             usual = part.get("type") == "text"
-            taken = ("type", "text", "signature") if signature else ("type", "text")
-            extras = self.keep(part, taken, None if usual else {"type": part.get("type")})
+            known = ("type", "text", "signature") if signature else ("type", "text")
+            extras = self.keep(part, known, None if usual else {"type": part.get("type")})
             own = Seal(signature, "anthropic") if signature else None
             words = (text,) if text or own is None else ()
             out.append(Reasoning(words, seal=own, at=at, extras=extras))

@@ -55,8 +55,9 @@ ERRORS: dict[str, ErrorKind] = {
 ERROR_TYPES = {kind: word for word, kind in ERRORS.items()}
 TTLS = {"5m": "ephemeral_5m_input_tokens", "1h": "ephemeral_1h_input_tokens"}
 RESPONSE_KEYS = frozenset(
-    {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details", "usage"}
-)  # fmt: skip
+    {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details"}
+    | {"usage"}
+)
 STOP_KEYS = frozenset({"stop_sequence", "stop_details"})
 USAGE_KEYS = (
     "input_tokens",

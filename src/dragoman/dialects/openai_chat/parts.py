@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ...dialect import NOTHING
 from ...model import (
     Block,
     Cache,
@@ -80,7 +81,7 @@ class Parts(Signing):
             case "text":
                 cache, spelling = self.read_cache(doc, at)
                 text = need_str(doc, "text", at)
-                extras = self.keep(doc, TEXT_KEYS, spelling)
+                extras = self.keep_marked(doc, TEXT_KEYS, spelling)
                 return Text(text, cache=cache, at=at, extras=extras)
             case "image_url":
                 return self.read_image(doc, at)
@@ -122,20 +123,32 @@ class Parts(Signing):
             return cache, {"cache": "cache_control"}
         return None, {}
 
+    def keep_marked(
+        self,
+        doc: dict[str, Json],
+        taken: frozenset[str],
+        spelling: dict[str, Json],
+        partly: dict[str, Json] = NOTHING,
+    ) -> Extras | None:
+        """``keep``, also of a second mark that says the same as the first."""
+        if "cache_control" in spelling:
+            partly = partly | {"cache_control": ("type", "ttl")}
+        return self.keep(doc, taken, spelling, partly=partly)
+
     def read_image(self, doc: dict[str, Json], at: str) -> Block:
         image = doc.get("image_url")
         cache, spelling = self.read_cache(doc, at)
         if image.__class__ is str:
             spelling["image_url"] = "string"
             source, detail = self.read_url(image), None
-            extras = self.keep(doc, MEDIA_KEYS | {"image_url"}, spelling)
+            extras = self.keep_marked(doc, MEDIA_KEYS | {"image_url"}, spelling)
         else:
             image = need_dict(doc, "image_url", at)
             where = f"{at}/image_url"
             source = self.read_url(need_str(image, "url", where))
             detail = maybe_str(image, "detail", where)
             partly = {"image_url": ("url", "detail")}
-            extras = self.keep(doc, MEDIA_KEYS, spelling, partly=partly)
+            extras = self.keep_marked(doc, MEDIA_KEYS, spelling, partly)
         return Media("image", source, detail, cache=cache, at=at, extras=extras)
 
     def read_url(self, url: str) -> Source:
@@ -160,7 +173,8 @@ class Parts(Signing):
             spelling["format"] = form
         media_type = None if form is None else AUDIO.get(form, f"audio/{form}")
         source = Source("base64", data, media_type)
-        extras = self.keep(doc, MEDIA_KEYS, spelling, partly={"input_audio": ("data", "format")})
+        partly = {"input_audio": ("data", "format")}
+        extras = self.keep_marked(doc, MEDIA_KEYS, spelling, partly)
         return Media("audio", source, cache=cache, at=at, extras=extras)
 
     def read_file(self, doc: dict[str, Json], at: str) -> Block:
@@ -187,7 +201,7 @@ class Parts(Signing):
             filename=maybe_str(file, "filename", where),
             cache=cache,
             at=at,
-            extras=self.keep(doc, MEDIA_KEYS, spelling, partly={"file": taken}),
+            extras=self.keep_marked(doc, MEDIA_KEYS, spelling, {"file": taken}),
         )
 
     def read_unofficial(self, doc: dict[str, Json], kind: str, at: str) -> Block:
@@ -196,7 +210,7 @@ class Parts(Signing):
             return Raw(self.name, doc, at=at)
         cache, spelling = self.read_cache(doc, at)
         spelling["type"] = kind
-        extras = self.keep(doc, MEDIA_KEYS, spelling, partly={kind: ("url",)})
+        extras = self.keep_marked(doc, MEDIA_KEYS, spelling, {kind: ("url",)})
         media = UNOFFICIAL[kind]
         return Media(media, self.read_url(url), cache=cache, at=at, extras=extras)  # type: ignore[arg-type]
 

@@ -27,6 +27,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
+from ...normal import lose_fields
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -171,7 +172,8 @@ class Responses(Requests):
         said = doc.get("finishReason")
         if said.__class__ is not dict:
             return self.respell(None, finish=said) if self.nested and said is not None else None
-        rest = {key: value for key, value in said.items() if key != "unified" and value is not None}
+        known = ("unified", "raw")  # the neutral word, and the provider's own for the same
+        rest = {k: v for k, v in said.items() if k not in known and v is not None}
         if self.nested and said.keys() == {"unified"}:
             return None
         spelling = {"finish": said}
@@ -347,6 +349,10 @@ class Responses(Requests):
             if getattr(usage, name) is not None and name not in self.counts:
                 w.log.approximated("usage", usage.at, "these tokens are not counted apart here")
         self.note_counts(usage, w.log)
+        extras = usage.extras
+        if extras is not None and extras.inner and not self.nested and not w.home:
+            lose_fields(extras, usage.at, w.log)  # a count is a number here
+            usage = replace(usage, extras=None)
         out["usage"] = self.emit(dict(counts), usage, w.log)
 
     def write_counts(self, usage: Usage) -> dict[str, Json]:
@@ -389,7 +395,7 @@ def counts_of(key: str, said: Json) -> Json:
     """The counts that are known, of all that stand in an object."""
     if said.__class__ is not dict:
         return said
-    return {k: v for k, v in said.items() if k in COUNTED[key] and v is not None}
+    return {k: v for k, v in said.items() if k in COUNTED.get(key, ()) and v is not None}
 
 
 def both_thoughts(first: Block, second: Block) -> bool:
