@@ -321,7 +321,21 @@ def test_pass(
 
 def test_every_pass_has_a_case() -> None:
     tested = {case[0] for case in CASES}
-    assert tested | {"limit-cache-marks", "legal-tool-names"} == set(PASSES)
+    assert tested | {"limit-cache-marks", "legal-tool-names", "disable-thinking"} == set(PASSES)
+
+
+def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
+    config = {"type": "enabled", "budget_tokens": 1024}
+    messages = [user("Hi"), said([use("a")]), user([result("a")])]
+    more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
+    doc = ask(ANTHROPIC, messages, **more, thinking=config)
+    assert [problem.rule for problem in dragoman.check(doc, ANTHROPIC)] == ["thinking-missing"]
+    mended = dragoman.repair(doc, ANTHROPIC)
+    assert mended.document == ask(ANTHROPIC, messages, **more)
+    assert [f"{loss.kind} {loss.what}" for loss in mended.losses] == ["dropped thinking"]
+    kept = [said([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, use("a")])]
+    doc = ask(ANTHROPIC, [messages[0], *kept, messages[2]], **more, thinking=config)
+    assert dragoman.repair(doc, ANTHROPIC).document == doc
 
 
 def test_cache_marks_go_in_a_stated_order() -> None:
