@@ -82,7 +82,7 @@ def said_otherwise(tree: Response, dice: random.Random) -> Iterator[Event]:
 def reasoned_first(tree: Response) -> Response:
     """A response as models give it: reasoning, then text, and what they refuse behind it."""
     (candidate,) = tree.candidates
-    ranks = {Reasoning: 0, Text: 1, Refusal: 2, ToolCall: 3}
+    ranks: dict[Any, int] = {Reasoning: 0, Text: 1, Refusal: 2, ToolCall: 3}
     content = sorted(candidate.message.content, key=lambda block: ranks[type(block)])
     message = replace(candidate.message, content=tuple(content))
     return replace(tree, candidates=(replace(candidate, message=message),))

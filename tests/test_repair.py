@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dragoman import Lossy, Unsupported
 from dragoman.check import check
 from dragoman.dialects import get
+from dragoman.lowering import NO_RESULT
 from dragoman.mending import mend_object
-from dragoman.passes.pairs import NO_RESULT
 from dragoman.passes.table import PASSES
 from dragoman.repair import repair, repair_passes
 
@@ -329,13 +329,13 @@ def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
     messages = [user("Hi"), said([use("a")]), user([result("a")])]
     more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
     doc = ask(ANTHROPIC, messages, **more, thinking=config)
-    assert [problem.rule for problem in dragoman.check(doc, ANTHROPIC)] == ["thinking-missing"]
-    mended = dragoman.repair(doc, ANTHROPIC)
+    assert [problem.rule for problem in check(doc, ANTHROPIC)] == ["thinking-missing"]
+    mended = repair(doc, ANTHROPIC)
     assert mended.document == ask(ANTHROPIC, messages, **more)
     assert [f"{loss.kind} {loss.what}" for loss in mended.losses] == ["dropped thinking"]
     kept = [said([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, use("a")])]
     doc = ask(ANTHROPIC, [messages[0], *kept, messages[2]], **more, thinking=config)
-    assert dragoman.repair(doc, ANTHROPIC).document == doc
+    assert repair(doc, ANTHROPIC).document == doc
 
 
 def test_cache_marks_go_in_a_stated_order() -> None:
