@@ -8,7 +8,8 @@ import pytest
 
 import dragoman
 import sdk
-from dragoman import DragomanError
+from dragoman import DragomanError, dialects, testing
+from dragoman.model import Request
 
 from . import laws
 from .reality import DIALECTS, FACETS, Record, pairs, records
@@ -77,6 +78,48 @@ def test_the_official_types_accept(dialect: str, facet: str) -> None:
             if not held and valid and (record.name, target) not in REFUSED:
                 failures.append((f"{record.name} > {target}", problems[:2]))
     assert not failures, describe(failures)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nothing_written_breaks_a_rule(dialect: str) -> None:
+    """A recorded request that its own API accepts becomes one that the others accept."""
+    failures: list[tuple[str, object]] = []
+    for record in readable(dialect, "request"):
+        if dragoman.check(record.body, dialect):
+            continue
+        tree = dragoman.read(record.body, dialect)
+        assert isinstance(tree, Request)
+        for target in RULED:
+            if target == dialect or (record.name, target) in BROKEN:
+                continue
+            try:
+                testing.breaks_no_rule(tree, target)
+                held, why = True, ""
+            except DragomanError:
+                continue  # it says that it cannot
+            except AssertionError as problem:
+                held, why = False, str(problem)[:300]
+            if not laws.tally("5 breaks no rule", f"{dialect} > {target}", held):
+                failures.append((record.name, why))
+    assert not failures, describe(failures)
+
+
+RULED = [
+    name
+    for name in dialects.names()
+    if testing.speaks(name, "request") and getattr(dialects.get(name), "rules", None)
+]
+PROMPT = "the prompt is stored at OpenAI: dropped, and nothing is left to say"
+LONE = "what the stored reasoning led to is work of another provider's tool, and dropped"
+BROKEN = {
+    ("9c227edb12a87f12-9c227edb-0-request", "openai-chat"): PROMPT,
+    ("9c227edb12a87f12-9c227edb-0-request", "azure-openai"): PROMPT,
+    ("34b9239be28e4026-34b9239b-0-request", "openai-chat"): PROMPT,
+    ("34b9239be28e4026-34b9239b-0-request", "azure-openai"): PROMPT,
+    ("a8cfd1730d174dde-a8cfd173-1-request", "open-responses"): LONE,
+    ("a8cfd1730d174dde-a8cfd173-1-request", "router-responses"): LONE,
+}
+"""Requests that cannot be made to fit, with what the ledger says of them."""
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -458,6 +458,13 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
     (RESPONSES, [item("a", arguments="["), output("a")], {}, [("arguments", "/input/0/arguments")]),
     (RESPONSES, [thought(id="msg_1"), HO], {}, [("item-id", "/input/0/id")]),
     (RESPONSES, [thought(), HO, thought(), HO], {}, [("duplicate-item", "/input/2/id")]),
+    (
+        RESPONSES,
+        [item("a"), item("a"), output("a")],
+        {},
+        [("duplicate-call-id", "/input/1/call_id")],
+    ),
+    (RESPONSES, [item("a"), output("a"), item("a"), output("a")], {}, []),
     (RESPONSES, [thought(summary=None), HO], {}, [("reasoning-summary", "/input/0")]),
     (RESPONSES, [thought()], {}, [("reasoning-alone", "/input/0")]),
     (RESPONSES, [HI, thought(), HI], {}, [("reasoning-alone", "/input/1")]),

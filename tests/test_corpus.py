@@ -10,8 +10,7 @@ import dragoman
 import sdk
 from accept import EVERYWHERE
 from dragoman import dialects, testing
-from dragoman.checking import broken_arguments
-from dragoman.model import History, Request, ToolCall
+from dragoman.model import History, Request
 from dragoman.testing import Case, Document, load_corpus
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
@@ -120,17 +119,13 @@ def has_become_an_error(document: Document, case: Case) -> bool:
 
 def ends_in_a_call(document: Document) -> bool:
     tree = dragoman.read(document.body, document.dialect, facet=document.facet)
-    if not isinstance(tree, Request | History) or not tree.messages:
-        return False
-    return any(isinstance(block, ToolCall) for block in tree.messages[-1].content)
+    return isinstance(tree, Request | History) and testing.ends_in_a_call(tree)
 
 
 def has_broken_arguments(document: Document) -> bool:
     """Whether the model wrote no JSON object, which is kept as it is; `repair` mends it."""
     tree = dragoman.read(document.body, document.dialect, facet=document.facet)
-    messages = tree.messages if isinstance(tree, Request | History) else ()
-    calls = [b for m in messages for b in m.content if isinstance(b, ToolCall)]
-    return any(list(broken_arguments("", call.arguments)) for call in calls)
+    return isinstance(tree, Request | History) and testing.has_broken_arguments(tree)
 
 
 @pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)

@@ -17,10 +17,11 @@ from dragoman import Transcoder, decompose, dialects, testing
 from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
 from dragoman.events import decompose as pieces
 from dragoman.ledger import Ledger
-from dragoman.model import Reasoning, Response, Text, ToolCall
+from dragoman.model import Reasoning, Refusal, Response, Text, ToolCall
 from dragoman.streaming import StreamWriter
 from dragoman.testing import load_corpus
 from dragoman.walk import unplaced
+from portraits import Stream, streams
 from strategies import cited_responses
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
@@ -51,6 +52,11 @@ def test_generated_responses(source: str, tree: Response) -> None:
     hold(decompose(document, source), source)
 
 
+@pytest.mark.parametrize("stream", streams(), ids=lambda s: s.name)
+def test_awkward_streams(stream: Stream) -> None:
+    hold(stream.data, stream.dialect)
+
+
 # -- legal orders ---------------------------------------------------------------------------
 
 
@@ -74,9 +80,10 @@ def said_otherwise(tree: Response, dice: random.Random) -> Iterator[Event]:
 
 
 def reasoned_first(tree: Response) -> Response:
-    """A response as models give it: the reasoning comes before what it is about."""
+    """A response as models give it: reasoning, then text, and what they refuse behind it."""
     (candidate,) = tree.candidates
-    content = sorted(candidate.message.content, key=lambda b: not isinstance(b, Reasoning))
+    ranks: dict[Any, int] = {Reasoning: 0, Text: 1, Refusal: 2, ToolCall: 3}
+    content = sorted(candidate.message.content, key=lambda block: ranks[type(block)])
     message = replace(candidate.message, content=tuple(content))
     return replace(tree, candidates=(replace(candidate, message=message),))
 

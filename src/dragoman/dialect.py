@@ -166,7 +166,7 @@ class Dialect:
         return write(tree, log)
 
     def judge_model(self, tree: Request, log: Ledger) -> None:
-        """A request must name a model; that of a vendor whom the API does not serve is passed on."""
+        """A request must name a model; one that the API may not serve is passed on."""
         model = tree.model
         if not model:
             if self.needs_model:

@@ -97,6 +97,11 @@ PASSES: dict[str, Pass] = {
         "drops thoughts that the API did not seal",
         "thinking-signature",
     ),
+    "disable-thinking": _pass(
+        thoughts.disable_thinking,
+        "omits the thinking budget where a tool loop lost the thinking block that began it",
+        "thinking-missing",
+    ),
     "drop-lone-reasoning": _pass(
         thoughts.drop_lone_reasoning,
         "drops stored thoughts without the item they led to",

@@ -12,7 +12,7 @@ from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_claude, is_excluded, mended
 from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .._nine import ID_RULE, Nine
-from .params import MORE, ParamFields
+from .params import ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
 from .write_blocks import Said
@@ -100,25 +100,24 @@ class Requests(ParamFields):
         self.write_conversation(out, tree.messages, w)
         if not (out["messages"] or w.home):
             self.begin(out["messages"], tree.at, w)
+        tree = self.fit_thinking(out, tree, w)
         self.write_params(out, tree, w)
-        self.fit_thinking(out, tree, w)
         if config or (w.home and tree.tools is not None):
             out["toolConfig"] = config
         self.limit_marks(out, w)
         self.note_prefill(tree, out["messages"], w)
         return self.emit(out, tree, log)
 
-    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> None:
+    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> Request:
         """In the middle of a tool loop, thinking needs the thinking block that began it."""
-        config, more = tree.params.thinking, out.get(MORE) or {}
-        said = more.get("thinking")
-        if w.home or config is None or said is None or said.get("type") != "enabled":
-            return
-        if lacks_thinking(out["messages"], is_result, is_thinking):
-            out[MORE] = {key: value for key, value in more.items() if key != "thinking"}
-            if not out[MORE]:
-                del out[MORE]
-            w.log.dropped("thinking", config.at, WITHOUT_THINKING)
+        config = tree.params.thinking
+        if w.home or config is None or config.budget is None or config.mode not in (None, "on"):
+            return tree  # it is off, or the model's own judgement
+        if not lacks_thinking(out["messages"], is_result, is_thinking):
+            return tree
+        w.log.dropped("thinking", config.at, WITHOUT_THINKING)
+        left = replace(config, mode=None, budget=None, display=None)
+        return replace(tree, params=replace(tree.params, thinking=left if left.effort else None))
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}

@@ -45,6 +45,8 @@ RULES: dict[str, str] = {
     "are: 'output_text' and 'refusal''.",
     "unanswered-call": "'No tool output found for function call'.",
     "orphan-result": "'No tool call found for function call output with call_id'.",
+    "duplicate-call-id": "Calls that wait for their outputs have call_ids of their own, or nobody "
+    "can tell which output is whose.",
     "call-id": "A call_id has 1 to 64 characters: 'string too long. Expected a string with "
     "maximum length 64'.",
     "item-id": "The id of an item begins with 'msg', 'fc', 'rs' and so on, by its type: 'Expected "
@@ -252,18 +254,25 @@ def pairing(page: Page) -> Problems:
         return
     answered = {string(i.get("call_id")) for _, i in page.messages if is_output(i)}
     called: set[str | None] = set()
+    waiting: set[str | None] = set()
     for at, item in page.messages:
         name = string(item.get("call_id"))
         if name is None:
             continue
         if not is_output(item):
             called.add(name)
+            if name in waiting and kind_of(item) in CALLS:
+                message = f"Two calls with the call_id {name} wait for an output at the same time."
+                yield Problem("duplicate-call-id", f"{at}/call_id", message)
+            waiting.add(name)
             # an asynchronous call is answered when its answer is there
             waits = page.whole and kind_of(item) in CALLS and item.get("async") is not True
             if waits and name not in answered:
                 message = f"No tool output found for function call {name}."
                 yield Problem("unanswered-call", at, message)
-        elif kind_of(item) in RESULTS and name not in called:
+            continue
+        waiting.discard(name)
+        if kind_of(item) in RESULTS and name not in called:
             message = f"No tool call found for function call output with call_id {name}."
             yield Problem("orphan-result", at, message)
 
