@@ -333,8 +333,9 @@ def _strings(value: Json, out: list[str]) -> list[str]:
 
 
 def _schemas(units: Sequence[Unit]) -> list[Json]:
-    nodes = (node for unit in units for node in unit.nodes)
-    return [schema for node in nodes if (schema := getattr(node, "schema", None))]
+    if not units or units[0].nodes[0].__class__ is Message:
+        return []
+    return [node.schema for unit in units for node in unit.nodes if node.schema]
 
 
 def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
@@ -350,7 +351,7 @@ def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
     for number, text in enumerate(known):
         places.setdefault(text, number)
     try:
-        return _shrink(pieces, places, schemas)
+        return _shrink(pieces, places, schemas, any(unit.in_calls for unit in was))
     except _Taken:
         return {"raw": pieces}
 
@@ -359,9 +360,12 @@ class _Taken(Exception):
     """A document has a key of ours."""
 
 
-def _shrink(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
+def _shrink(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
     if value.__class__ is list:
-        return [_smaller(item, places, schemas) for item in value]
+        return [
+            _smaller(item, places, schemas, in_texts) if item.__class__ in LARGE else item
+            for item in value
+        ]
     for number, schema in enumerate(schemas):
         if same(value, schema):
             return {REF: ~number}
@@ -372,20 +376,23 @@ def _shrink(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
         if item.__class__ is str and len(item) < LONG:
             out[key] = item
         else:
-            out[key] = _smaller(item, places, schemas)
+            out[key] = _smaller(item, places, schemas, in_texts)
     return out
 
 
-def _smaller(value: Json, places: dict[str, int], schemas: list[Json]) -> Json:
+LARGE = frozenset({str, dict, list})
+
+
+def _smaller(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
     kind = value.__class__
     if kind is list or kind is dict:
-        return _shrink(value, places, schemas)
+        return _shrink(value, places, schemas, in_texts)
     if kind is not str or len(value) < LONG:
         return value
     number = places.get(value)
     if number is not None:
         return {REF: number}
-    return _shrunk_text(value, places) if value[0] == "{" else value
+    return _shrunk_text(value, places) if in_texts and value[0] == "{" else value
 
 
 SPELLINGS: tuple[Callable[[Json], str], ...] = (
@@ -404,7 +411,7 @@ def _shrunk_text(text: str, places: dict[str, int]) -> Json:
         value = parse(text)
     except Malformed:
         return text
-    small = _smaller(value, places, [])
+    small = _smaller(value, places, [], False)
     if small != value:
         for number, spell in enumerate(SPELLINGS):
             if spell(value) == text:
@@ -893,24 +900,31 @@ class _Opening:
         for number, entry in enumerate(self.entries["turns"]):
             if entry.at is not None:
                 sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
+        many = Counter(i for entries in sets.values() for i in self.ids(entries))
+        shared = others | {name for name, count in many.items() if count > 1}
         view: View | None = None
+        given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
         names: dict[str, str] = {}
         failed: list[_Entry] = []
         for entries in sets.values():
             now = [unit for entry in entries for unit in self.of(entry)]
-            met = _all_ids(now) & others
+            met = _all_ids(now) & shared
             if not met or met <= _ids_in([entry.pieces for entry in entries], set()):
                 continue
             view = view or View(document, dialect.read(document, facet))
             spans = [span for entry in entries for span in entry.spans]
             pairs = _paired(now, _within(view, spans), len(entries) > 1)
             used = others - names.keys() - (pairs or {}).keys()
-            if pairs is None or any(names.get(k, v) != v or v in used for k, v in pairs.items()):
+            if pairs is None or any(given.get(k, v) != v or v in used for k, v in pairs.items()):
                 failed += entries
             else:
+                given |= pairs
                 found = ((old, new) for old, new in pairs.items() if old in others)
                 names |= {old: new for old, new in found if new is not None}
         return names, failed
+
+    def ids(self, entries: list[_Entry]) -> set[str | None]:
+        return _all_ids([unit for entry in entries for unit in self.of(entry)])
 
     def of(self, entry: _Entry) -> list[Unit]:
         """The units that an entry restores."""

@@ -85,7 +85,9 @@ def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
         raise Unsupported(f"model= is for requests, and this is a {facet}")
     if not model.strip():
         raise Unsupported("model= is empty: name a model of the target")
-    return replace(tree, model=model)
+    # It has no place in the source, and whether the target serves it is for the caller to know.
+    params = replace(tree.params, ats=tree.params.ats | {"model": ""})
+    return replace(tree, model=model, params=params)
 
 
 def read(doc: Json | bytes, dialect: str, *, facet: str = "request") -> Tree:

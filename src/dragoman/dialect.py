@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .errors import Unsupported
+from .errors import Unsayable, Unsupported
 from .ledger import Ledger
 from .lowering import lower
 from .model import (
@@ -89,6 +89,10 @@ class Dialect:
     """Where the format is described."""
     issuer: ClassVar[str] = ""
     """Who issues (and alone accepts) the seals and file ids of this dialect."""
+    needs_model: ClassVar[bool] = False
+    """Whether a request is refused without a model in it."""
+    serves: ClassVar[tuple[str, ...]] = ()
+    """Whose models the API serves, as ``models`` calls them; none: those of anybody."""
     vendor: ClassVar[str] = ""
     """Whose table in ``models`` says what depends on the model; none: nobody's."""
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -153,11 +157,25 @@ class Dialect:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
         if not self.is_home(tree.dialect):
-            if self.pairs and tree.__class__ is Request:
-                tree = self.pair_up(tree, log)
+            if isinstance(tree, Request):
+                self.judge_model(tree, log)
+                if self.pairs:
+                    tree = self.pair_up(tree, log)
             if self.lowers:
                 tree = lower(tree, self, log)
         return write(tree, log)
+
+    def judge_model(self, tree: Request, log: Ledger) -> None:
+        """A request must name a model; that of a vendor whom the API does not serve is passed on."""
+        model = tree.model
+        if not model:
+            if self.needs_model:
+                what = f"{self.name} requires a model, and the request names none: give model="
+                raise Unsayable(what, tree.at)
+        elif self.serves and (maker := log.models.vendor_of(model)) not in (None, *self.serves):
+            if tree.params.ats.get("model") != "":  # which the caller of ``convert`` has named
+                why = f"{model!r} is a model of {maker}; {self.name} may not serve it"
+                log.moved("model", tree.params.where("model"), why)
 
     def pair_up(self, tree: Request, log: Ledger) -> Request:
         """The request with one result for each call, if what is not in it is not stored."""

@@ -264,8 +264,8 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Be ready for several calls, or say in the prompt that one at a time is wanted.",
     ),
     "model": (
-        "The target has no field for the model, or demands one that the source never named.",
-        "Name a model of the target: names are not translated.",
+        "The target has no field for the model, or the model is another vendor's: it is passed on.",
+        "Name a model of the target, with model= or --model: names are not translated.",
     ),
     "max_tokens": (
         "The target demands an output limit and the source sets none, or the other way round.",

@@ -375,7 +375,7 @@ class Params(Node, frozen=True):
 
     def where(self, name: str) -> str:
         """The JSON pointer of a parameter in the source document."""
-        return self.ats.get(name) or f"{self.at}/{name}"
+        return self.ats.get(name, f"{self.at}/{name}")
 
 
 class Request(Root, frozen=True):

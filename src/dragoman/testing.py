@@ -41,6 +41,7 @@ from .model import (
     Response,
     Text,
     ToolCall,
+    Tree,
 )
 from .probing import is_lossy as is_lossy
 from .probing import speaks as speaks
@@ -130,7 +131,7 @@ def pair(case: Case, source: Document, target: str) -> bool:
     wanted = case.expected(target, source.facet)
     if wanted is None or source.degraded:
         return False
-    result = _convert(source, target)
+    result = converted(source, target)
     assert _text(result.document) == _text(wanted.body), _difference(result.document, wanted.body)
     said = sorted(f"{loss.kind} {loss.what}" for loss in result.losses)
     declared = case.losses(source, target)
@@ -169,6 +170,8 @@ def audit_everywhere(document: Document) -> None:
 
 def _audited(document: Document, target: str, facts: Facts | None) -> str:
     tree = dialects.get(document.dialect).read(document.body, document.facet)
+    if needs_a_model(tree, target):
+        tree = replace(tree, model="m")
     log, writer = Ledger(now=0), dialects.get(target)
     back = writer.read(writer.write(tree, log), document.facet)
     lossy = [loss for loss in log.losses if is_lossy(loss)]
@@ -184,7 +187,7 @@ def _audited(document: Document, target: str, facts: Facts | None) -> str:
 
 def home(document: Document, target: str) -> None:
     """There and back again with the capsule: the original, exactly, key order included."""
-    there = _convert(document, target, carry=True)
+    there = converted(document, target, carry=True)
     capsule = json.loads(json.dumps(there.capsule))
     back = convert(
         there.document, source=target, target=document.dialect, facet=document.facet,
@@ -198,14 +201,14 @@ def home(document: Document, target: str) -> None:
 
 def determinism(document: Document, target: str) -> None:
     """The same input gives the same bytes and the same ledger."""
-    first, second = _convert(document, target), _convert(document, target)
+    first, second = converted(document, target), converted(document, target)
     assert first.to_json() == second.to_json()
     assert first.losses == second.losses
 
 
 def pointers(document: Document, target: str) -> None:
     """Every loss has a documented name and points into the source document."""
-    for loss in _convert(document, target).losses:
+    for loss in converted(document, target).losses:
         assert loss.kind in KINDS, loss
         assert loss.what in CODES, loss
         assert loss.why, loss
@@ -678,7 +681,15 @@ def for_all(law: Callable[[Document, str], None], document: Document) -> None:
 # -- helpers --------------------------------------------------------------------------------
 
 
-def _convert(document: Document, target: str, **options: Any) -> Result:
+def needs_a_model(tree: Tree, target: str) -> bool:
+    """Whether a request names no model, for which some formats have no place, and must."""
+    return isinstance(tree, Request) and not tree.model and dialects.get(target).needs_model
+
+
+def converted(document: Document, target: str, **options: Any) -> Result:
+    if document.facet == "request" and target != document.dialect:
+        if needs_a_model(dialects.get(document.dialect).read(document.body, "request"), target):
+            options["model"] = "m"
     return convert(
         document.body,
         source=document.dialect,

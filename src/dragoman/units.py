@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 from zlib import adler32, crc32
 
@@ -45,16 +45,19 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 class Unit:
     """A run of items, ``start`` to ``end``, of the list under ``slot``; or all that is there."""
 
-    _atoms: list[Json] | None = None
-    _key: str | None = None
-    reach = WHOLE
-    """An item further down that some of the unit stands in."""
+    __slots__ = (
+        "_atoms", "_ats", "_key", "end", "in_calls", "is_long", "nodes", "reach", "size", "slot",
+        "start",
+    )  # fmt: skip
 
     def __init__(self, slot: str, start: int, node: Speaker) -> None:
         self.slot = slot
         self.start = start
         self.end = start
+        self.reach = WHOLE  # an item further down that some of the unit stands in
         self.nodes: list[Any] = [node]
+        self._atoms: list[Json] | None = None
+        self._key: str | None = None
 
     @property
     def atoms(self) -> list[Json]:
@@ -76,7 +79,7 @@ class Unit:
     def key(self) -> str:
         """The digest of what the unit says."""
         if self._key is None:
-            self._key, self.size, self.is_long = digest(self.atoms)
+            self._key, self.size, self.is_long, self.in_calls = digest(self.atoms)
         return self._key
 
     def says_the_same(self, other: Unit) -> bool:
@@ -108,38 +111,49 @@ class Unit:
         return [mark.at for node in self.nodes for mark in _marks(node)]
 
 
-def digest(atoms: list[Json]) -> tuple[str, int, bool]:
-    """The digest of a gist, how long that is, and whether it has a long text.
+def digest(atoms: list[Json]) -> tuple[str, int, bool, bool]:
+    """The digest of a gist, how long that is, whether it has a long text, or one in arguments.
 
     It is two checksums, of the whole and of each long text in it. They tell one turn of a
     conversation from another, at a twentieth of the cost of a cryptographic digest; whoever makes
     two that are alike has a capsule of his own that fits both.
     """
-    gist = _sorted([_short(atom) for atom in atoms])
+    short: list[Json] = []
+    in_calls = False
+    for atom in atoms:
+        if atom.__class__ is str:
+            short.append(atom if len(atom) < LONG else _checksums(atom))
+        elif atom[0] == "call":
+            arguments = atom[2]
+            if arguments.__class__ is dict:
+                for value in arguments.values():
+                    if value.__class__ is str and len(value) >= LONG:
+                        in_calls = True
+                        arguments = {key: _short(item) for key, item in arguments.items()}
+                        atom = [*atom[:2], arguments]
+                        break
+            else:
+                in_calls = True
+            short.append(atom)
+        elif atom[0] == "result":
+            short.append([*atom[:2], [_short(inner) for inner in atom[2]]])
+        else:
+            short.append([_short(part) for part in atom])
+    gist = _sorted(short)
     size = len(gist)
-    return f"{size:x}-{crc32(gist):x}-{adler32(gist):x}", size, b"\\u0000" in gist
+    key = f"{size:x}-{crc32(gist):x}-{adler32(gist):x}"
+    return key, size, b"\\u0000" in gist, in_calls
 
 
-def _short(atom: Json) -> Json:
-    if atom.__class__ is str:
-        if len(atom) < LONG:
-            return atom
-        data = atom.encode()
-        return f"\0{len(data)} {crc32(data)} {adler32(data)}"
-    kind = atom[0]
-    if kind == "result":
-        return [kind, atom[1], [_short(inner) for inner in atom[2]]]
-    if kind == "call" and any(v.__class__ is str and len(v) >= LONG for v in _values(atom[2])):
-        return [*atom[:2], {key: _short_text(value) for key, value in atom[2].items()}]
-    return [_short_text(part) for part in atom]
+def _short(value: Json) -> Json:
+    if value.__class__ is not str or len(value) < LONG:
+        return value
+    return _checksums(value)
 
 
-def _short_text(value: Json) -> Json:
-    return _short(value) if value.__class__ is str else value
-
-
-def _values(value: Json) -> Iterable[Json]:
-    return value.values() if value.__class__ is dict else ()
+def _checksums(text: str) -> str:
+    data = text.encode()
+    return f"\0{len(data)} {crc32(data)} {adler32(data)}"
 
 
 def _quickly_same(a: Speaker, b: Speaker) -> bool:
@@ -161,9 +175,19 @@ def _quickly_same(a: Speaker, b: Speaker) -> bool:
         elif isinstance(x, ToolCall) and isinstance(y, ToolCall):
             if x.name != y.name or x.arguments != y.arguments or x.kind != y.kind:
                 return False
+        elif isinstance(x, ToolResult) and isinstance(y, ToolResult):
+            if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
+                return False
         else:
             return False
     return True
+
+
+def _same_texts(one: Sequence[Any], two: Sequence[Any]) -> bool:
+    return len(one) == len(two) and all(
+        x.__class__ is y.__class__ is Text and x.text == y.text
+        for x, y in zip(one, two, strict=True)
+    )
 
 
 class View:
@@ -199,37 +223,37 @@ class View:
         first: list[Unit] = []
         last: dict[str, Unit] = {}
         unit: Unit | None = None
-        prefix = "\0"  # of the last place in a list: the next one stands beside it, mostly
+        prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
         for node in nodes:
             at = node.at
-            if at.startswith(prefix):
-                assert unit is not None
-                slot = unit.slot
-                number = at[len(prefix) :]
+            beside = at.startswith(prefix)
+            if beside and unit is not None:
+                slot, number = unit.slot, at[size:]
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
                 slot, start = self._place(node)
+                unit = last.get(slot)
                 if start != WHOLE:
                     prefix = at[: at.index(f"/{start}") + 1]
-            unit = last.get(slot)
-            if unit is not None and (unit.start == start or WHOLE < start <= unit.reach):
-                if out[-1] is not unit:
-                    raise LookupError  # what stands in one place is said in two
-                unit.nodes.append(node)
-                if node.__class__ is Message and node.role == "tool" and at.startswith(prefix):
-                    unit.reach = max(unit.reach, _reach(node, prefix))
-                continue
+                    size, beside = len(prefix), True
             if unit is None:
                 unit = Unit(slot, start, node)
                 first.append(unit)
+            elif unit.start == start or WHOLE < start <= unit.reach:
+                if out[-1] is not unit:
+                    raise LookupError  # what stands in one place is said in two
+                unit.nodes.append(node)
+                if beside and node.__class__ is Message and node.role == "tool":
+                    unit.reach = max(unit.reach, _reach(node, prefix))
+                continue
+            elif start < unit.start or start == WHOLE or unit.start == WHOLE:
+                raise LookupError
             else:
-                if start < unit.start or start == WHOLE or unit.start == WHOLE:
-                    raise LookupError
                 unit.end = start
                 unit = Unit(slot, start, node)
             last[slot] = unit
             out.append(unit)
-            if node.__class__ is Message and node.role == "tool" and at.startswith(prefix):
+            if beside and node.__class__ is Message and node.role == "tool":
                 unit.reach = _reach(node, prefix)
         for unit in first:
             if unit.start != WHOLE:
@@ -289,9 +313,11 @@ class View:
 
 def _reach(node: Any, prefix: str) -> int:
     """The item that the end of a result stands in: images may have been hoisted out of it."""
-    content = getattr(node.content[-1], "content", ()) if node.content else ()
-    at = content[-1].at if content else ""
-    if not at.startswith(prefix) or at.startswith(node.at):
+    block = node.content[-1] if node.content else None
+    if block.__class__ is not ToolResult or not block.content:
+        return WHOLE
+    at = block.content[-1].at
+    if at.startswith(node.at) or not at.startswith(prefix):
         return WHOLE
     return int(at[len(prefix) :].partition("/")[0])
 

@@ -61,6 +61,7 @@ class Copilot(OpenAIResponses):
     name = "copilot"
     spec = "https://github.com/microsoft/vscode-copilot-chat"
     vendor = ""
+    serves: ClassVar[tuple[str, ...]] = ()
     issuer = "copilot"
     aliases = ("github-copilot",)
     kin = frozenset({"openai-responses"})

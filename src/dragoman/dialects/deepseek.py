@@ -48,6 +48,7 @@ class DeepSeek(Compatible):
     name = "deepseek"
     spec = "https://api-docs.deepseek.com/api/create-chat-completion"
     vendor = "deepseek"
+    serves = ("deepseek",)
     issuer = "deepseek"
     limit_key = "max_tokens"
     most_stops = 16

@@ -45,6 +45,7 @@ class OpenResponses(OpenAIResponses):
     name = "open-responses"
     spec = "https://www.openresponses.org/specification"
     vendor = ""
+    serves: ClassVar[tuple[str, ...]] = ()
     issuer = "open-responses"
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}

@@ -101,6 +101,7 @@ FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
+    needs_model = True
     pairs = True
     spec = "docs/dialects/router-responses.md"
     aliases = ("router",)

@@ -49,6 +49,7 @@ class XAI(Compatible):
     name = "xai"
     spec = "https://docs.x.ai/docs/api-reference#chat-completions"
     vendor = "xai"
+    serves = ("xai",)
     issuer = "xai"
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("logit_bias", "verbosity", "store", "metadata", "cache_key"), "this is not known here"

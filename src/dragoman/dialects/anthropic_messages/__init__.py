@@ -29,6 +29,8 @@ REFERENCE = re.compile("[a-zA-Z0-9_-]{1,64}")
 class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
     vendor = "anthropic"
+    needs_model = True
+    serves = ("anthropic",)
     pairs = True
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})

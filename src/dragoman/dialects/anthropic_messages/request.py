@@ -246,9 +246,6 @@ class Requests(Turns):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         facts = w.address(self.vendor, tree.model)
         if not w.home:
             if facts is not UNKNOWN or tree.params.thinking is not None:

@@ -75,7 +75,7 @@ class ParamFields(Turns):
     def read_params(self, doc: dict[str, Json]) -> tuple[Params, dict[str, tuple[str, ...]]]:
         """The parameters, and the objects of which they are a part."""
         partly: dict[str, tuple[str, ...]] = {}
-        ats: dict[str, str] = {}
+        ats: dict[str, str] = {"model": "/modelId"}
         said = maybe_dict(doc, "inferenceConfig", "")
         if said is not None:
             partly["inferenceConfig"] = tuple(INFERENCE.values())

@@ -174,9 +174,6 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         out["messages"] = self.write_history(tree.messages, w)
         if w.documents:
             out["documents"] = w.documents

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Gemini(Sniff, Rules, Responses):
     name = "gemini"
     vendor = "google"
+    serves = ("google",)
     pairs = True
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")

@@ -115,7 +115,8 @@ class Requests(Write):
             max_tokens=maybe_int(resolved, "maxTokens", at),
             temperature=maybe_number(resolved, "temperature", at),
             stream=maybe_bool(resolved, "streaming", at),
-            ats={k: f"{at}/{v}" for k, v in names.items() if resolved.get(v) is not None},
+            ats={"model": f"{at}/model"}
+            | {k: f"{at}/{v}" for k, v in names.items() if resolved.get(v) is not None},
         )
         return Request(
             maybe_str(resolved, "model", at),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Mistral(Responses):
     spec = "https://docs.mistral.ai/api/#tag/chat"
     vendor = "mistral"
+    serves = ("mistral",)
     pairs = True
     aliases: ClassVar[tuple[str, ...]] = ()
     rules: ClassVar[dict[str, str]] = {}

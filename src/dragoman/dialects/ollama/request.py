@@ -138,9 +138,6 @@ class Requests(Messages):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         out["messages"] = self.write_history(tree.messages, w)
         if tree.tools is not None:
             tools = self.write_tool_list(tree.tools, w)

@@ -312,9 +312,6 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home and not self.model_in_path:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         facts = w.address(self.vendor, tree.model)
         if facts is not UNKNOWN:
             tree = fitting.fit(tree, facts, log)

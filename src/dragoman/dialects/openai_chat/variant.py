@@ -33,6 +33,7 @@ OMITTED = "omitted"
 
 class Compatible(OpenAIChat):
     vendor = ""
+    serves: ClassVar[tuple[str, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
     vendor = "openai"
+    needs_model = True
+    serves: ClassVar[tuple[str, ...]] = ("openai",)
     pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"

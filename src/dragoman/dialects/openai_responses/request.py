@@ -315,9 +315,6 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         facts = w.address(self.vendor, tree.model)
         if facts is not UNKNOWN:
             tree = fitting.fit(tree, facts, log)

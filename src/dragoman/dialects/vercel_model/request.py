@@ -227,9 +227,6 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         self.write_params(out, tree, w)
         if tree.tools is not None:
             tools = self.write_tool_list(tree.tools, w)
