@@ -476,7 +476,8 @@ class _Blocks:
         for i, j in self.there.items():
             old, new = self.old[i].said, self.new[j].said
             if isinstance(old, ToolResult) and isinstance(new, ToolResult):
-                same.setdefault((old.call_id, new.call_id), []).append(i)
+                if old.call_id is not None:
+                    same.setdefault((old.call_id, new.call_id), []).append(i)
         for numbers in same.values():
             places = sorted(self.there[i] for i in numbers)
             self.there |= dict(zip(sorted(numbers), places, strict=True))
