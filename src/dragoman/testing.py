@@ -425,10 +425,10 @@ def _native_pieces(frames: list[Json]) -> Pieces:
             place = (block[1], frame["index"], frame.get("place") == "summary")
             deltas.append((place, kinds[block[0]["block"]], frame["text"]))
     said_of: dict[Any, str] = {}
-    for place, kind, text in deltas:
-        said_of[place] = said_of.get(place, "") + (text if kind == "calls" else "")
+    for place, what, piece in deltas:
+        said_of[place] = said_of.get(place, "") + (piece if what == "calls" else "")
     blank = {place for place, text in said_of.items() if text == "{}"}  # no arguments, as none
-    deltas = [piece for piece in deltas if piece[0] not in blank]
+    deltas = [found for found in deltas if found[0] not in blank]
     whole: list[tuple[Any, str, Json]] = []
     for number, candidate in enumerate(frames[-1]["response"]["candidates"]):
         for block in candidate["message"].get("content", ()):
