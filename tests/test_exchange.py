@@ -221,11 +221,32 @@ def test_an_id_that_is_made_up_is_none_of_the_conversation() -> None:
     content = {"role": "model", "parts": [part, part]}
     reply = {"candidates": [{"content": content, "finishReason": "STOP"}]}
     calls = exchange.response(reply).document["choices"][0]["message"]["tool_calls"]
-    assert [call["id"] for call in calls] == ["call_2", "call_3"]
+    made = [call["id"] for call in calls]
+    assert len({*made, "call_1"}) == 3
     flow = exchange.transcoder()
     stream = flow.feed(dragoman.decompose(reply, "gemini")) + flow.close()
     got = dragoman.collect(stream, "openai-chat").document["choices"][0]["message"]["tool_calls"]
-    assert [call["id"] for call in got] == ["call_2", "call_3"]
+    assert [call["id"] for call in got] == made
+
+
+def test_replies_of_one_conversation_have_ids_of_their_own() -> None:
+    """Bedrock names no reply, and Claude Code takes two replies with one id for one."""
+    said = {"message": {"role": "assistant", "content": [{"text": "Yes."}]}}
+    reply = {"output": said, "stopReason": "end_turn", "metrics": {"latencyMs": 1},
+             "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}}  # fmt: skip
+    history: Json = [{"role": "user", "content": "Hi"}]
+    seen = set()
+    for _ in range(3):
+        exchange = Exchange(client="anthropic-messages", upstream="bedrock-converse")
+        exchange.request({"model": "m", "max_tokens": 9, "messages": history})
+        document = exchange.response(reply).document
+        flow = exchange.transcoder()
+        stream = flow.feed(dragoman.decompose(reply, "bedrock-converse")) + flow.close()
+        assert dragoman.collect(stream, "anthropic-messages").document["id"] == document["id"]
+        assert document["id"] not in seen
+        seen.add(document["id"])
+        history = [*history, {"role": "assistant", "content": document["content"]},
+                   {"role": "user", "content": "And?"}]  # fmt: skip
 
 
 ANSWER: Json = {

@@ -10,7 +10,7 @@ the reply:
 
 - *names*: each call is to the tool that the client defined, in its namespace;
 - *kinds*: a freeform call is freeform again, its text unescaped as it arrives;
-- *ids*: an id made up for a call is none that the conversation has already;
+- *ids*: an id made up for a reply or a call is none that the conversation has already;
 - *settings*: where the client's dialect repeats the request in its replies, they are the client's;
 - *input tokens*: where a stream begins with their number and the upstream tells it only in the
   end, it begins with an estimate, and the ledger reports it.
@@ -215,7 +215,8 @@ class Exchange:
         """
         from .transcoder import Transcoder  # not needed by those who convert documents
 
-        options = {"usage": asks_for_counts(self.asked), "now": self.now, "ids": self.ids} | options
+        told = {"usage": asks_for_counts(self.asked), "now": self.now, "ids": self._ids()}
+        options = told | {"models": self._models} | options
         amend = _Amend(self)
         flow = self._flow = Transcoder(self.upstream, self.client, amend=amend, **options)
         for log in (flow.log, flow.writer.aside):
@@ -243,7 +244,26 @@ class Exchange:
         return status_of(kind, self._client.statuses)
 
     def _ledger(self) -> Ledger:
-        return self._tell(Ledger(self.now, self.ids, self._models))
+        return self._tell(Ledger(self.now, self._ids(), self._models))
+
+    def _ids(self) -> Callable[[str], str] | None:
+        """What makes ids for a reply: the caller's maker, or one that counts on.
+
+        Claude Code takes two replies with one id for one. So an id that is made up has the
+        number of the turn in it, and none of a conversation is made up twice.
+        """
+        if self.ids is not None or self._tree is None:
+            return self.ids
+        turn, taken, number = len(self._tree.messages), CallIds(self._tree.messages), 0
+
+        def made(prefix: str) -> str:
+            nonlocal number
+            number += 1
+            while (name := f"{prefix}_{turn}_{number}") in taken:
+                number += 1
+            return name
+
+        return made
 
     def _tell(self, log: Ledger) -> Ledger:
         """Tell the writer of a reply what the conversation has: ids of calls, names of tools."""
