@@ -36,6 +36,7 @@ LAYERS = [
         "framing",
         "media",
         "dates",
+        "endpoint",
         "pairing",
         "statuses",
     },

@@ -17,7 +17,7 @@ from ..model import ErrorKind, Failure, Json, Request, Usage
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible
+from .openai_chat.variant import Compatible, compatible
 
 MARKS = Marks(
     request={"search_parameters": 0.9, "deferred": 0.4},
@@ -42,6 +42,7 @@ class XAI(Compatible):
     name = "xai"
     spec = "https://docs.x.ai/docs/api-reference#chat-completions"
     issuer = "xai"
+    endpoints = compatible("https://api.x.ai/v1", "XAI_API_KEY")
     # "Model grok-4.6 does not support parameter presencePenalty", and so for all that think, which
     # are all: https://docs.x.ai/docs/guides/reasoning
     refused: ClassVar[dict[str, str]] = dict.fromkeys(

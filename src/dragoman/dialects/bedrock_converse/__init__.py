@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
 
@@ -27,6 +28,27 @@ class BedrockConverse(Sniff, Responses):
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
     framing = "eventstream"
+    model_key = "modelId"
+    # botocore's service model: Converse and ConverseStream; a Bedrock API key is a bearer token.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/model/{model}/converse",
+            "https://bedrock-runtime.{region}.amazonaws.com",
+            stream_path="/model/{model}/converse-stream",
+            stream={},
+            auth="aws",
+            hosts=r"(^|\.)(amazonaws\.com(\.cn)?|api\.aws)$",
+            url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
+            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+            settings={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+            other_bases={
+                f"https://bedrock-runtime.cn-{name}.amazonaws.com": (
+                    f"https://bedrock-runtime.cn-{name}.amazonaws.com.cn"
+                )
+                for name in ("north-1", "northwest-1")
+            },
+        ),
+    )
     # Its errors have these statuses and no others: 400, 403, 404, 408, 424, 429, 500, 503.
     statuses: ClassVar[Mapping[ErrorKind, int]] = {
         "authentication": 403,

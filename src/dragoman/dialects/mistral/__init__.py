@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from ...dialect import Problem
+from ...endpoint import Endpoint
 from ...model import Json
 from .response import Responses
 from .sniff import sniff
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 class Mistral(Responses):
     spec = "https://docs.mistral.ai/api/#tag/chat"
     aliases: ClassVar[tuple[str, ...]] = ()
+    # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/chat/completions",
+            "https://api.mistral.ai",
+            "/v1",
+            key_variables=("MISTRAL_API_KEY",),
+        ),
+    )
     rules: ClassVar[dict[str, str]] = {}
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
