@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from msgspec.structs import replace
 
 import dragoman
-import dragoman.reading
 from dragoman import dialects
-from dragoman.model import History, Message, Params, Request, Response, Text, Tool, ToolCall
+from dragoman.model import History, Request
 from dragoman.providers import Provider
+from talks import EXPECTED, QUESTION, heard, replies, request_of, said, spoken
 from upstream import Tell, Upstream, awkward
 
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
-QUESTION, ANSWER = "What is the weather in Pera?", "Let me look."
-TREE = Request(
-    "m",
-    (Message("user", (Text(QUESTION),)),),
-    (Tool("look", "Looks.", {"type": "object", "properties": {"city": {"type": "string"}}}),),
-)
 
 
 def has(name: str, *facets: str) -> bool:
@@ -38,59 +29,6 @@ def test_there_are_callers_enough() -> None:
     assert len(STREAMING) >= 18
 
 
-def replies(upstream: str) -> dict[str, Any]:
-    reply = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
-        "content": [
-            {"type": "text", "text": ANSWER},
-            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"city": "Pera"}},
-        ],
-        "stop_reason": "tool_use", "stop_sequence": None,
-        "usage": {"input_tokens": 7, "output_tokens": 5},
-    }  # fmt: skip
-    document: dict[str, Any] = dragoman.convert(
-        reply, source=GREAT[0], target=upstream, facet="response", now=1
-    ).document
-    return document
-
-
-def request_of(caller: str, stream: bool | None = None) -> Any:
-    return dragoman.write(replace(TREE, params=Params(stream=stream)), caller).document
-
-
-def heard(document: Any, upstream: str) -> list[str]:
-    """What the user said, as the upstream reads it."""
-    tree = dragoman.read(document, upstream)
-    assert isinstance(tree, Request)
-    return [
-        block.text
-        for message in tree.messages
-        if message.role == "user"
-        for block in message.content
-        if isinstance(block, Text)
-    ]
-
-
-def said(document: Any, caller: str) -> list[Any]:
-    """What a response says: its texts, and its calls."""
-    tree = dragoman.read(document, caller, facet="response")
-    assert isinstance(tree, Response)
-    return spoken(tree.candidates[0].message)
-
-
-def spoken(message: Message) -> list[Any]:
-    texts = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
-    calls = [
-        (block.name, dragoman.reading.decode(block.arguments))
-        for block in message.content
-        if isinstance(block, ToolCall)
-    ]
-    return [texts, *calls]
-
-
-EXPECTED = [ANSWER, ("look", {"city": "Pera"})]
-
-
 def provider(upstream: Upstream, target: str, caller: str) -> Provider:
     return Provider(target, url=f"{upstream.url}/v1", key="k", model="m", dialect=caller)
 
@@ -102,7 +40,9 @@ def test_a_whole_request_and_its_reply(caller: str, target: str) -> None:
         sent = upstream.seen[0].document
     assert heard(sent, target) == [QUESTION]
     assert not sent.get("stream")
-    assert [tool.name for tool in dragoman.read(sent, target).tools or ()] == ["look"]
+    tree = dragoman.read(sent, target)
+    assert isinstance(tree, Request)
+    assert [tool.name for tool in tree.tools or ()] == ["look"]
     assert said(answer.document, caller) == EXPECTED
 
 

@@ -109,7 +109,8 @@ class Client:
             reply: R | None = None
             headers = message.headers
             if message.sign is not None:  # anew each time: a signature has its time
-                headers = await asyncio.to_thread(message.sign, *message[:3])
+                more = await asyncio.to_thread(message.sign, *message[:3])
+                headers = Headers(headers | dict(more))
             try:
                 reply = await self.typed(send(message.url, message.body, headers))
             except ConnectionFailed as problem:
@@ -150,7 +151,11 @@ class Client:
     async def _post(self, url: str, body: bytes, headers: Headers) -> Reply:
         session = self._open()
         async with session.post(
-            URL(url, encoded=True), data=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            proxy=proxy_for(url),
         ) as response:
             return Reply(response.status, response.headers, await self.read(response))
 

@@ -20,7 +20,7 @@ from ..errors import Unsupported
 from ..model import Json
 from .errors import AuthenticationFailed
 from .secrets import Headers, Secrets
-from .signing import SIGNERS, Sign, Signer
+from .signing import SIGNERS, AwsSigner, Sign, Signer
 
 SECRET = re.compile(r"auth|key|token|secret|cookie|sig", re.IGNORECASE)
 """The names of headers and of parts of a query that hold what must not be shown."""
@@ -191,7 +191,7 @@ def known_settings(
             continue
         value = first_variable(row.settings.get(name, ())) or row.defaults.get(name)
         if value is None and name == "region" and row.auth == "aws":
-            value = SIGNERS["aws"].region()
+            value = AwsSigner.region()
         if value is None and isinstance(sign, Signer):
             value = sign.setting(name)
         if value is None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .errors import retry_after
 
-# What the SDKs of OpenAI and Anthropic try again: 408, 409, 429 and what the server is to blame for.
+# What the SDKs of OpenAI and Anthropic try again, beside the server's own failures.
 AGAIN = frozenset({408, 409, 429})
 FIRST, LONGEST = 0.5, 8.0
 """Seconds before the second try and the most before any, where the server asks for none."""
@@ -18,9 +18,9 @@ class Retries(NamedTuple):
     """How often a request that failed is sent again, and how long it waits before that.
 
     Sent again is what the server was too busy for or failed at, and what found no connection or
-    lost it before the response came; a stream only before its first byte. What the server asks for
-    (``retry-after``) is respected; where that is more than ``patience`` seconds, the error is raised
-    at once. Otherwise it waits half a second, then twice as long each time, up to eight.
+    lost it before the response came; a stream only before its first byte. What the server asks
+    for (``retry-after``) is respected; where that is more than ``patience`` seconds, the error is
+    raised at once. Otherwise it waits half a second, then twice as long each time, up to eight.
     """
 
     times: int = 2

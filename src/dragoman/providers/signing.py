@@ -116,7 +116,7 @@ class GoogleSigner(Signer):
         problem: str | None = None
         if not self._credentials.valid:
             try:
-                self._credentials.refresh(Request())
+                self._credentials.refresh(Request())  # type: ignore[no-untyped-call]
             except google.auth.exceptions.GoogleAuthError as error:
                 problem = type(error).__name__  # its text may hold what must not be shown
         if problem is not None:
@@ -127,4 +127,7 @@ class GoogleSigner(Signer):
         return added
 
 
-SIGNERS: dict[Auth, Any] = {"aws": AwsSigner, "google": GoogleSigner}
+SIGNERS: dict[Auth, type[AwsSigner] | type[GoogleSigner]] = {
+    "aws": AwsSigner,
+    "google": GoogleSigner,
+}
