@@ -321,7 +321,6 @@ VENDORS = {
     "vllm": "http://localhost:8000/v1/chat/completions",
     "llama-cpp": "http://localhost:8080/v1/chat/completions",
     "copilot": "https://api.githubcopilot.com/responses",
-    "copilot-responses": "https://api.githubcopilot.com/responses",
 }
 LOCAL = ("ollama", "vllm", "llama-cpp")
 

@@ -29,9 +29,8 @@ class CopilotResponses(Sniff, Answers):
     spec = "https://github.com/xbcsmith/xzatoma"
     issuer = "copilot"
     history = "input"
-    endpoints: ClassVar[tuple[Endpoint, ...]] = (
-        Endpoint("/responses", "https://api.githubcopilot.com"),
-    )
+    # GitHub's address takes OpenAI's shapes, not these.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (Endpoint("/responses"),)
     stream_signs = (("type", "status"), ("type", "done"))
 
     def read_stream(self, whole: bool) -> StreamReader:
