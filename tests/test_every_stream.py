@@ -63,9 +63,9 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
     return tuple(written(frame, dialect) for frame in frames_of(data, dialect))
 
 
-THOUGHTLESS = ("openai-chat", "azure-openai")
+THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
 """Where there is no place for thoughts."""
-WHOLE = ("gemini", "ollama")
+WHOLE = ("gemini", "ollama", "icontent", "icontent-design")
 """Where arguments are an object, which cannot be said before it is whole."""
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ..dialect import Dialect
 from ..ledger import Ledger
-from ..model import ErrorKind, Failure, Json
+from ..model import ErrorKind, Failure, Json, Response
 from ..normal import lose_answer
 from ..reading import as_dict, as_str, maybe_int, maybe_str
 from ..statuses import kind_of, status_of
@@ -80,8 +80,9 @@ class ClientErrors(Dialect):
                 log.dropped(f"error.{key}", tree.at, "an error is its message and status here")
         return self.emit({**out, "error": inner}, tree, log)
 
-    def write_failed(self, tree: Json, log: Ledger) -> Json:
+    def write_broken(self, tree: Response, log: Ledger) -> Json:
         """A failed answer, which is an error here."""
+        assert tree.failure is not None
         log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
         lose_answer(tree, log)
         return self.write_error(tree.failure, log)

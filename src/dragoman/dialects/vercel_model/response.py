@@ -222,7 +222,7 @@ class Responses(ClientErrors, Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         if tree.failure is not None:
-            return self.write_failed(tree, log)
+            return self.write_broken(tree, log)
         w = self.writing(log, tree.dialect, answer=True)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
