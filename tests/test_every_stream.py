@@ -65,8 +65,8 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
 
 THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
 """Where there is no place for thoughts."""
-WHOLE = ("gemini", "ollama", "icontent", "icontent-design")
-"""Where arguments are an object, which cannot be said before it is whole."""
+WHOLE = ("gemini", "ollama", "icontent", "icontent-design", "xzatoma")
+"""Where a call cannot be said before it is whole: its arguments are an object, mostly."""
 
 
 @sources
