@@ -21,7 +21,7 @@ from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
 from ..model import Json
 from ..reading import as_dict, encode, load
-from .answer import Answer, Ids, history_key
+from .answer import Answer, Ids, history_key, told
 from .client import BlockingClient, Client, Message, Reply
 from .endpoints import resolve, stream_fields
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
@@ -222,11 +222,15 @@ class Provider:
         fields: dict[str, Json],
     ) -> dict[str, Json]:
         # A list of our own: the caller's grows while the answer still refers to it.
-        history = messages if isinstance(messages, str) else list(messages)
-        document: dict[str, Json] = {self._caller.model_key: model}
-        document[history_key(self._caller)] = history
-        document |= {"tools": tools, "tool_choice": tool_choice}
-        return {k: v for k, v in document.items() if v is not None} | fields
+        key = history_key(self._caller)
+        history: Json = list(messages) if not isinstance(messages, str) else messages
+        if isinstance(messages, str) and key != "input":  # which may be a string itself
+            history = told(messages, self._caller)
+        document: dict[str, Json] = {key: history, "tools": tools, "tool_choice": tool_choice}
+        document = {k: v for k, v in document.items() if v is not None} | fields
+        if model is not None:
+            document = with_model_named(document, self._caller.model_key, model)
+        return document
 
     def _prepare(
         self,
@@ -236,9 +240,8 @@ class Provider:
         stream: bool = False,
     ) -> Exchange:
         asked = dict(as_dict(load(document), ""))
-        model_key = self._caller.model_key
-        if self.model is not None and asked.get(model_key) is None:
-            asked[model_key] = self.model
+        if self.model is not None:
+            asked = with_model_named(asked, self._caller.model_key, self.model)
         if asked.get("stream") and not stream:
             raise Unsupported("a whole answer is asked for here, and the request wants a stream")
         if asked.get("stream") is False and stream:
@@ -316,6 +319,19 @@ class Provider:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def with_model_named(document: dict[str, Json], key: str, model: str) -> dict[str, Json]:
+    """A request that names a model, where it names none; ``a/b``: in an object of the request."""
+    outer, _, inner = key.partition("/")
+    if inner:
+        held = document.get(outer) or {}
+        if not isinstance(held, dict) or held.get(inner) is not None:
+            return document
+        return {**document, outer: {**held, inner: model}}
+    if document.get(key) is not None:
+        return document
+    return {key: model} | {k: v for k, v in document.items() if k != key}
 
 
 def with_missing(document: dict[str, Json], fields: Mapping[str, Json]) -> dict[str, Json]:
