@@ -933,7 +933,7 @@ def table_of_addresses() -> list[str]:
     for name in dialects.names():
         dialect = dialects.get(name)
         for row in dialect.endpoints if "endpoints" in vars(type(dialect)) else ():
-            who = f"`{name}`" + (f", `platform=\"{row.platform}\"`" if row.platform else "")
+            who = f"`{name}`" + (f', `platform="{row.platform}"`' if row.platform else "")
             asks = f" (stream: `{row.stream_path}`)" if row.stream_path else ""
             path = f"`{row.prefix}{row.path}`{asks}"
             base = f"`{row.base}`" if row.base else "`url=`"

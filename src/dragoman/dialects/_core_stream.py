@@ -1,6 +1,8 @@
 """The stream of a provider of AI SDK 4: the parts of its ``doStream``, one frame each, both ways.
 
-    response-metadata (reasoning | reasoning-signature | text-delta | tool-call-delta | tool-call)* finish
+    response-metadata
+    (reasoning | reasoning-signature | text-delta | tool-call-delta | tool-call)*
+    finish
 
 Nothing says where a text or a thought begins or ends: a thought ends with its signature, and both
 end where something else begins. The arguments of a call come bit by bit, and whole in the end.
@@ -9,10 +11,11 @@ end where something else begins. The arguments of a call come bit by bit, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from msgspec.structs import replace
 
+from ..dialect import Dialect
 from ..events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ..framing import Frame
 from ..ledger import Ledger
@@ -20,9 +23,6 @@ from ..model import Block, Citation, Json, Reasoning, Refusal, Response, Seal, T
 from ..reading import as_dict, encode, need_str
 from ..streaming import OneByOne, Said, StreamReader
 from ..writing import is_blank
-
-if TYPE_CHECKING:
-    from .vercel_core import VercelCore
 
 RANKS = {"reasoning": 0, "text": 1, "call": 2}
 
@@ -38,9 +38,9 @@ class Call:
 
 
 class CoreReader(StreamReader):
-    dialect: VercelCore
+    dialect: Any
 
-    def __init__(self, dialect: VercelCore, whole: bool) -> None:
+    def __init__(self, dialect: Dialect, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.about: dict[str, Json] = {}
@@ -222,9 +222,9 @@ def frame(doc: Json) -> bytes:
 
 
 class CoreWriter(OneByOne):
-    dialect: VercelCore
+    dialect: Any
 
-    def __init__(self, dialect: VercelCore, log: Ledger, home: bool) -> None:
+    def __init__(self, dialect: Dialect, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.about: Json = {}

@@ -82,7 +82,9 @@ class Exchanges(ClientErrors):
         tools = maybe_list(doc, "tools", "")
         choice = doc.get("tool_choice")
         found = [("messages", need_list(doc, "messages", "")), ("tools", tools or [])]
-        placed = {key: [as_dict(d, f"/{key}/{i}") for i, d in enumerate(docs)] for key, docs in found}
+        placed = {
+            key: [as_dict(d, f"/{key}/{i}") for i, d in enumerate(docs)] for key, docs in found
+        }
         return Request(
             maybe_str(doc, "model", ""),
             tuple(self.read_message(d, f"/messages/{i}") for i, d in enumerate(placed["messages"])),
@@ -135,7 +137,9 @@ class Exchanges(ClientErrors):
         said = need_dict(doc, "message", "")
         message = self.read_message(said, "/message")
         if message.role != "assistant":
-            raise Malformed(f"unknown role {message.role!r}; an answer is the assistant's", "/message")
+            raise Malformed(
+                f"unknown role {message.role!r}; an answer is the assistant's", "/message"
+            )
         called = any(isinstance(block, ToolCall) for block in message.content)
         thought = maybe_str(doc, "reasoning", "")
         if thought is not None:
@@ -212,9 +216,7 @@ class Exchanges(ClientErrors):
             w.log.dropped("reasoning", block.at, "reasoning without words")
         return texts
 
-    def note_response(
-        self, tree: Response, candidate: Candidate, called: bool, w: Writing
-    ) -> None:
+    def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:
         """What other responses say of themselves."""
         for code, value in (
             ("response.id", tree.id),

@@ -388,14 +388,14 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     # -- streams ----------------------------------------------------------------------------
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from ._router_stream import RouterReader
+        from .openai_responses.inline_stream import InlineReader
 
-        return RouterReader(self, whole)  # type: ignore[arg-type]
+        return InlineReader(self, whole, is_silent)  # type: ignore[arg-type]
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
-        from ._router_stream import RouterWriter
+        from .openai_responses.inline_stream import InlineWriter
 
-        return RouterWriter(self, log, home)  # type: ignore[arg-type]
+        return InlineWriter(self, log, home)  # type: ignore[arg-type]
 
     # -- what it rejects, and how to know it ------------------------------------------------
 

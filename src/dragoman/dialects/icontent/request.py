@@ -41,8 +41,8 @@ from ...reading import (
     need_list,
     need_str,
 )
-from .read import Known
 from .._errors import ClientErrors
+from .read import Known
 from .write import ContentWriting, Write
 
 RESOLVED = ("model", "maxTokens", "temperature", "streaming")

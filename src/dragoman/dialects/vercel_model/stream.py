@@ -1,11 +1,13 @@
 """The stream of a provider of the AI SDK: the parts of ``doStream``, one frame each, both ways.
 
-    stream-start response-metadata (text-* | reasoning-* | tool-input-* tool-call | file | ...)* finish
+    stream-start response-metadata
+    (text-* | reasoning-* | tool-input-* tool-call | file | source | ...)*
+    finish
 
-Texts, reasoning and tool inputs have ids and may come side by side, so nothing waits. What the end of
-a part says of it (``providerMetadata``) belongs to all of it, and the last word counts. The input of
-a tool comes bit by bit, and whole as a ``tool-call``. Frames are server-sent events, as the SDK's own
-streams over HTTP are.
+Texts, reasoning and tool inputs have ids and may come side by side, so nothing waits. What the end
+of a part says of it (``providerMetadata``) belongs to all of it, and the last word counts. The
+input of a tool comes bit by bit, and whole as a ``tool-call``. Frames are server-sent events, as
+those of the SDK's own streams over HTTP are.
 """
 
 from __future__ import annotations

@@ -1,34 +1,40 @@
-"""The stream of ``router-responses``: that of Responses, with the items that its answers have.
+"""The stream of a variant of Responses that has its calls inside of messages.
 
-An answer without a word holds ``[No response generated]`` at rest. Nobody said that, so it is no
-delta: it comes with the last event, which repeats the whole answer, and is not read as a text.
+An answer without a word may hold words for silence at rest. Nobody said them, so they are no
+delta: they come with the last event, which repeats the whole answer, and are not read as a text.
 A call that stands inside a message at rest (``tool_use``) comes whole, where the message ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..events import Close, Delta, Event, Open
-from ..ledger import Ledger
-from ..model import Json, ToolCall
-from .openai_responses.read_stream import ResponsesReader
-from .openai_responses.write_stream import ResponsesWriter
-from .router_responses import is_silent, said_item
+from ...events import Close, Delta, Event, Open
+from ...ledger import Ledger
+from ...model import Json, ToolCall
+from .read_stream import ResponsesReader
+from .write_stream import ResponsesWriter
 
 if TYPE_CHECKING:
-    from .openai_responses import OpenAIResponses
+    from . import OpenAIResponses
 
 
-class RouterReader(ResponsesReader):
+class InlineReader(ResponsesReader):
     silence: Json = None
     """the words for silence, where the answer has them"""
 
+    def __init__(
+        self, dialect: OpenAIResponses, whole: bool, is_silent: Callable[[Json], bool]
+    ) -> None:
+        super().__init__(dialect, whole)
+        self.is_silent = is_silent
+
     def settle(self, output: list[Json], events: list[Event]) -> None:
         wordless = all(item.kind == "reasoning" for item in self.items.values())
-        if wordless and is_silent({"output": output}):
+        if wordless and self.is_silent({"output": output}):
             *output, self.silence = output
         super().settle(output, events)
 
@@ -39,7 +45,7 @@ class RouterReader(ResponsesReader):
         return doc
 
 
-class RouterWriter(ResponsesWriter):
+class InlineWriter(ResponsesWriter):
     def __init__(self, dialect: OpenAIResponses, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)
         self.inline: dict[int, tuple[ToolCall, list[Json], int, list[str]]] = {}
@@ -55,7 +61,8 @@ class RouterWriter(ResponsesWriter):
         if self.message is not None and "item" in self.dialect.spelling(call):
             out += self.close_message()
         if self.message is None:
-            self.message, self.place = said_item([]), self.count
+            self.message = {"type": "message", "role": "assistant", "content": []}
+            self.place = self.count
             self.count += 1
             item = {**self.message, "content": []}
             out += self.event("response.output_item.added", output_index=self.place, item=item)
