@@ -4,7 +4,7 @@
     (reasoning | reasoning-signature | text-delta | tool-call-delta | tool-call)*
     finish
 
-Nothing says where a text or a thought begins or ends: a thought ends with its signature, and both
+Nothing says where a text or reasoning begins or ends: reasoning ends with its signature, and both
 end where something else begins. The arguments of a call come bit by bit, and whole in the end.
 """
 
@@ -45,7 +45,7 @@ class CoreReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.about: dict[str, Json] = {}
         self.thoughts: list[dict[str, Json]] = []
-        self.reasoned: Said | None = None  # the thought that is open
+        self.reasoned: Said | None = None  # the reasoning that is open
         self.said: Said | None = None
         self.calls: dict[str, Call] = {}
         self.open: tuple[str, int] | None = None  # what kind of text is open, and its block
@@ -92,7 +92,7 @@ class CoreReader(StreamReader):
         """A block begins, and so what was open before has ended."""
         self.shut(events)
         if RANKS[kind] < self.highest:
-            why = "thoughts, text and calls came in turns; at rest each has its place"
+            why = "reasoning, text and calls came in turns; at rest each has its place"
             self.notes.append(("stream.order", block.at, why))
         self.highest = max(RANKS[kind], self.highest)
         events.append(Open(self.count, hollow(block)))
@@ -226,11 +226,11 @@ class CoreWriter(OneByOne):
 
     def __init__(self, dialect: Dialect, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
-        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.w = self.dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.about: Json = {}
         self.doc: dict[str, Json] = {}  # the call that is said now
         self.texts: list[str] = []  # what was said of the block that is said now
-        self.unsigned = False  # whether the last thing was a thought that nothing ended
+        self.unsigned = False  # whether the last thing was reasoning that nothing ended
 
     def begin(self, event: Begin) -> bytes:
         return self.tell(self.at_rest(replace(event.response, failure=None)))
@@ -247,7 +247,7 @@ class CoreWriter(OneByOne):
         if isinstance(block, ToolCall):
             self.doc = as_dict(self.dialect.write_answer_call(block, self.w), "")
         if isinstance(block, Reasoning) and self.unsigned:
-            why = "nothing says where the thought before it ends"
+            why = "vercel-core does not say where the reasoning before it ends"
             self.log.approximated("stream.text", block.at, why)
         return b""
 
@@ -296,7 +296,7 @@ class CoreWriter(OneByOne):
         return out
 
     def end(self, doc: Json) -> bytes:
-        # A thought that is one string, and what only some documents have, come with the end.
+        # Reasoning that is one string, and what only some documents have, come with the end.
         rest = {k: v for k, v in doc.items() if k not in ("text", "toolCalls", "response")}
         if rest.get("reasoning").__class__ is list:
             del rest["reasoning"]

@@ -1,7 +1,8 @@
 """Errors of the shapes of clients: what a library throws, as JSON.
 
-``{"error": {"message": ..., "statusCode": 429}}``: a message, the status of the response, and around
-them what the dialect says of every error. What stood elsewhere in ``error`` comes back at home.
+``{"error": {"message": ..., "statusCode": 429}}``: a message, the status of the response, and
+around them what the dialect says of every error. What else stood there comes back in the same
+dialect.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class ClientErrors(Dialect):
         return self.emit({**out, "error": inner}, tree, log)
 
     def write_broken(self, tree: Response, log: Ledger) -> Json:
-        """A failed answer, which is an error here."""
+        """A failed response, which is an error here."""
         assert tree.failure is not None
         log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
         lose_answer(tree, log)

@@ -1,10 +1,11 @@
 """XZatoma's requests, responses and streams: what stands around its messages.
 
-A request is a model, messages and tools (``ProviderRequest``), with the choice of a tool as its word.
-A response is ``{"message", "usage", "model", "reasoning"}`` (``CompletionResponse``), and does not say
-why it ended. A stream is what the design makes of stream events: messages, each with more of the
-answer, a call whole; reasoning, which the design keeps for later, stands in frames of its own; what
-a response says beside its message comes last, in the design's ``done``, and ``[DONE]`` behind it.
+A request is a model, messages and tools (``ProviderRequest``), with the choice of a tool as its
+word. A response is ``{"message", "usage", "model", "reasoning"}`` (``CompletionResponse``), and
+does not say why it ended. A stream is what the design makes of stream events: messages, each with
+more of the text, a call whole; reasoning, which the design keeps for later, stands in frames of its
+own; what a response says beside its message comes last, in the design's ``done``, and ``[DONE]``
+after it.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class Exchanges(ClientErrors):
         message = self.read_message(said, "/message")
         if message.role != "assistant":
             raise Malformed(
-                f"unknown role {message.role!r}; an answer is the assistant's", "/message"
+                f"unknown role {message.role!r}; a response is the assistant's", "/message"
             )
         called = any(isinstance(block, ToolCall) for block in message.content)
         thought = maybe_str(doc, "reasoning", "")
@@ -167,7 +168,7 @@ class Exchanges(ClientErrors):
             return self.write_broken(tree, log)
         w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect), answer=True)
         for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
+            log.dropped("candidates", other.at, "xzatoma has one candidate")
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         out: dict[str, Json] = {}
         out["message"] = self.write_said(candidate.message, out, w)
@@ -299,7 +300,7 @@ class MessageReader(StreamReader):
 
     def finish(self, events: list[Event]) -> Sequence[Event]:
         if self.head is None:
-            raise Malformed("the end of an answer that has not begun")
+            raise Malformed("the end of a response that has not begun")
         self.shut(events)
         self.done = True
         return [*events, End(self.silent())]
@@ -307,7 +308,7 @@ class MessageReader(StreamReader):
     def hear(self, doc: dict[str, Json], events: list[Event]) -> None:
         """A message: more of the text, or calls."""
         if doc["role"] != "assistant":
-            raise Malformed(f"unknown role {doc['role']!r}; an answer is the assistant's", "/role")
+            raise Malformed(f"unknown role {doc['role']!r}; a response is the assistant's", "/role")
         text = maybe_str(doc, "content", "")
         if text is not None:
             self.add("content", text, events)

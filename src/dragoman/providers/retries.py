@@ -33,7 +33,7 @@ class Retries(NamedTuple):
             return None
         asked = retry_after(headers)
         if asked is None:
-            return min(FIRST * 2**attempt, LONGEST)
+            return min(FIRST * float(2**attempt), LONGEST)
         return asked if asked <= self.patience else None
 
 

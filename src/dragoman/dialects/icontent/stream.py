@@ -1,9 +1,9 @@
-"""The stream of llxprt: contents of the ai, as its providers yield them, each with more of the answer.
+"""The stream of llxprt: contents of the ai, as its providers yield them, each with more blocks.
 
-Texts and thoughts come bit by bit, anything else comes whole. Nothing says where a text ends: it
-ends where a block of another kind begins, a thought also with its signature, and either with a
-content that says nothing at all, which is written between two of a kind. What is counted and why it
-ended come in the ``metadata`` of the last content, and ``[DONE]`` behind it.
+Text and reasoning come bit by bit, anything else comes whole. Nothing says where a text ends: it
+ends where a block of another kind begins, reasoning also with its signature, and either with a
+content that says nothing at all, which is written between two of a kind. What is counted and why
+it ended come in the ``metadata`` of the last content, and ``[DONE]`` after it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ContentReader(StreamReader):
         events: list[Event] = []
         if frame[1].strip() == DONE:
             if self.head is None:
-                raise Malformed("the end of an answer that has not begun")
+                raise Malformed("the end of a response that has not begun")
             self.finish(events)
             return events
         doc = self.parse(frame)

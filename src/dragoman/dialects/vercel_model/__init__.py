@@ -18,13 +18,17 @@ from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
+    from ...model import Json
     from ...streaming import StreamReader, StreamWriter
 
 
 class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
-    stream_signs = (("type", "stream-start"), ("type", "response-metadata"))
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
+        ("type", "stream-start"),
+        ("type", "response-metadata"),
+    )
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ModelReader

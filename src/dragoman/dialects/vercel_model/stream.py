@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from . import VercelModel
 
 ABOUT = ("stream-start", "response-metadata", "raw", "ping")
-"""What may come before the answer begins."""
+"""What may come before the response begins."""
 BEHIND = 1 << 20
 """how far the number of what comes behind a part is from its own"""
 
@@ -99,7 +99,7 @@ class ModelReader(StreamReader):
         return begun + self.ways.get(kind, self.whole_part)(doc)
 
     def hear(self, kind: str, doc: dict[str, Json]) -> Sequence[Event]:
-        """What is said of the answer."""
+        """What is said of the response."""
         assert self.head is not None
         if kind == "stream-start":
             self.head["warnings"] = need_list(doc, "warnings", "")
@@ -155,8 +155,9 @@ class ModelReader(StreamReader):
         self.item = None
         part = self.parts[-1]
         block = self.read_part(part)
-        sealed = [Sealed(part.index, block.seal)] if getattr(block, "seal", None) else []
-        return [*sealed, Close(part.index)]  # type: ignore[list-item]
+        assert isinstance(block, Reasoning)
+        sealed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
+        return [*sealed, Close(part.index)]
 
     def note(self, part: Part, doc: dict[str, Json]) -> None:
         part.doc |= {k: v for k, v in doc.items() if k not in ("type", "id", "delta")}
@@ -275,7 +276,7 @@ class ModelReader(StreamReader):
     def finish(self, doc: dict[str, Json]) -> list[Event]:
         assert self.head is not None
         if any(part.open for part in self.texts.values()):
-            raise Malformed("the answer ended, and a text had not")
+            raise Malformed("the response ended, and a text had not")
         events = self.close_item()
         for part in self.tools.values():
             if part.open:
@@ -315,7 +316,7 @@ class Voice:
         self.doc: dict[str, Json] = {}  # of a call: what it is in the end
         self.said: dict[tuple[Place, int], list[str]] = {}
         self.last: tuple[Place, int] | None = None
-        self.names: list[str] = []  # of the parts of a thought
+        self.names: list[str] = []  # of the parts of reasoning
         self.seal: Seal | None = None
 
 
@@ -336,7 +337,7 @@ class ModelWriter(StreamWriter):
         return out + self.tell(doc)
 
     def tell(self, doc: dict[str, Json]) -> bytes:
-        """What an answer says of itself, if it is news."""
+        """What a response says of itself, if it is news."""
         about = doc.get("response") or {}
         if about == self.about:
             return b""
@@ -345,7 +346,7 @@ class ModelWriter(StreamWriter):
 
     def open(self, event: Open) -> bytes:
         if event.candidate:
-            return b""  # there is one answer here
+            return b""  # there is one candidate here
         block = event.block
         voice = self.voices[event.index] = Voice(block, f"{event.index}")
         if isinstance(block, Text | Refusal):
@@ -383,7 +384,7 @@ class ModelWriter(StreamWriter):
         block, part = voice.block, (event.place, event.part)
         assert isinstance(block, Reasoning)
         if voice.last is not None and voice.last[0] != event.place:
-            return b""  # a thought is said once here
+            return b""  # reasoning is said once here
         first = part not in voice.said
         voice.said.setdefault(part, []).append(event.text)
         if not event.text and block.id is not None:
