@@ -56,7 +56,7 @@ class ClientErrors(Dialect):
         if code is not None:
             known.add("code")
         extras = self.keep(doc, {*head}, odd or None, partly={"error": known})
-        return Failure(kind, message, code=code, dialect=self.name, at="/error", extras=extras)
+        return Failure(kind, message, code=code, dialect=self.name, extras=extras)
 
     def status(self, kind: ErrorKind) -> int:
         return status_of(kind, self.statuses)
