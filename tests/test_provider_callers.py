@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import dragoman
 from dragoman import dialects
-from dragoman.model import History, Request
-from dragoman.providers import Provider
+from dragoman.model import Failure, History, Request
+from dragoman.providers import Overloaded, Provider, ServerFailed
 from talks import EXPECTED, QUESTION, heard, replies, request_of, said, spoken
-from upstream import Tell, Upstream, awkward
+from upstream import Say, Tell, Upstream, awkward
 
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
 
@@ -21,6 +23,7 @@ def has(name: str, *facets: str) -> bool:
 CALLERS = [name for name in dialects.names() if has(name, "request", "response")]
 STREAMING = [name for name in CALLERS if has(name, "stream")]
 WITH_HISTORY = [name for name in CALLERS if dialects.get(name).history is not None]
+ERRING = [name for name in STREAMING if has(name, "error")]
 pairs = [(caller, upstream) for caller in CALLERS for upstream in GREAT]
 
 
@@ -89,6 +92,46 @@ def test_a_stream(caller: str, target: str) -> None:
     assert all(document["stream"] is True for document in sent)
     assert said(talk.answer.document, caller) == EXPECTED
     assert said(dragoman.collect(raw, caller).document, caller) == EXPECTED
+
+
+@pytest.mark.parametrize("caller", [name for name in STREAMING if name in WITH_HISTORY])
+def test_a_text_of_the_user_and_a_stream_of_its_reply(caller: str) -> None:
+    """A string is what the user says, in whatever form a history is."""
+    target = "anthropic-messages"
+    stream = dragoman.decompose(replies(target), target)
+    with Upstream(replies(target), Tell(awkward(stream)), strict=False) as upstream:
+        with provider(upstream, target, caller) as model:
+            answer = model.create(QUESTION)
+            grown = answer.append(QUESTION)
+            talk = model.stream(grown)
+            events = list(talk)
+        first, second = (seen.document for seen in upstream.seen)
+    assert heard(first, target) == heard(second, target) == [QUESTION]
+    assert (first["model"], second["model"]) == ("m", "m")
+    assert second["stream"] is True
+    assert events
+    tree = dragoman.read(second, target)
+    assert isinstance(tree, Request)
+    assert [spoken(m) for m in tree.messages if m.role == "assistant"] == [EXPECTED]
+    assert said(talk.answer.document, caller) == EXPECTED
+
+
+@pytest.mark.parametrize("caller", ERRING)
+def test_an_error_in_the_callers_words(caller: str) -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}
+    failed = {"type": "error", "error": {"type": "api_error", "message": "Oh."}}
+    started = b"event: error\ndata: " + json.dumps(failed).encode() + b"\n\n"
+    with (
+        Upstream(Say(529, error), Tell([started]), strict=False) as upstream,
+        provider(upstream, "anthropic-messages", caller) as model,
+    ):
+        with pytest.raises(Overloaded) as refused:
+            model.request(request_of(caller))
+        with pytest.raises(ServerFailed):
+            list(model.stream_request(request_of(caller, True)))
+    failure = dragoman.read(refused.value.document, caller, facet="error")
+    assert isinstance(failure, Failure)
+    assert "Busy." in failure.message
 
 
 @pytest.mark.parametrize("caller", [name for name in CALLERS if name not in STREAMING])

@@ -395,7 +395,7 @@ URLS = [
     ("gemini", "/v1", f"/v1{GEMINI}"),
     ("gemini", "/proxy", f"/proxy/v1beta{GEMINI}"),
     ("gemini", "/v1beta/models/other:generateContent", f"/v1beta{GEMINI}"),
-    ("gemini", "/v1beta/models/other:streamGenerateContent?alt=sse", f"/v1beta{GEMINI}?alt=sse"),
+    ("gemini", "/v1beta/models/other:streamGenerateContent?alt=sse", f"/v1beta{GEMINI}"),
     ("anthropic-messages", "", "/v1/messages"),
     ("anthropic-messages", "/v1", "/v1/messages"),
     ("anthropic-messages", "/v1/messages?beta=true", "/v1/messages?beta=true"),
@@ -721,6 +721,24 @@ def test_requests_to_amazons_hosts_are_signed_and_to_others_not(
     assert isinstance(usual.sign, AwsSigner)
     chinese = resolve(bedrock, None, None, None, settings={"region": "cn-north-1"})
     assert chinese.host == "bedrock-runtime.cn-north-1.amazonaws.com.cn"
+
+
+def test_credentials_that_cannot_be_had_are_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from botocore.credentials import Credentials
+    from botocore.exceptions import CredentialRetrievalError
+
+    def refuse(_: object) -> None:
+        raise CredentialRetrievalError(provider="sso", error_msg=CREDENTIALS["AWS_SESSION_TOKEN"])
+
+    for variable, value in CREDENTIALS.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(Credentials, "get_frozen_credentials", refuse)
+    model = Provider("bedrock", url="http://127.0.0.1:1", auth="aws", model=MODEL)
+    with model, pytest.raises(AuthenticationFailed, match="CredentialRetrievalError") as caught:
+        model.create([{"role": "user", "content": "Hi"}])
+    assert CREDENTIALS["AWS_SESSION_TOKEN"] not in str(caught.value)
 
 
 def test_the_type_of_an_error_of_bedrock_is_in_a_header() -> None:

@@ -174,7 +174,9 @@ class Endpoint(NamedTuple):
         else:
             path += self._rest_of_prefix(path)
         start = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-        return Place(start, parts.query, found.model if found else None)
+        told = [f"{key}={value}" for key, value in self.stream_query.items()]
+        query = "&".join(part for part in parts.query.split("&") if part not in told)
+        return Place(start, query, found.model if found else None)
 
     def _rest_of_prefix(self, have: str) -> str:
         """What of the prefix is not at the end of a path already."""

@@ -8,6 +8,7 @@ of a machine. That may take a while, so requests are signed in a thread of their
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, TypeAlias
 
 from ..endpoint import Auth
@@ -71,15 +72,24 @@ class AwsSigner(Signer):
 
     @classmethod
     def region(cls) -> str | None:
-        """The region of the profile."""
-        found: str | None = cls.session().get_config_variable("region")
-        return found
+        """The region of the profile; None also where botocore is not installed to read it."""
+        with suppress(MissingExtra):
+            found: str | None = cls.session().get_config_variable("region")
+            return found
+        return None
 
     def sign(self, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
+        from botocore.exceptions import BotoCoreError
 
-        known = self._credentials.get_frozen_credentials()
+        problem: str | None = None
+        try:
+            known = self._credentials.get_frozen_credentials()
+        except BotoCoreError as error:  # a session that has expired, a role that is not given
+            problem = type(error).__name__
+        if problem is not None:
+            raise AuthenticationFailed(f"AWS gave no credentials: {problem}")
         self._secrets.hear((known.access_key, known.secret_key, known.token or ""))
         # Only what nobody on the way changes is signed.
         signed = {k: v for k, v in headers.items() if k == "content-type" or k[:6] == "x-amz-"}
