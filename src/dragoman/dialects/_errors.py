@@ -36,14 +36,15 @@ class ClientErrors(Dialect):
             return Failure("other", doc, dialect=self.name, extras=self.respell(None, bare=True))
         doc = as_dict(doc, "")
         said, head = doc.get("error"), {k for k, v in self.error_head.items() if doc.get(k) == v}
-        odd: dict[str, Json] = {k: None for k in self.error_head if k not in doc}
+        odd: dict[str, Json] = {k: None for k in self.error_head if k not in head}
         if said.__class__ is str:
             extras = self.keep(doc, {"error", *head}, odd | {"text": True})
             return Failure("other", said, dialect=self.name, extras=extras)
         inner = as_dict(said, "/error")
         message = as_str(inner.get("message", ""), "/error/message")
-        known = {k for k, v in self.error_words.items() if inner.get(k) == v} | {"message"}
-        odd |= {k: None for k in self.error_words if k not in inner}
+        known = {k for k, v in self.error_words.items() if inner.get(k) == v}
+        known |= {"message"} & inner.keys()
+        odd |= {k: None for k in (*self.error_words, "message") if k not in known}
         kind: ErrorKind = "other"
         code: str | None = None
         if self.status_key is not None:
@@ -69,7 +70,8 @@ class ClientErrors(Dialect):
         if spelling.get("text"):
             return self.emit({**out, "error": tree.message}, tree, log)
         inner = {k: v for k, v in self.error_words.items() if k not in spelling}
-        inner["message"] = tree.message
+        if "message" not in spelling:
+            inner["message"] = tree.message
         if tree.code is not None:
             inner["code"] = tree.code
         if self.status_key is not None and tree.kind != "other":
