@@ -678,10 +678,14 @@ def verify(seen: Seen, url: str) -> None:
     assert seen.headers["x-amz-security-token"] == CREDENTIALS["AWS_SESSION_TOKEN"]
 
 
+ARN = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.model-1:0"
+
+
 @unclosed
+@pytest.mark.parametrize("model", [MODEL, ARN])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_request_to_bedrock_is_signed_as_amazon_signs_it(
-    stream: bool, monkeypatch: pytest.MonkeyPatch
+    stream: bool, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, value in CREDENTIALS.items():
         monkeypatch.setenv(variable, value)
@@ -691,15 +695,16 @@ def test_a_request_to_bedrock_is_signed_as_amazon_signs_it(
         told = {"content-type": APIS[name].content_type}
         replied = Tell([dragoman.decompose(replied, name)], told)
     with Upstream(replied, replied, strict=False, speaks=name) as upstream:
-        bedrock(upstream.url, MODEL, stream)
+        bedrock(upstream.url, model, stream)
         gc.collect()
-        with Provider(name, url=upstream.url, auth="aws", model=MODEL) as ours:
+        with Provider(name, url=upstream.url, auth="aws", model=model) as ours:
             if stream:
                 list(ours.stream([{"role": "user", "content": QUESTION}]))
             else:
                 ours.create([{"role": "user", "content": QUESTION}])
     theirs, sent = upstream.seen
-    assert sent.path == theirs.path == (APIS[name].stream_path if stream else APIS[name].path)
+    assert sent.path == theirs.path
+    assert sent.path.endswith("/converse-stream" if stream else "/converse")
     for seen in (theirs, sent):
         verify(seen, upstream.url + seen.path)
 
@@ -972,6 +977,22 @@ def test_what_may_succeed_later_is_tried_again(way: str) -> None:
                 assert model.create(HELLO)
     assert slept == [7, 0.25, 2]
     assert len({seen.body for seen in upstream.seen}) == 1
+
+
+def test_what_is_tried_again_is_signed_again() -> None:
+    signed: list[str] = []
+
+    def sign(url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
+        signed.append(f"Bearer token-{len(signed)}")
+        return {"authorization": signed[-1]}
+
+    with Upstream(Say(503, BUSY), replies("openai-chat")) as upstream:
+        retries = Retries(1, sleep=Slept())
+        url = f"{upstream.url}/v1"
+        with Provider(url=url, model="m", auth=sign, retries=retries) as model:
+            model.create(HELLO)
+    assert [seen.headers["authorization"] for seen in upstream.seen] == signed
+    assert len(signed) == 2
 
 
 def test_nothing_is_tried_again_by_default() -> None:

@@ -46,7 +46,6 @@ class ClientErrors(Dialect):
         known |= {"message"} & inner.keys()
         odd |= {k: None for k in (*self.error_words, "message") if k not in known}
         kind: ErrorKind = "other"
-        code: str | None = None
         if self.status_key is not None:
             status = maybe_int(inner, self.status_key, "/error")
             kind = "other" if status is None else kind_of("other", status)
