@@ -273,7 +273,8 @@ class CoreWriter(OneByOne):
 
     def leave(self) -> bytes:
         block, said = self.block, "".join(self.texts)
-        self.unsigned = False
+        if isinstance(block, Text | Refusal | ToolCall):  # of others, nothing is said here
+            self.unsigned = False
         if isinstance(block, ToolCall):
             spelled = self.dialect.spelling(block)
             given = said if not is_blank(said) and "args" not in spelled else self.doc["args"]
@@ -288,9 +289,11 @@ class CoreWriter(OneByOne):
         part = self.dialect.write_answer_thought(whole, self.w)[0]
         if part.__class__ is dict and part["type"] == "redacted":
             rest = {k: v for k, v in part.items() if k != "type"}
+            self.unsigned = False
             return frame({"type": "redacted-reasoning", **rest})
         out = b"" if self.texts else frame({"type": "reasoning", "textDelta": ""})
         if part.__class__ is dict and "signature" in part:
+            self.unsigned = False
             return out + frame({"type": "reasoning-signature", "signature": part["signature"]})
         self.unsigned = True
         return out
