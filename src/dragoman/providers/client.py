@@ -105,31 +105,33 @@ class Client:
         """Send a request, and again if that may help and the caller wants it."""
         attempt = 0
         while True:
-            failure: ConnectionFailed | None = None
-            reply: R | None = None
-            headers = message.headers
-            if message.sign is not None:  # anew each time: a signature has its time
-                more = await asyncio.to_thread(message.sign, *message[:3])
-                headers = Headers(headers | dict(more))
-            try:
-                reply = await self.typed(send(message.url, message.body, headers))
-            except ConnectionFailed as problem:
-                failure = problem
-            if failure is not None:
+            outcome = await self._once(message, send)
+            if isinstance(outcome, ConnectionFailed):
                 wait = self.retries.wait(attempt, None, {})
+                if wait is None:
+                    raise outcome
+            elif outcome.status < 400:
+                return outcome
             else:
-                assert reply is not None
-                bad = reply.status >= 400
-                wait = self.retries.wait(attempt, reply.status, reply.headers) if bad else None
-            if wait is None:
-                if failure is not None:
-                    raise failure
-                assert reply is not None
-                return reply
-            if isinstance(reply, aiohttp.ClientResponse):
-                reply.close()
+                wait = self.retries.wait(attempt, outcome.status, outcome.headers)
+                if wait is None:
+                    return outcome
+                if isinstance(outcome, aiohttp.ClientResponse):
+                    outcome.close()
             await self.retries.sleep(wait)
             attempt += 1
+
+    async def _once(
+        self, message: Message, send: Callable[..., Coroutine[Any, Any, R]]
+    ) -> R | ConnectionFailed:
+        """Send a request; that there was no response is an outcome like any other."""
+        headers = message.headers
+        if message.sign is not None:  # anew each time: a signature has its time
+            headers = Headers({**headers, **await asyncio.to_thread(message.sign, *message[:3])})
+        try:
+            return await self.typed(send(message.url, message.body, headers))
+        except ConnectionFailed as problem:
+            return problem
 
     async def typed(self, work: Coroutine[Any, Any, T], *, begun: bool = False) -> T:
         """What aiohttp does, with our errors for its own; ``begun``: with its answer, that is."""

@@ -37,7 +37,7 @@ class Signer:
         added = {name.lower(): value for name, value in self._sign(url, body, headers).items()}
         for value in added.values():
             self._secrets.hear((value, value.partition(" ")[2]))
-        return Headers(headers | added)  # type: ignore[operator]
+        return Headers({**headers, **added})
 
     def setting(self, name: str) -> str | None:
         """What the credentials know of the address: the project of an account, for one."""
