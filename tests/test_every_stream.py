@@ -63,10 +63,10 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
     return tuple(written(frame, dialect) for frame in frames_of(data, dialect))
 
 
-THOUGHTLESS = ("openai-chat", "azure-openai")
+THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
 """Where there is no place for thoughts."""
-WHOLE = ("gemini", "ollama")
-"""Where arguments are an object, which cannot be said before it is whole."""
+WHOLE = ("gemini", "ollama", "icontent", "icontent-design", "xzatoma")
+"""Where a call cannot be said before it is whole: its arguments are an object, mostly."""
 
 
 @sources

@@ -37,6 +37,7 @@ LAYERS = [
         "framing",
         "media",
         "dates",
+        "endpoint",
         "pairing",
         "statuses",
     },

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
 
 import pytest
-from msgspec.structs import replace
 
 import dragoman
-import dragoman.reading
 from dragoman import dialects
-from dragoman.model import History, Message, Params, Request, Response, Text, Tool, ToolCall
-from dragoman.providers import Provider
-from upstream import Tell, Upstream, awkward
+from dragoman.model import Failure, History, Request
+from dragoman.providers import Overloaded, Provider, ServerFailed
+from talks import EXPECTED, QUESTION, heard, replies, request_of, said, spoken
+from upstream import Say, Tell, Upstream, awkward
 
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
-QUESTION, ANSWER = "What is the weather in Pera?", "Let me look."
-TREE = Request(
-    "m",
-    (Message("user", (Text(QUESTION),)),),
-    (Tool("look", "Looks.", {"type": "object", "properties": {"city": {"type": "string"}}}),),
-)
 
 
 def has(name: str, *facets: str) -> bool:
@@ -30,65 +23,16 @@ def has(name: str, *facets: str) -> bool:
 CALLERS = [name for name in dialects.names() if has(name, "request", "response")]
 STREAMING = [name for name in CALLERS if has(name, "stream")]
 WITH_HISTORY = [name for name in CALLERS if dialects.get(name).history is not None]
+ERRING = [name for name in STREAMING if has(name, "error")]
 pairs = [(caller, upstream) for caller in CALLERS for upstream in GREAT]
 
 
 def test_there_are_callers_enough() -> None:
-    assert len(CALLERS) >= 28
-    assert len(STREAMING) >= 18
-
-
-def replies(upstream: str) -> dict[str, Any]:
-    reply = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
-        "content": [
-            {"type": "text", "text": ANSWER},
-            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"city": "Pera"}},
-        ],
-        "stop_reason": "tool_use", "stop_sequence": None,
-        "usage": {"input_tokens": 7, "output_tokens": 5},
-    }  # fmt: skip
-    document: dict[str, Any] = dragoman.convert(
-        reply, source=GREAT[0], target=upstream, facet="response", now=1
-    ).document
-    return document
-
-
-def request_of(caller: str, stream: bool | None = None) -> Any:
-    return dragoman.write(replace(TREE, params=Params(stream=stream)), caller).document
-
-
-def heard(document: Any, upstream: str) -> list[str]:
-    """What the user said, as the upstream reads it."""
-    tree = dragoman.read(document, upstream)
-    assert isinstance(tree, Request)
-    return [
-        block.text
-        for message in tree.messages
-        if message.role == "user"
-        for block in message.content
-        if isinstance(block, Text)
-    ]
-
-
-def said(document: Any, caller: str) -> list[Any]:
-    """What a response says: its texts, and its calls."""
-    tree = dragoman.read(document, caller, facet="response")
-    assert isinstance(tree, Response)
-    return spoken(tree.candidates[0].message)
-
-
-def spoken(message: Message) -> list[Any]:
-    texts = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
-    calls = [
-        (block.name, dragoman.reading.decode(block.arguments))
-        for block in message.content
-        if isinstance(block, ToolCall)
-    ]
-    return [texts, *calls]
-
-
-EXPECTED = [ANSWER, ("look", {"city": "Pera"})]
+    assert len(CALLERS) >= 29
+    assert len(STREAMING) >= 27
+    speaking = {name for name in dialects.names() if has(name, "messages")}
+    assert speaking - set(CALLERS) == {"functiongemma-teaching"}  # a text to learn from: no replies
+    assert set(CALLERS) - set(STREAMING) == {"functiongemma", "functiongemma-nobos"}  # one prompt
 
 
 def provider(upstream: Upstream, target: str, caller: str) -> Provider:
@@ -123,6 +67,7 @@ def test_a_history_and_the_next_turn(caller: str, target: str) -> None:
             model.create(grown, tools=tools)
         first, second = (seen.document for seen in upstream.seen)
     assert not first.get("stream")
+    assert first["model"] == second["model"] == "m"
     assert heard(first, target) == [QUESTION]
     tree = dragoman.read(second, target)
     assert isinstance(tree, Request)
@@ -147,6 +92,46 @@ def test_a_stream(caller: str, target: str) -> None:
     assert all(document["stream"] is True for document in sent)
     assert said(talk.answer.document, caller) == EXPECTED
     assert said(dragoman.collect(raw, caller).document, caller) == EXPECTED
+
+
+@pytest.mark.parametrize("caller", [name for name in STREAMING if name in WITH_HISTORY])
+def test_a_text_of_the_user_and_a_stream_of_its_reply(caller: str) -> None:
+    """A string is what the user says, in whatever form a history is."""
+    target = "anthropic-messages"
+    stream = dragoman.decompose(replies(target), target)
+    with Upstream(replies(target), Tell(awkward(stream)), strict=False) as upstream:
+        with provider(upstream, target, caller) as model:
+            answer = model.create(QUESTION)
+            grown = answer.append(QUESTION)
+            talk = model.stream(grown)
+            events = list(talk)
+        first, second = (seen.document for seen in upstream.seen)
+    assert heard(first, target) == heard(second, target) == [QUESTION]
+    assert (first["model"], second["model"]) == ("m", "m")
+    assert second["stream"] is True
+    assert events
+    tree = dragoman.read(second, target)
+    assert isinstance(tree, Request)
+    assert [spoken(m) for m in tree.messages if m.role == "assistant"] == [EXPECTED]
+    assert said(talk.answer.document, caller) == EXPECTED
+
+
+@pytest.mark.parametrize("caller", ERRING)
+def test_an_error_in_the_callers_words(caller: str) -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}
+    failed = {"type": "error", "error": {"type": "api_error", "message": "Oh."}}
+    started = b"event: error\ndata: " + json.dumps(failed).encode() + b"\n\n"
+    with (
+        Upstream(Say(529, error), Tell([started]), strict=False) as upstream,
+        provider(upstream, "anthropic-messages", caller) as model,
+    ):
+        with pytest.raises(Overloaded) as refused:
+            model.request(request_of(caller))
+        with pytest.raises(ServerFailed):
+            list(model.stream_request(request_of(caller, True)))
+    failure = dragoman.read(refused.value.document, caller, facet="error")
+    assert isinstance(failure, Failure)
+    assert "Busy." in failure.message
 
 
 @pytest.mark.parametrize("caller", [name for name in CALLERS if name not in STREAMING])

@@ -10,6 +10,7 @@ import socket
 import ssl
 import threading
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ from dragoman.providers import (
 )
 from dragoman.providers import errors as provider_errors
 from dragoman.providers.answer import Ids
-from dragoman.providers.client import BlockingClient, Client, proxy_for
-from dragoman.providers.endpoints import ENDPOINTS, endpoint_of, resolve
+from dragoman.providers.client import BlockingClient, Client, Message, proxy_for
+from dragoman.providers.endpoints import endpoint_of, resolve
 from dragoman.providers.secrets import Headers
 from upstream import DIALECTS, Raw, Say, Seen, Tell, Upstream, awkward
 
@@ -584,7 +585,7 @@ def test_an_answer_without_end_is_cut_off() -> None:
     with Upstream(Say(200, b"x" * 3000)) as upstream:
         blocking = BlockingClient(lambda: Client(limit=1000))
         with pytest.raises(BadAnswer, match="longer than 1000 bytes"):
-            blocking.post(upstream.url + "/v1/messages", REQUEST, Headers())
+            blocking.post(Message(upstream.url + "/v1/messages", REQUEST, Headers()))
         blocking.close()
 
 
@@ -928,5 +929,27 @@ def test_the_page_names_every_error_and_every_address() -> None:
     page = (Path(__file__).parents[1] / "docs" / "providers.md").read_text("utf-8")
     for name in dragoman.providers.__all__:
         assert f"`{name}`" in page or name in ("Answer", "Provider"), name
-    for name, endpoint in ENDPOINTS.items():
-        assert all(f"`{word}`" in page for word in (name, endpoint.base, endpoint.key_variable))
+    for line in table_of_addresses():
+        assert line in page.splitlines(), f"docs/providers.md lacks: {line}"
+
+
+def table_of_addresses() -> list[str]:
+    """The rows of the page, as the dialects declare them."""
+    rows = []
+    for name in dialects.names():
+        dialect = dialects.get(name)
+        for row in dialect.endpoints if "endpoints" in vars(type(dialect)) else ():
+            who = f"`{name}`" + (f', `platform="{row.platform}"`' if row.platform else "")
+            asks = f" (stream: `{row.stream_path}`)" if row.stream_path else ""
+            path = f"`{row.prefix}{row.path}`{asks}"
+            base = f"`{row.base}`" if row.base else "`url=`"
+            settings = [name for names in row.settings.values() for name in names]
+            where = ticked((*row.url_variables, *settings))
+            keys = [*row.key_variables, *({"aws": ["AWS"], "google": ["Google"]}.get(row.auth, ()))]
+            header = f"`{row.key_header}: {row.key_scheme}`".replace(": `", "`").replace(" `", "`")
+            rows.append(f"| {who} | {base} | {path} | {where} | {ticked(keys)} | {header} |")
+    return rows
+
+
+def ticked(words: Iterable[str]) -> str:
+    return ", ".join(word if word in ("AWS", "Google") else f"`{word}`" for word in words)

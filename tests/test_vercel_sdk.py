@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dragoman import convert
+from dragoman import Transcoder, collect, convert, decompose, dialects, read
+from dragoman.framing import framer
+from dragoman.model import Response, Text, ToolCall
 from dragoman.testing import Document, load_corpus
 
 ROOT = Path(__file__).parent
@@ -150,3 +152,44 @@ def test_the_judge_can_refuse(dialect: str) -> None:
     ]
     documents = [Written(str(index), "messages", body) for index, body in enumerate(bad)]
     assert len(judged(VERSIONS[dialect], documents)) == len(bad)
+
+
+# -- streams --------------------------------------------------------------------------------
+
+
+def streams(dialect: str) -> list[Written]:
+    """What the responses of the corpus become as streams, and what the SDK must hear in them."""
+    found: list[Written] = []
+    for case in CORPUS:
+        for document in case.documents:
+            source = dialects.get(document.dialect)
+            if document.facet != "response" or document.degraded or document.spelling:
+                continue
+            if "stream" in source.facets() and document.dialect not in case.unofficial:
+                found.append(streamed(document, dialect))
+    return found
+
+
+def streamed(document: Document, dialect: str) -> Written:
+    transcoder = Transcoder(document.dialect, dialect)
+    said = transcoder.feed(decompose(document.body, document.dialect)) + transcoder.close()
+    frames = framer("sse")
+    parts = [json.loads(data) for _, data in (*frames.feed(said), *frames.close())]
+    tree = read(collect(said, dialect).document, dialect, facet="response")
+    assert isinstance(tree, Response)
+    body: dict[str, Any] = {"parts": parts, "text": "", "calls": []}
+    if tree.failure is not None:
+        body["error"] = tree.failure.message
+    for block in tree.candidates[0].message.content if tree.candidates else ():
+        if isinstance(block, Text):
+            body["text"] += block.text
+        elif isinstance(block, ToolCall):
+            body["calls"].append([block.name, json.loads(block.arguments)])
+    return Written(f"{document.name} > {dialect}", "stream", body)
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_the_sdk_hears_in_a_stream_what_it_says(dialect: str) -> None:
+    given = streams(dialect)
+    assert len(given) > 50
+    assert judged(VERSIONS[dialect], given) == []

@@ -1,4 +1,4 @@
-"""A scripted upstream on this machine: it speaks the great dialects and is strict about them.
+"""A scripted upstream on this machine: it speaks any dialect and is strict about it.
 
 Each request is held against the vendor's own types and against ``dragoman.check``, and kept for
 the test. The answers are given in the order of the script.
@@ -11,7 +11,15 @@ import itertools
 import json
 import socket
 import threading
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -26,18 +34,27 @@ DIALECTS = {
     "/v1/messages": "anthropic-messages",
     "/v1/responses": "openai-responses",
 }
+"""What is spoken where, unless the server is told that it speaks something else."""
+JUDGES = {
+    "openai-chat": ("azure-openai", "deepseek", "groq", "llama-cpp", "openrouter", "vllm", "xai"),
+    "openai-responses": ("copilot", "open-responses"),
+}
+"""Whose types a variant's requests are held against; its vendor has no SDK of its own here."""
 
 
 class Seen(NamedTuple):
     """A request as it arrived."""
 
     path: str
+    """as it was sent: what was quoted still is"""
     headers: dict[str, str]
     body: bytes
+    query: Mapping[str, str] = MappingProxyType({})
+    speaks: str | None = None
 
     @property
     def dialect(self) -> str:
-        return DIALECTS[self.path]
+        return self.speaks or DIALECTS[self.path]
 
     @property
     def document(self) -> Json:
@@ -78,8 +95,17 @@ def awkward(data: bytes) -> Iterator[bytes]:
 class Upstream:
     """A server in a thread, until the end of a ``with``. ``strict`` off: it takes anything."""
 
-    def __init__(self, *script: Script, strict: bool = True, forever: bool = False) -> None:
+    def __init__(
+        self,
+        *script: Script,
+        strict: bool = True,
+        forever: bool = False,
+        speaks: str | None = None,
+        paths: Container[str] = DIALECTS,
+    ) -> None:
         self.script = list(script)
+        self.speaks = speaks
+        self.paths = paths
         self.strict = strict
         self.forever = forever
         """the last answer of the script is given again and again"""
@@ -121,7 +147,8 @@ class Upstream:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        seen = Seen(request.path, headers, await request.read())
+        path, query = request.url.raw_path, dict(request.query)
+        seen = Seen(path, headers, await request.read(), query, self.speaks)
         self.seen.append(seen)
         if self.strict:
             self._judge(seen)
@@ -161,10 +188,13 @@ class Upstream:
         return response
 
     def _judge(self, seen: Seen) -> None:
-        if seen.path not in DIALECTS:
+        if seen.path not in self.paths:
             self.problems.append(f"nothing is at {seen.path}")
             return
-        self.problems += sdk.problems(seen.dialect, "request", seen.document)
+        judge = next((name for name, kin in JUDGES.items() if seen.dialect in kin), seen.dialect)
+        if judge in sdk.TYPES or judge == "bedrock-converse":
+            named = {"model": "m"} if seen.dialect == "azure-openai" else {}  # the path names it
+            self.problems += sdk.problems(judge, "request", named | seen.document)
         self.problems += map(str, dragoman.check(seen.document, seen.dialect))
 
     async def silence(self, _: Seen) -> Say:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .endpoint import Endpoint
 from .errors import Unsayable, Unsupported
 from .ledger import Ledger
 from .lowering import lower
@@ -98,6 +99,12 @@ class Dialect:
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
+    model_key: ClassVar[str] = "model"
+    """The key of a request under which the model stands, also where only the address names it;
+    ``resolved/model``: in an object of the request."""
+    endpoints: ClassVar[tuple[Endpoint, ...]] = ()
+    """Where the API stands: the usual address first. A variant has its parent's path and manners,
+    but neither address nor key, until it sets its own."""
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 

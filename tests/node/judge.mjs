@@ -113,8 +113,51 @@ async function judgeResponse(body) {
   return result.text === text ? null : "the text does not arrive";
 }
 
+// Errors are thrown: that they are is judged where they come in a stream.
+const isError = (body) => body.type === "error";
+
+function dated(part) {
+  const dates = part.type === "response-metadata" && part.timestamp !== undefined;
+  return dates ? { ...part, timestamp: new Date(part.timestamp) } : part;
+}
+
+// A stream is {parts, text, calls}: `streamText` must make the text and the calls of the parts.
+async function judgeStream({ parts, text, calls, error }) {
+  const stream = new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(dated(part));
+      controller.close();
+    },
+  });
+  const answering = {
+    ...model([]),
+    doStream: async () => ({ stream, rawCall: { rawPrompt: null, rawSettings: {} } }),
+  };
+  const names = parts.map((part) => part.toolName).filter((name) => name !== undefined);
+  const tools = toolsOf(names.map((name) => ({ type: "function", name, inputSchema: {} })));
+  const errors = [];
+  const onError = ({ error }) => void errors.push(error);
+  const result = sdk.streamText({ model: answering, tools, prompt: "Hi", maxRetries: 0, onError });
+  const heard = [];
+  const called = [];
+  for await (const part of result.fullStream) {
+    if (part.type === "text-delta") heard.push(part.textDelta ?? part.text ?? part.delta ?? "");
+    if (part.type === "tool-call" && !part.providerExecuted) {
+      called.push([part.toolName, part.args ?? part.input]);
+    }
+  }
+  if (error !== undefined) {
+    const said = errors.map((found) => found?.message ?? JSON.stringify(found)).join();
+    return said.includes(error) ? null : `the error does not arrive: ${said}`;
+  }
+  if (errors.length) return `${errors[0]?.name}: ${errors[0]?.message}`;
+  if (heard.join("") !== text) return `the text is ${JSON.stringify(heard.join(""))}`;
+  return isDeepStrictEqual(called, calls) ? null : `the calls are ${JSON.stringify(called)}`;
+}
+
 async function judge({ facet, body }) {
-  if (facet === "response") return judgeResponse(body);
+  if (facet === "stream") return judgeStream(body);
+  if (facet === "response") return isError(body) ? null : judgeResponse(body);
   const request = facet === "messages" ? { messages: body, allowSystemInMessages: true } : body;
   const system = request.instructions ?? request.system ?? [];
   const prompts = typeof system === "string" ? [] : [system].flat();

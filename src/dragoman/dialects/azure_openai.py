@@ -9,8 +9,9 @@ and say in ``innererror`` which filter it was; files are Azure's own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from ..endpoint import Endpoint
 from ..model import ErrorKind, Json
 from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
@@ -25,10 +26,37 @@ MARKS = Marks(
 )
 
 
+AZURE: dict[str, Any] = {
+    "stream": OpenAIChat.endpoints[0].stream,
+    "key_header": "api-key",
+    "key_scheme": "",
+    "url_variables": ("AZURE_OPENAI_ENDPOINT",),
+    "key_variables": ("AZURE_OPENAI_API_KEY",),
+}
+
+
 class AzureOpenAI(OpenAIChat):
     name = "azure-openai"
     spec = "https://learn.microsoft.com/azure/ai-foundry/openai/reference"
     issuer = "azure-openai"
+    # openai (PyPI), lib/azure.py; the second is the API without versions, where the model stands in
+    # the body: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/deployments/{model}/chat/completions",
+            prefix="/openai",
+            query={"api-version": "{api_version}"},
+            settings={"api_version": ("OPENAI_API_VERSION",)},
+            **AZURE,
+        ),
+        Endpoint(
+            "/chat/completions",
+            prefix="/openai/v1",
+            platform="v1",
+            sign=r"/openai/v1(/|$)",
+            **AZURE,
+        ),
+    )
     aliases = ("azure",)
     kin = frozenset({"openai-chat"})
     user_key = "user"

@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
 from ..model import (
@@ -63,6 +64,10 @@ class Copilot(OpenAIResponses):
     vendor = ""
     serves: ClassVar[tuple[str, ...]] = ()
     issuer = "copilot"
+    # The token is a short-lived one that GitHub gives for an account: there is no variable for it.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint("/responses", "https://api.githubcopilot.com"),
+    )
     aliases = ("github-copilot",)
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}

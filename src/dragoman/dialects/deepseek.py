@@ -33,7 +33,7 @@ from ..writing import Names, Writing
 from .openai_chat.request import SPECIAL
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible
+from .openai_chat.variant import Compatible, compatible
 
 HIT, MISS = "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"
 MODES: dict[str, Literal["on", "off"]] = {"enabled": "on", "disabled": "off"}
@@ -50,6 +50,7 @@ class DeepSeek(Compatible):
     vendor = "deepseek"
     serves = ("deepseek",)
     issuer = "deepseek"
+    endpoints = compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY")
     limit_key = "max_tokens"
     most_stops = 16
     # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts

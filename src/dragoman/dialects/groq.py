@@ -16,7 +16,7 @@ from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible
+from .openai_chat.variant import Compatible, compatible
 
 if TYPE_CHECKING:
     from ..framing import Frame
@@ -37,6 +37,10 @@ class Groq(Compatible):
     spec = "https://console.groq.com/docs/api-reference#chat-create"
     vendor = "groq"
     issuer = "groq"
+    # groq (PyPI), _client.py; the address of the SDK is that of the host
+    endpoints = compatible(
+        "https://api.groq.com", "GROQ_API_KEY", prefix="/openai/v1", url_variable="GROQ_BASE_URL"
+    )
     thinking_key = "reasoning"
     tiers: ClassVar[tuple[str, ...]] = ("auto", "on_demand", "flex", "performance")
     # groq 1.7 (PyPI), types/chat: completion_create_params.py, chat_completion_role.py

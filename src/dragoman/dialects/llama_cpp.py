@@ -22,7 +22,7 @@ from ..writing import Writing, leave_out
 from ._openai import ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Continuing
+from .openai_chat.variant import Continuing, compatible
 
 MARKS = Marks(
     request={
@@ -40,6 +40,8 @@ class LlamaCpp(Continuing):
     name = "llama-cpp"
     spec = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
     issuer = "llama-cpp"
+    # llama-server listens there, and its --api-key may be this variable
+    endpoints = compatible("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False)
     aliases = ("llama.cpp", "llama-server")
     kin = frozenset({"openai-chat"})
     limit_key = "max_tokens"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from .. import freeform
+from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..model import (
     Json,
@@ -47,6 +48,7 @@ class OpenResponses(OpenAIResponses):
     vendor = ""
     serves: ClassVar[tuple[str, ...]] = ()
     issuer = "open-responses"
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (Endpoint("/responses"),)  # of any vendor
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
     # https://github.com/openresponses/openresponses, schema/configuration.tsp

@@ -16,7 +16,7 @@ and the items of an answer are those of Responses. At home all is said as it was
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -58,6 +58,9 @@ from .openai_responses import sniff as signs
 from .openai_responses.calls import TOOL_RESULT_KEYS
 from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
 from .openai_responses.response import Responses
+
+if TYPE_CHECKING:
+    from ..streaming import StreamReader, StreamWriter
 
 SILENCE = "[No response generated]"
 """What stands where an answer says nothing and calls nothing."""
@@ -370,6 +373,18 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             extras = self.mark(extras, None, EASY)
         arguments = compact(object_of(call, log))
         return replace(call, arguments=arguments, item_id=None, extras=extras)
+
+    # -- streams ----------------------------------------------------------------------------
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .openai_responses.inline_stream import InlineReader
+
+        return InlineReader(self, whole, is_silent)  # type: ignore[arg-type]
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .openai_responses.inline_stream import InlineWriter
+
+        return InlineWriter(self, log, home)  # type: ignore[arg-type]
 
     # -- what it rejects, and how to know it ------------------------------------------------
 

@@ -6,8 +6,10 @@ itself, and a redacted one is a part of its own; media types are MIME types; the
 ``maxTokens``; the schema of a tool is ``parameters``. No tool runs at the provider.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..model import (
     Block,
@@ -26,6 +28,10 @@ from ..reading import as_dict, expected, maybe_int, maybe_list, maybe_str, need_
 from ..sniffing import Verdict
 from ..writing import Writing, note_joined
 from .vercel_model_v5 import VercelModelV5
+
+if TYPE_CHECKING:
+    from ..ledger import Ledger
+    from ..streaming import StreamReader, StreamWriter
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
@@ -65,6 +71,18 @@ class VercelCore(VercelModelV5):
         if doc.__class__ is dict and doc.get("finishReason").__class__ is str:
             if doc.get("usage").__class__ is dict and "promptTokens" in doc["usage"]:
                 yield "response", 0.9, ("'finishReason' and 'promptTokens'",)
+
+    stream_signs = (("textDelta", None), ("argsTextDelta", None))
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from ._core_stream import CoreReader
+
+        return CoreReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from ._core_stream import CoreWriter
+
+        return CoreWriter(self, log, home)
 
     # -- answers: text, thoughts and calls stand beside each other ----------------------------
 

@@ -22,7 +22,7 @@ from ._openai import ERROR_TYPES, ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import CONTINUE, Continuing
+from .openai_chat.variant import CONTINUE, Continuing, compatible
 
 STRUCTURED, GUIDED = "structured_outputs", "guided_json"
 MARKS = Marks(
@@ -41,6 +41,8 @@ class VLLM(Continuing):
     name = "vllm"
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
     issuer = "vllm"
+    # `vllm serve` listens there, and its --api-key may be this variable
+    endpoints = compatible("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False)
     kin = frozenset({"openai-chat"})
     thinking_key = "reasoning"
     # vllm 0.32, vllm/renderers/chat_utils.py: MM_PARSER_MAP is all that a message may hold, of a

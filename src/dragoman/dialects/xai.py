@@ -18,7 +18,7 @@ from ..models import Facts
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible
+from .openai_chat.variant import Compatible, compatible
 
 MARKS = Marks(
     request={"search_parameters": 0.9, "deferred": 0.4},
@@ -51,6 +51,7 @@ class XAI(Compatible):
     vendor = "xai"
     serves = ("xai",)
     issuer = "xai"
+    endpoints = compatible("https://api.x.ai/v1", "XAI_API_KEY")
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("logit_bias", "verbosity", "store", "metadata", "cache_key"), "this is not known here"
     )

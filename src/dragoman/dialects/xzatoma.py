@@ -2,8 +2,9 @@
 
 What it does differently from OpenAI Chat, which it looks like: what a message says is one string,
 and several texts are joined with a space; a call has no type; a tool is flat; a choice is a word,
-the name of a tool among them, so that a tool that is named like a mode cannot be chosen. There are
-no requests: XZatoma keeps the parameters elsewhere.
+the name of a tool among them, so that a tool that is named like a mode cannot be chosen. A request
+is a model, messages and tools: XZatoma keeps the parameters elsewhere. Requests, responses and
+streams are in ``_xzatoma``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .. import freeform
-from ..dialect import Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -38,6 +38,7 @@ from ..model import (
 )
 from ..reading import as_dict, as_list, as_str, compact, maybe_list, maybe_str, need_dict, need_str
 from ..writing import Writing
+from ._xzatoma import Exchanges
 
 Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
 
@@ -52,7 +53,7 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 }
 
 
-class Xzatoma(Dialect):
+class Xzatoma(Exchanges):
     name = "xzatoma"
     spec = "https://github.com/xbcsmith/xzatoma"
 

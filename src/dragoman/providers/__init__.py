@@ -21,6 +21,7 @@ from .errors import (
     TooLarge,
 )
 from .provider import Provider
+from .retries import Retries
 from .stream import AsyncStream, Stream
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Provider",
     "ProviderError",
     "RateLimited",
+    "Retries",
     "ServerFailed",
     "Stream",
     "TimedOut",

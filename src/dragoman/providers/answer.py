@@ -11,7 +11,7 @@ from ..dialect import Dialect
 from ..errors import Unsupported
 from ..exchange import Exchange
 from ..ledger import Ledger, Loss
-from ..model import History, Json, Response, Stop, Usage
+from ..model import History, Json, Message, Response, Stop, Text, Usage
 
 MADE_UP = frozenset({"message.id", "reasoning.id", "reasoning.seal"})
 """What an answer may be given to be whole, and its issuer would not know in a history."""
@@ -75,7 +75,7 @@ class Answer:
     def append(self, messages: list[Json] | str) -> list[Json]:
         """The history with the answer at its end: a new list, ready for the next turn."""
         if isinstance(messages, str):
-            messages = [{"role": "user", "content": messages}]
+            messages = told(messages, dialects.get(self._exchange.client))
         return [*messages, *self.messages]
 
     @cached_property
@@ -142,6 +142,15 @@ class Answer:
         tree = read(self.document, self._exchange.client, facet="response")
         assert isinstance(tree, Response)
         return tree
+
+
+def told(text: str, caller: Dialect) -> list[Json]:
+    """A history of one message, in which the user says a text."""
+    if caller.history == "input":  # a string may stand for this there
+        return [{"role": "user", "content": text}]
+    document = caller.write(History((Message("user", (Text(text),)),)), Ledger())
+    found: list[Json] = document if isinstance(document, list) else document[history_key(caller)]
+    return found
 
 
 def history_key(caller: Dialect) -> str:

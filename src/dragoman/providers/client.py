@@ -3,7 +3,7 @@
 Connections are kept and used again. A request has a time limit and an answer a size limit; TLS
 certificates are checked; redirects are not followed and cookies not kept, so that a key goes
 nowhere but to the address it was given for. Proxies are those of the environment. Nothing is
-tried twice: whether a request may be repeated only the caller knows.
+tried twice unless the caller says so: whether a request may be repeated only the caller knows.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from urllib.request import getproxies, proxy_bypass
 
 from ..errors import MissingExtra, Unsupported
 from .errors import BadAnswer, ConnectionFailed, ProviderError, TimedOut
+from .retries import Retries
 from .secrets import Headers
+from .signing import Sign
 
 try:
     import aiohttp
+    from yarl import URL
 except ModuleNotFoundError as missing:
     if missing.name != "aiohttp":
         raise
@@ -35,8 +38,22 @@ LIMIT = 64 * 2**20
 """How many bytes an answer may have. The longest answers of today have a few millions."""
 LINGER = 0.1
 """How many seconds the end of a body is waited for behind the end of the answer."""
+NO_RETRIES = Retries(0)
 AGENT = "dragoman"
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Message(NamedTuple):
+    """A request."""
+
+    url: str
+    """sent as it is: what is quoted in it stays so, since a signature covers it"""
+    body: bytes
+    headers: Headers
+    sign: Sign | None = None
+
+    def __repr__(self) -> str:  # short: tracebacks print local variables
+        return f"<Message: {len(self.body)} bytes>"
 
 
 class Reply(NamedTuple):
@@ -51,6 +68,9 @@ class Reply(NamedTuple):
         return f"<Reply {self.status}: {len(self.body)} bytes>"
 
 
+R = TypeVar("R", Reply, aiohttp.ClientResponse)
+
+
 class Client:
     """For callers with an event loop: it opens with the first request and belongs to that loop."""
 
@@ -60,24 +80,58 @@ class Client:
         timeout: float | None = 600.0,
         connect_timeout: float | None = 10.0,
         limit: int = LIMIT,
+        retries: Retries = NO_RETRIES,
     ) -> None:
         self.timeout = timeout
         self.connect_timeout = connect_timeout
         self.limit = limit
+        self.retries = retries
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._incoming: weakref.WeakSet[Incoming] = weakref.WeakSet()
 
-    async def post(self, url: str, body: bytes, headers: Headers) -> Reply:
+    async def post(self, message: Message) -> Reply:
         """One request and its whole answer."""
-        return await self.typed(self._post(url, body, headers))
+        return await self._try(message, self._post)
 
-    async def open(self, url: str, body: bytes, headers: Headers) -> Incoming:
+    async def open(self, message: Message) -> Incoming:
         """One request, and its answer while it arrives. Whoever opens it closes it."""
-        incoming = Incoming(self, await self.typed(self._send(url, body, headers)))
+        incoming = Incoming(self, await self._try(message, self._send))
         self._incoming.add(incoming)
         return incoming
+
+    async def _try(self, message: Message, send: Callable[..., Coroutine[Any, Any, R]]) -> R:
+        """Send a request, and again if that may help and the caller wants it."""
+        attempt = 0
+        while True:
+            outcome = await self._once(message, send)
+            if isinstance(outcome, ConnectionFailed):
+                wait = self.retries.wait(attempt, None, {})
+                if wait is None:
+                    raise outcome
+            elif outcome.status < 400:
+                return outcome
+            else:
+                wait = self.retries.wait(attempt, outcome.status, outcome.headers)
+                if wait is None:
+                    return outcome
+                if isinstance(outcome, aiohttp.ClientResponse):
+                    outcome.close()
+            await self.retries.sleep(wait)
+            attempt += 1
+
+    async def _once(
+        self, message: Message, send: Callable[..., Coroutine[Any, Any, R]]
+    ) -> R | ConnectionFailed:
+        """Send a request; that there was no response is an outcome like any other."""
+        headers = message.headers
+        if message.sign is not None:  # anew each time: a signature has its time
+            headers = Headers({**headers, **await asyncio.to_thread(message.sign, *message[:3])})
+        try:
+            return await self.typed(send(message.url, message.body, headers))
+        except ConnectionFailed as problem:
+            return problem
 
     async def typed(self, work: Coroutine[Any, Any, T], *, begun: bool = False) -> T:
         """What aiohttp does, with our errors for its own; ``begun``: with its answer, that is."""
@@ -99,7 +153,11 @@ class Client:
     async def _post(self, url: str, body: bytes, headers: Headers) -> Reply:
         session = self._open()
         async with session.post(
-            url, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            proxy=proxy_for(url),
         ) as response:
             return Reply(response.status, response.headers, await self.read(response))
 
@@ -108,7 +166,7 @@ class Client:
         # How long all of it takes depends on whoever reads it; only silence has a limit.
         patience = aiohttp.ClientTimeout(connect=self.connect_timeout, sock_read=self.timeout)
         return await session.post(
-            url,
+            URL(url, encoded=True),
             data=body,
             headers=headers,
             allow_redirects=False,
@@ -213,9 +271,9 @@ class BlockingClient:
         self._lock = threading.Lock()
         self._closed = False
 
-    def post(self, url: str, body: bytes, headers: Headers) -> Reply:
+    def post(self, message: Message) -> Reply:
         worker = self.worker()
-        return worker.run(worker.client.post(url, body, headers))
+        return worker.run(worker.client.post(message))
 
     def worker(self) -> Worker:
         """The thread, for those who have more than one thing to do there."""

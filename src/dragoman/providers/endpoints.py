@@ -1,8 +1,9 @@
-"""Where the upstream of a dialect lives, and how it wants its key.
+"""The address of an upstream: what the caller says, else the environment, else the vendor.
 
-``url`` may be the base that the vendors' own SDKs take, or the whole address. A dialect that is
-not in the table is reached by its whole address; a variant of one that is (a server that speaks
-OpenAI Chat with additions) shares its path and its manners, but neither its address nor its key.
+What is known of an API (its address, its path, how it wants its key) its dialect says, in
+``Dialect.endpoints``. A dialect without a row is reached by its whole address; a variant of one
+with a row (a server that speaks OpenAI Chat with additions) shares its path and its manners, but
+neither its address nor its key.
 """
 
 from __future__ import annotations
@@ -11,124 +12,227 @@ import os
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from ..dialect import Dialect
+from ..endpoint import Auth, Endpoint, Place, endpoint_for, filled, settings_in
 from ..errors import Unsupported
 from ..model import Json
 from .errors import AuthenticationFailed
 from .secrets import Headers, Secrets
+from .signing import SIGNERS, AwsSigner, Sign, Signer
 
-
-class Endpoint(NamedTuple):
-    base: str
-    path: str
-    url_variable: str
-    key_variable: str
-    key_header: str = "authorization"
-    key_scheme: str = "Bearer "
-    headers: Mapping[str, str] = {}
-    stream: Mapping[str, Json] = {"stream": True}
-    """the fields of a request that ask for a stream, with counts of tokens in it"""
-
-
-# https://platform.openai.com/docs/api-reference/authentication
-# https://docs.anthropic.com/en/api/overview#authentication. The newest SDK sends a later version
-# and a bearer token; most clients seen in the wild still send these, and `headers` replaces them.
-ENDPOINTS: dict[str, Endpoint] = {
-    "openai-chat": Endpoint(
-        "https://api.openai.com/v1",
-        "/chat/completions",
-        "OPENAI_BASE_URL",
-        "OPENAI_API_KEY",
-        stream={"stream": True, "stream_options": {"include_usage": True}},
-    ),
-    "openai-responses": Endpoint(
-        "https://api.openai.com/v1", "/responses", "OPENAI_BASE_URL", "OPENAI_API_KEY"
-    ),
-    "anthropic-messages": Endpoint(
-        "https://api.anthropic.com",
-        "/v1/messages",
-        "ANTHROPIC_BASE_URL",
-        "ANTHROPIC_API_KEY",
-        "x-api-key",
-        "",
-        {"anthropic-version": "2023-06-01"},
-    ),
-}
 SECRET = re.compile(r"auth|key|token|secret|cookie|sig", re.IGNORECASE)
 """The names of headers and of parts of a query that hold what must not be shown."""
 ILLEGAL = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
+NOWHERE = Endpoint("")
+"""A dialect that is reached by its whole address."""
 
 
 class Address(NamedTuple):
     """Where requests go, and what goes with each of them."""
 
-    url: str
+    place: Place
+    row: Endpoint
     headers: Headers
     secrets: Secrets
+    sign: Sign | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of a request for a whole response; ``{model}`` may stand for the model."""
+        path = self.row.path.replace("{model}", self.place.model or "{model}")
+        return self.place.at(path, self.row.query)
 
     @property
     def host(self) -> str:
-        return urlsplit(self.url).netloc
+        return urlsplit(self.place.start).netloc
+
+    def url_for(self, model: str | None, stream: bool) -> str:
+        """The address of one request; a model of the request comes before one of the url."""
+        return self.place.at(*self.row.route(model or self.place.model, stream))
 
 
 def resolve(
-    upstream: Dialect, url: str | None, key: str | None, headers: Mapping[str, str] | None
+    upstream: Dialect,
+    url: str | None,
+    key: str | None,
+    headers: Mapping[str, str] | None,
+    *,
+    platform: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    auth: Auth | Sign | None = None,
 ) -> Address:
-    """The address of an upstream: what the caller says, else the environment, else the vendor.
+    """The address of an upstream.
 
     A key of the environment goes where the environment or the vendor says, never to a ``url`` of
-    the caller: else a local server would be shown the key to an account elsewhere.
+    the caller: else a local server would be shown the key to an account elsewhere. What signs
+    requests (AWS, Google) does so for the vendor's hosts, or where ``auth`` says so.
     """
-    endpoint, own = endpoint_of(upstream)
+    row, own = endpoint_of(upstream, url, platform)
     key = (key or "").strip() or None
-    vendors = False
-    if url is None:
-        if endpoint is None or not own:
-            raise Unsupported(f"no address is known for {upstream.name}: give url=")
-        key = key or variable(endpoint.key_variable)
-        url = variable(endpoint.url_variable)
-        vendors = url is None
-        url = url or endpoint.base
-    whole = check_url(url)
     given = {name.lower(): value for name, value in (headers or {}).items()}
-    sent = Headers()
-    if endpoint is not None:
-        whole = join(url, endpoint.path)
-        sent.update(endpoint.headers)
+    vendors = False
+    trusted = url is None
+    if url is None:
+        if row is None or not own:
+            raise Unsupported(f"no address is known for {upstream.name}: give url=")
+        key = key or first_variable(row.key_variables)
+        url = variable_url(row)
+        vendors = url is None
+        url = url or vendor_url(row, upstream, settings)
+    row = row or NOWHERE
+    place = row.place(check_url(url))
+    secrets = Secrets(())
+    sign = signer_of(row, place, key, auth, trusted, settings, secrets)
+    place, row = settled(place, row, upstream, settings, sign)
+    sent = Headers(row.headers)
     if key is not None:
-        header, scheme = (
-            (endpoint.key_header, endpoint.key_scheme) if endpoint else ("authorization", "Bearer ")
-        )
-        sent[header] = scheme + key
-    elif vendors and endpoint is not None and endpoint.key_header not in given:
-        raise AuthenticationFailed(f"no key: give key= or set {endpoint.key_variable}")
+        sent[row.key_header] = row.key_scheme + key
+    elif vendors and row.needs_key and sign is None and row.key_header not in given:
+        wanted = " or ".join(("key=", *row.key_variables))
+        raise AuthenticationFailed(f"no key: give or set {wanted}")
     sent.update(given)
     for name, value in sent.items():
         if ILLEGAL.search(value):
             raise Unsupported(f"the header {name!r} holds what no header can hold")
-    return Address(whole, sent, Secrets((key or "", *secrets_of(sent))))
+    secrets.keep((key or "", *secrets_of(sent)))
+    return Address(place, row, sent, secrets, sign)
 
 
-def endpoint_of(upstream: Dialect) -> tuple[Endpoint | None, bool]:
+# -- the row --------------------------------------------------------------------------------
+
+
+def endpoint_of(
+    upstream: Dialect, url: str | None = None, platform: str | None = None
+) -> tuple[Endpoint | None, bool]:
     """The row of a dialect, and whether it is its own or that of what it is a variant of."""
-    if upstream.name in ENDPOINTS:
-        return ENDPOINTS[upstream.name], True
-    for parent in type(upstream).__mro__[1:]:
-        if (found := ENDPOINTS.get(getattr(parent, "name", ""))) is not None:
-            return found, False
-    return None, False
+    own = "endpoints" in vars(type(upstream))
+    rows = upstream.endpoints if own else upstream.endpoints[:1]
+    if url is None and platform is None:
+        for row in rows:
+            if row.switch and is_true(variable(row.switch)):
+                return row, own
+    return endpoint_for(rows, url, platform), own
 
 
 def stream_fields(dialect: Dialect) -> Mapping[str, Json]:
     """How a request of a dialect asks for a stream; nothing where it has no word for that."""
-    endpoint, _ = endpoint_of(dialect)
-    return {} if endpoint is None else endpoint.stream
+    row, _ = endpoint_of(dialect)
+    return {} if row is None else row.stream
+
+
+# -- the environment ------------------------------------------------------------------------
 
 
 def variable(name: str) -> str | None:
     return os.environ.get(name, "").strip() or None
+
+
+def first_variable(names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if (value := variable(name))), None)
+
+
+def is_true(value: str | None) -> bool:
+    return (value or "").lower() in ("1", "true")
+
+
+def variable_url(row: Endpoint) -> str | None:
+    """The address that the environment names; OLLAMA_HOST may be a host without anything else."""
+    url = first_variable(row.url_variables)
+    if url is None or "://" in url or row.base is None:
+        return url
+    usual = urlsplit(row.base)
+    given = urlsplit(f"//{url}")
+    host = given.hostname or usual.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{usual.scheme}://{host}:{given.port or usual.port}{given.path}"
+
+
+# -- what stands in braces ------------------------------------------------------------------
+
+
+def vendor_url(row: Endpoint, upstream: Dialect, settings: Mapping[str, str] | None) -> str:
+    if row.base is None:
+        names = " or ".join(("url=", *row.url_variables))
+        raise Unsupported(f"no address is known for {upstream.name}: give {names}")
+    base = filled(row.base, known_settings(row, upstream, settings, None, row.base))
+    return row.other_bases.get(base, base)
+
+
+def settled(
+    place: Place,
+    row: Endpoint,
+    upstream: Dialect,
+    settings: Mapping[str, str] | None,
+    sign: Sign | None,
+) -> tuple[Place, Endpoint]:
+    """Place and row with the settings of this upstream in them."""
+    said = {name for name, _ in parse_qsl(place.query)}
+    query = {name: value for name, value in row.query.items() if name not in said}
+    known = known_settings(row, upstream, settings, sign, place.start, *query.values())
+    start = filled(place.start, known)
+    return place._replace(start=start), row._replace(
+        query={name: filled(value, known) for name, value in query.items()}
+    )
+
+
+def known_settings(
+    row: Endpoint,
+    upstream: Dialect,
+    settings: Mapping[str, str] | None,
+    sign: Sign | None,
+    *templates: str,
+) -> dict[str, str]:
+    """What is known of the names in braces; each must be."""
+    known = dict(settings or {})
+    for name in settings_in(*templates):
+        if name in known:
+            continue
+        value = first_variable(row.settings.get(name, ())) or row.defaults.get(name)
+        if value is None and name == "region" and row.auth == "aws":
+            value = AwsSigner.region()
+        if value is None and isinstance(sign, Signer):
+            value = sign.setting(name)
+        if value is None:
+            ways = [f"settings={{{name!r}: ...}}", *row.settings.get(name, ())]
+            raise Unsupported(f"{upstream.name} needs its {name}: give or set {' or '.join(ways)}")
+        known[name] = value
+    return known
+
+
+# -- who signs ------------------------------------------------------------------------------
+
+
+def signer_of(
+    row: Endpoint,
+    place: Place,
+    key: str | None,
+    auth: Auth | Sign | None,
+    trusted: bool,
+    settings: Mapping[str, str] | None,
+    secrets: Secrets,
+) -> Sign | None:
+    """Who authenticates each request, where a key in a header does not."""
+    if callable(auth):
+        return Signer.of(auth, secrets)
+    if auth is not None and auth != "key" and auth not in SIGNERS:
+        raise Unsupported(f"unknown auth {auth!r}; there are: key, {', '.join(SIGNERS)}")
+    host = urlsplit(place.start).hostname or ""
+    way = auth or row.auth
+    if key is not None or way == "key":
+        return None
+    if auth is None and not trusted and not re.search(row.hosts or "$^", host):
+        return None
+    told = dict(settings or {})
+    if way == "aws" and "region" not in told:
+        found = re.search(r"\.([a-z]{2,}(?:-[a-z]+)+-\d)\.", f".{host}")
+        region = found[1] if found else first_variable(row.settings.get("region", ()))
+        told |= {"region": region} if region else {}
+    return SIGNERS[way](told, secrets)
+
+
+# -- urls and headers -----------------------------------------------------------------------
 
 
 def check_url(url: str) -> str:
@@ -143,23 +247,6 @@ def check_url(url: str) -> str:
     if "@" in parts.netloc or named:  # addresses are shown; they must hold nothing that is not
         raise Unsupported("a url with a secret in it; give key= or headers= instead")
     return url
-
-
-def join(base: str, path: str) -> str:
-    """A base and the path behind it, of which the base may already say the beginning or all.
-
-    >>> join("https://api.anthropic.com/v1/", "/v1/messages")
-    'https://api.anthropic.com/v1/messages'
-    >>> join("http://localhost:8000/v1/chat/completions?v=2", "/chat/completions")
-    'http://localhost:8000/v1/chat/completions?v=2'
-    """
-    parts = urlsplit(base)
-    have = parts.path.rstrip("/")
-    if have.endswith("/v1") and path.startswith("/v1/"):
-        path = path.removeprefix("/v1")
-    if not have.endswith(path):
-        have += path
-    return urlunsplit((parts.scheme, parts.netloc, have, parts.query, ""))
 
 
 def secrets_of(headers: Mapping[str, str]) -> list[str]:

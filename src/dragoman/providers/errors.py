@@ -159,7 +159,7 @@ def failed(
 ) -> ProviderError:
     """The error that an upstream answered with, without the keys that it may repeat."""
     document = error_document(body, secrets)
-    tree = read_failure(document, upstream)
+    tree = read_failure(with_type(document, headers), upstream)
     kind = kind_of(tree.kind, status)
     message = tree.message or "no reason is given"
     return OF_KIND[kind](
@@ -192,6 +192,14 @@ def error_document(body: bytes, secrets: Secrets) -> Json:
         return secrets.hide_in(parse(body))
     except Malformed:
         return excerpt(body, secrets)
+
+
+def with_type(document: Json, headers: Mapping[str, str]) -> Json:
+    """An error document with its type, where AWS tells that in a header: ``Name:http://...``."""
+    told = headers.get("x-amzn-errortype")
+    if not told or not isinstance(document, dict) or "__type" in document:
+        return document
+    return {**document, "__type": told.partition(":")[0]}
 
 
 def read_failure(document: Json, upstream: Dialect) -> Failure:

@@ -4,8 +4,8 @@ The caller's dialect and the upstream's are any two of dragoman's. Where they ar
 nothing is converted: the document goes out as it is, and the answer comes back as it came.
 
 A provider holds connections and no conversation: what was said is in the history, which belongs
-to the caller, and what the history cannot hold is in ``Answer.capsules``. Nothing is tried twice;
-``ProviderError.retry_after`` says what the upstream asks for.
+to the caller, and what the history cannot hold is in ``Answer.capsules``. Nothing is tried twice
+unless ``retries`` says so; ``ProviderError.retry_after`` says what the upstream asks for.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from .. import dialects
+from ..endpoint import Auth
 from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
 from ..model import Json
 from ..reading import as_dict, encode, load
-from .answer import Answer, Ids, history_key
-from .client import BlockingClient, Client, Reply
+from .answer import Answer, Ids, history_key, told
+from .client import BlockingClient, Client, Message, Reply
 from .endpoints import resolve, stream_fields
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
+from .retries import Retries
 from .secrets import Headers
+from .signing import Sign
 from .stream import AsyncStream, Flow, Stream
 
 JSON = {"content-type": "application/json", "accept": "application/json"}
-STREAM = {"accept": "text/event-stream, application/json"}
 
 
 class Provider:
@@ -36,11 +38,15 @@ class Provider:
 
     ``upstream`` is the dialect that the server speaks, ``dialect`` the caller's. ``url`` and
     ``key`` come from the environment if they are not given (``docs/providers.md`` has the names);
-    ``headers`` are added to every request. ``extra`` are fields of the *upstream's* dialect that
+    ``headers`` are added to every request. ``platform`` names another address of the same API
+    (``vertex``), ``settings`` what stands in braces in an address (``region``, ``project``), and
+    ``auth`` who signs requests: ``aws``, ``google``, or a function of url, body and headers that
+    gives more headers. ``extra`` are fields of the *upstream's* dialect that
     are put on every request as they are, for what the caller's dialect has no word for.
     ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
     ``timeout`` is for a whole answer, or for the silence between two pieces of a stream,
-    ``connect_timeout`` for a connection, both in seconds.
+    ``connect_timeout`` for a connection, both in seconds. ``retries`` is how often a request that
+    failed is sent again, a number or ``Retries``.
     """
 
     def __init__(
@@ -52,22 +58,34 @@ class Provider:
         model: str | None = None,
         dialect: str = "openai-chat",
         headers: Mapping[str, str] | None = None,
+        platform: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        auth: Auth | Sign | None = None,
         extra: Mapping[str, Json] | None = None,
         fail_on: Iterable[str] = (),
         timeout: float | None = 600.0,
         connect_timeout: float | None = 10.0,
+        retries: int | Retries = 0,
     ) -> None:
         self._upstream = dialects.get(upstream)
         self._caller = dialects.get(dialect)
-        self._address = resolve(self._upstream, url, key, headers)
+        if platform is None and any(row.platform == upstream for row in self._upstream.endpoints):
+            platform = upstream  # "vertex" is another name for Gemini's API, and an address of it
+        self._address = resolve(
+            self._upstream, url, key, headers, platform=platform, settings=settings, auth=auth
+        )
         self._headers = Headers(JSON | self._address.headers)
-        self._stream_headers = Headers(JSON | STREAM | self._address.headers)
+        streamed = self._upstream.stream_headers["content-type"]
+        accept = {"accept": f"{streamed}, application/json"}
+        self._stream_headers = Headers(JSON | accept | self._address.headers)
         self._extra = dict(extra or {})
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self.model = model
 
+        again = Retries(retries) if isinstance(retries, int) else retries
+
         def client() -> Client:
-            return Client(timeout=timeout, connect_timeout=connect_timeout)
+            return Client(timeout=timeout, connect_timeout=connect_timeout, retries=again)
 
         self._client = client()
         self._blocking = BlockingClient(client)
@@ -120,17 +138,14 @@ class Provider:
     ) -> Answer:
         """The answer to a whole request document of the caller's dialect."""
         exchange = self._prepare(document, capsules)
-        message = self._message(exchange, self._headers)
-        return self._answer(exchange, self._blocking.post(*message))
+        return self._answer(exchange, self._blocking.post(self._message(exchange)))
 
     async def arequest(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
     ) -> Answer:
         """``request`` for those with an event loop."""
         exchange = self._prepare(document, capsules)
-        return self._answer(
-            exchange, await self._client.post(*self._message(exchange, self._headers))
-        )
+        return self._answer(exchange, await self._client.post(self._message(exchange)))
 
     # -- asking for a stream ----------------------------------------------------------------
 
@@ -184,7 +199,7 @@ class Provider:
         return AsyncStream(self._flow(exchange, self._client, counts_added))
 
     def _flow(self, exchange: Exchange, client: Client, counts_added: bool) -> Flow:
-        message = self._message(exchange, self._stream_headers)
+        message = self._message(exchange, stream=True)
         return Flow(exchange, message, self._address.secrets, client, counts_added)
 
     def _add_counts(self, exchange: Exchange) -> bool:
@@ -207,10 +222,15 @@ class Provider:
         fields: dict[str, Json],
     ) -> dict[str, Json]:
         # A list of our own: the caller's grows while the answer still refers to it.
-        history = messages if isinstance(messages, str) else list(messages)
-        document: dict[str, Json] = {"model": model, history_key(self._caller): history}
-        document |= {"tools": tools, "tool_choice": tool_choice}
-        return {k: v for k, v in document.items() if v is not None} | fields
+        key = history_key(self._caller)
+        history: Json = list(messages) if not isinstance(messages, str) else messages
+        if isinstance(messages, str) and key != "input":  # which may be a string itself
+            history = told(messages, self._caller)
+        document: dict[str, Json] = {key: history, "tools": tools, "tool_choice": tool_choice}
+        document = {k: v for k, v in document.items() if v is not None} | fields
+        if model is not None:
+            document = with_model_named(document, self._caller.model_key, model)
+        return document
 
     def _prepare(
         self,
@@ -220,8 +240,8 @@ class Provider:
         stream: bool = False,
     ) -> Exchange:
         asked = dict(as_dict(load(document), ""))
-        if self.model is not None and asked.get("model") is None:
-            asked["model"] = self.model
+        if self.model is not None:
+            asked = with_model_named(asked, self._caller.model_key, self.model)
         if asked.get("stream") and not stream:
             raise Unsupported("a whole answer is asked for here, and the request wants a stream")
         if asked.get("stream") is False and stream:
@@ -240,9 +260,16 @@ class Provider:
             exchange.sent = with_missing(exchange.sent, stream_fields(self._upstream))
         return exchange
 
-    def _message(self, exchange: Exchange, headers: Headers) -> tuple[str, bytes, Headers]:
-        body = exchange.sent | self._extra if self._extra else exchange.sent
-        return self._address.url, encode(body), headers
+    def _message(self, exchange: Exchange, *, stream: bool = False) -> Message:
+        address, model_key = self._address, self._upstream.model_key
+        document = exchange.sent | self._extra if self._extra else exchange.sent
+        model = document.get(model_key)
+        return Message(
+            address.url_for(model if isinstance(model, str) else None, stream),
+            encode(address.row.body(document, stream, model_key)),
+            self._stream_headers if stream else self._headers,
+            address.sign,
+        )
 
     # -- being answered ---------------------------------------------------------------------
 
@@ -292,6 +319,19 @@ class Provider:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def with_model_named(document: dict[str, Json], key: str, model: str) -> dict[str, Json]:
+    """A request that names a model, where it names none; ``a/b``: in an object of the request."""
+    outer, _, inner = key.partition("/")
+    if inner:
+        held = document.get(outer) or {}
+        if not isinstance(held, dict) or held.get(inner) is not None:
+            return document
+        return {**document, outer: {**held, inner: model}}
+    if document.get(key) is not None:
+        return document
+    return {key: model} | {k: v for k, v in document.items() if k != key}
 
 
 def with_missing(document: dict[str, Json], fields: Mapping[str, Json]) -> dict[str, Json]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from ..model import Json
 
 MASK = "[key]"
+LATEST = 256
+"""How many secrets of single requests are remembered."""
 SHORTEST = 4
 """What is shorter is no secret, and is found in too many words."""
 
@@ -21,17 +24,28 @@ class Headers(dict[str, str]):
 class Secrets:
     """Texts that must not be shown, and the mask that stands for them."""
 
-    __slots__ = ("_texts",)
+    __slots__ = ("_heard", "_texts")
 
     def __init__(self, texts: Iterable[str]) -> None:
-        known = {text for text in texts if len(text) >= SHORTEST}
-        self._texts = sorted(known, key=len, reverse=True)  # the longest first: it may hold others
+        self._texts: list[str] = []
+        self._heard: deque[str] = deque(maxlen=LATEST)
+        self.keep(texts)
 
     def __repr__(self) -> str:
         return f"<{len(self._texts)} secrets>"
 
+    def keep(self, texts: Iterable[str]) -> None:
+        """These are secret, as long as the provider lives."""
+        known = {*self._texts, *(text for text in texts if len(text) >= SHORTEST)}
+        self._texts = sorted(known, key=len, reverse=True)  # the longest first: it may hold others
+
+    def hear(self, texts: Iterable[str]) -> None:
+        """These are secret now: tokens and signatures of single requests, of which many come."""
+        known = {*self._heard, *self._texts}
+        self._heard += (text for text in texts if len(text) >= SHORTEST and text not in known)
+
     def hide(self, text: str) -> str:
-        for secret in self._texts:
+        for secret in (*self._texts, *sorted(self._heard, key=len, reverse=True)):
             text = text.replace(secret, MASK)
         return text
 

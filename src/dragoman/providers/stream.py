@@ -22,7 +22,7 @@ from ..ledger import Loss
 from ..model import Failure, Json
 from ..reading import parse
 from .answer import Answer
-from .client import BlockingClient, Client, Incoming, Worker
+from .client import BlockingClient, Client, Incoming, Message, Worker
 from .errors import (
     BadAnswer,
     ConnectionFailed,
@@ -33,11 +33,16 @@ from .errors import (
     object_in,
     request_id,
 )
-from .secrets import Headers, Secrets
+from .secrets import Secrets
 
 DONE = b"[DONE]"
-WHOLE = (b"{", b"[", b"<")
-"""What a document begins with, or a page, and server-sent events never do."""
+WHOLE: dict[str, tuple[bytes, ...]] = {
+    "sse": (b"{", b"[", b"<"),
+    "eventstream": (b"{", b"[", b"<"),
+    "ndjson": (b"<",),
+    "either": (b"<",),
+}
+"""What a document begins with, or a page, and a stream of this framing never does."""
 
 
 class Flow:
@@ -46,7 +51,7 @@ class Flow:
     def __init__(
         self,
         exchange: Exchange,
-        message: tuple[str, bytes, Headers],
+        message: Message,
         secrets: Secrets,
         client: Client,
         counts_added: bool,
@@ -73,7 +78,7 @@ class Flow:
         if self._incoming is not None or self.over:
             return
         try:
-            incoming = self._incoming = await self._client.open(*self._message)
+            incoming = self._incoming = await self._client.open(self._message)
             self.request_id = request_id(incoming.headers, self._secrets)
             if incoming.status >= 300:
                 self.error = self._no_stream(await incoming.rest())
@@ -142,8 +147,8 @@ class Flow:
     # -- what is no stream ------------------------------------------------------------------
 
     def _is_whole(self, data: bytes) -> bool:
-        is_sse = self._upstream.framing == "sse"
-        return is_sse and data.lstrip().startswith(WHOLE)
+        framing = self._upstream.framings or self._upstream.framing
+        return data.lstrip().startswith(WHOLE.get(framing, ()))
 
     def _no_stream(self, body: bytes) -> ProviderError:
         assert self._incoming is not None
@@ -191,6 +196,8 @@ class Flow:
         return self._parsed(self._frames.feed(b"".join(out)))
 
     def _parsed(self, frames: Iterable[Frame]) -> list[Json]:
+        if self._caller.framing == "eventstream":  # the name is not in the payload
+            return [{name: parse(data)} for name, data in frames]
         events = [parse(data) for _, data in frames if data.strip() != DONE]
         if self._counts_added:
             return [event for event in events if not is_count(event)]

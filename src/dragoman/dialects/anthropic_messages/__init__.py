@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json
 from .response import Responses
 from .rules import Rules
@@ -35,6 +36,40 @@ class AnthropicMessages(Sniff, Rules, Responses):
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}
+    # https://docs.anthropic.com/en/api/overview#authentication. The newest SDK sends a later
+    # version and a bearer token; most clients seen in the wild still send these.
+    # https://docs.anthropic.com/en/api/claude-on-vertex-ai: the model leaves the body, and the
+    # version enters it.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/messages",
+            "https://api.anthropic.com",
+            "/v1",
+            headers={"anthropic-version": "2023-06-01"},
+            key_header="x-api-key",
+            key_scheme="",
+            url_variables=("ANTHROPIC_BASE_URL",),
+            key_variables=("ANTHROPIC_API_KEY",),
+        ),
+        Endpoint(
+            "/{model}:rawPredict",
+            "https://{location}-aiplatform.googleapis.com",
+            "/v1/projects/{project}/locations/{location}",
+            "vertex",
+            r"^https://[^/]*\baiplatform\.([\w-]+\.rep\.)?googleapis\.com(/|$)",
+            stream_path="/{model}:streamRawPredict",
+            collections=("publishers/anthropic/models/", "publishers/"),
+            fields={"anthropic_version": "vertex-2023-10-16"},
+            auth="google",
+            hosts=r"(^|\.)googleapis\.com$",
+            url_variables=("ANTHROPIC_VERTEX_BASE_URL",),
+            settings={
+                "project": ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"),
+                "location": ("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"),
+            },
+            other_bases=VERTEX_BASES,
+        ),
+    )
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
 
     can = frozenset({"deferred"})

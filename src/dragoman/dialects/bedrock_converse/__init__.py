@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...dialect import Problem
+from ...endpoint import Endpoint
 from ...model import Json
 from ...models import DEFAULT, Models
 from .response import Responses
@@ -31,6 +32,27 @@ class BedrockConverse(Sniff, Responses):
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
     framing = "eventstream"
+    model_key = "modelId"
+    # botocore's service model: Converse and ConverseStream; a Bedrock API key is a bearer token.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/model/{model}/converse",
+            "https://bedrock-runtime.{region}.amazonaws.com",
+            stream_path="/model/{model}/converse-stream",
+            stream={},
+            auth="aws",
+            hosts=r"(^|\.)(amazonaws\.com(\.cn)?|api\.aws)$",
+            url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"),
+            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+            settings={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+            other_bases={
+                f"https://bedrock-runtime.cn-{name}.amazonaws.com": (
+                    f"https://bedrock-runtime.cn-{name}.amazonaws.com.cn"
+                )
+                for name in ("north-1", "northwest-1")
+            },
+        ),
+    )
     # Its errors have these statuses and no others: 400, 403, 404, 408, 424, 429, 500, 503.
     statuses: ClassVar[Mapping[ErrorKind, int]] = {
         "authentication": 403,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -27,6 +28,15 @@ class Cohere(Rules, Sniff, Responses):
     serves = ("cohere",)
     pairs = True
     stream_signs = (("type", "message-start"), ("type", "content-start"))
+    # cohere (PyPI), client.py
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/v2/chat",
+            "https://api.cohere.com",
+            url_variables=("CO_API_URL",),
+            key_variables=("CO_API_KEY", "COHERE_API_KEY"),
+        ),
+    )
     # Servers and clients send all of these, and mostly empty.
     blank: ClassVar[frozenset[str]] = frozenset(
         {"content", "tool_plan", "tool_calls", "citations", "documents", "usage", "stop_sequences"}

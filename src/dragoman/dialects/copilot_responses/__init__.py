@@ -13,8 +13,9 @@ takes those as well, and says them again at home as they were.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
 
@@ -28,6 +29,8 @@ class CopilotResponses(Sniff, Answers):
     spec = "https://github.com/xbcsmith/xzatoma"
     issuer = "copilot"
     history = "input"
+    # GitHub's address takes OpenAI's shapes, not these.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (Endpoint("/responses"),)
     stream_signs = (("type", "status"), ("type", "done"))
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import VERTEX_BASES, Endpoint
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -33,6 +34,46 @@ class Gemini(Sniff, Rules, Responses):
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 400, "too-large": 400}
     framings = "either"  # events with alt=sse, and an array without
+    # google-genai, _api_client.py and _transformers.py: t_model. The SDK asks for the version "v1",
+    # the reference and most examples for "v1beta", which has every field.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/{model}:generateContent",
+            "https://generativelanguage.googleapis.com",
+            "/v1beta",
+            stream_path="/{model}:streamGenerateContent",
+            stream_query={"alt": "sse"},
+            stream={},
+            collections=("models/", "tunedModels/"),
+            key_header="x-goog-api-key",
+            key_scheme="",
+            url_variables=("GOOGLE_GEMINI_BASE_URL",),
+            key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        ),
+        Endpoint(
+            "/{model}:generateContent",
+            "https://{location}-aiplatform.googleapis.com",
+            "/v1beta1/projects/{project}/locations/{location}",
+            "vertex",
+            r"^https://[^/]*\baiplatform\.([\w-]+\.rep\.)?googleapis\.com(/|$)",
+            stream_path="/{model}:streamGenerateContent",
+            stream_query={"alt": "sse"},
+            stream={},
+            collections=("publishers/google/models/", "publishers/", "models/"),
+            key_header="x-goog-api-key",
+            key_scheme="",
+            auth="google",
+            hosts=r"(^|\.)googleapis\.com$",
+            url_variables=("GOOGLE_VERTEX_BASE_URL",),
+            settings={
+                "project": ("GOOGLE_CLOUD_PROJECT",),
+                "location": ("GOOGLE_CLOUD_LOCATION",),
+            },
+            defaults={"location": "global"},
+            switch="GOOGLE_GENAI_USE_VERTEXAI",
+            other_bases=VERTEX_BASES,
+        ),
+    )
     stream_signs = (("candidates", None), ("promptFeedback", None), ("usageMetadata", None))
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -11,10 +11,14 @@ blocks, a ``system`` speaker, ``status``) differs from the type: all of it is re
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from .request import Requests
 from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...streaming import StreamReader, StreamWriter
 
 
 class IContent(Sniff, Requests):
@@ -23,6 +27,19 @@ class IContent(Sniff, Requests):
     spec = "https://github.com/vybestack/llxprt-code"
     aliases: ClassVar[tuple[str, ...]] = ("llxprt",)
     kin = frozenset({"icontent-design"})
+    model_key = "resolved/model"
+    status_key = "status"
+    stream_signs = (("speaker", "ai"),)
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import ContentReader
+
+        return ContentReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import ContentWriter
+
+        return ContentWriter(self, log, home)
 
 
 DIALECT = IContent()

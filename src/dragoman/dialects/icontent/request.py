@@ -41,6 +41,7 @@ from ...reading import (
     need_list,
     need_str,
 )
+from .._errors import ClientErrors
 from .read import Known
 from .write import ContentWriting, Write
 
@@ -87,7 +88,7 @@ ALIASES = {
 }
 
 
-class Requests(Write):
+class Requests(ClientErrors, Write):
     """Reading and writing what goes to a provider and what comes from it."""
 
     has_instruction = True
@@ -301,6 +302,8 @@ class Requests(Write):
     def read_response(self, doc: Json) -> Response:
         """One content of the ai; what is counted and why it ended stand in its metadata."""
         doc = as_dict(doc, "")
+        if "speaker" not in doc and doc.get("error") is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
         if doc.get("speaker") != "ai":
             raise Malformed("an answer is what the ai says", "/speaker")
         found: list[Message] = []
@@ -377,6 +380,8 @@ class Requests(Write):
         return alias if count is None else count
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
+        if tree.failure is not None:
+            return self.write_broken(tree, log)
         w = self.writing(log, tree.dialect, answer=True)
         for other in tree.candidates[1:]:
             log.dropped("candidates", other.at, "there is one answer here")
@@ -400,8 +405,6 @@ class Requests(Write):
             self.lose(candidate.extras, candidate.at, log)
         if tree.usage is not None:
             metadata["usage"] = self.write_usage(tree.usage, w)
-        if tree.failure is not None:
-            log.dropped("response.failure", tree.failure.at, "a failed answer is an exception here")
         if tree.service_tier is not None:
             log.dropped("service_tier", tree.at, "the service tier is not told here")
         if tree.echo is not None and tree.echo.fields:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...checking import lay_open
 from ...dialect import Problem
+from ...endpoint import Endpoint
 from ...model import Json
 from ...models import DEFAULT, Models
 from .._model_rules import chat_model
@@ -31,6 +32,15 @@ class Mistral(Responses):
     serves = ("mistral",)
     pairs = True
     aliases: ClassVar[tuple[str, ...]] = ()
+    # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/chat/completions",
+            "https://api.mistral.ai",
+            "/v1",
+            key_variables=("MISTRAL_API_KEY",),
+        ),
+    )
     rules: ClassVar[dict[str, str]] = {}
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:

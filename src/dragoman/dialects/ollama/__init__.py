@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
 
@@ -23,6 +24,18 @@ class Ollama(Sniff, Responses):
     needs_model = True
     blank = frozenset({"format"})
     framing = "ndjson"
+    # ollama (PyPI), _client.py. "stream: if false the response will be returned as a single
+    # response object, rather than a stream of objects": so a stream is the default.
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/api/chat",
+            "http://127.0.0.1:11434",
+            plain={"stream": False},
+            url_variables=("OLLAMA_HOST",),
+            key_variables=("OLLAMA_API_KEY",),
+            needs_key=False,
+        ),
+    )
     stream_signs = (("done", False), ("done", True), ("error", None))
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
 

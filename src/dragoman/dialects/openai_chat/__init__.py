@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -31,6 +32,16 @@ class OpenAIChat(Sniff, Rules, Responses):
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
     stream_signs = (("object", "chat.completion.chunk"),)
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 429}  # insufficient_quota
+    # https://platform.openai.com/docs/api-reference/authentication
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/chat/completions",
+            "https://api.openai.com/v1",
+            stream={"stream": True, "stream_options": {"include_usage": True}},
+            url_variables=("OPENAI_BASE_URL",),
+            key_variables=("OPENAI_API_KEY",),
+        ),
+    )
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-responses": frozenset({"prompt_cache_retention", "moderation", "user"})
     }

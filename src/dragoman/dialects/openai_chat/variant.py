@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ...checking import lay_open
 from ...dialect import Problem
+from ...endpoint import Endpoint
 from ...ledger import Ledger
 from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
 from ...models import DEFAULT, Models
@@ -29,6 +30,20 @@ MORE_AUDIO = {
     **{f"audio/{form}": form for form in ("flac", "ogg", "aac", "aiff", "m4a")},
 }
 OMITTED = "omitted"
+
+
+def compatible(
+    base: str, key: str, *, prefix: str = "", url_variable: str = "", needs_key: bool = True
+) -> tuple[Endpoint, ...]:
+    """The address of a server that speaks Chat Completions, with the manners of OpenAI's."""
+    row = OpenAIChat.endpoints[0]._replace(
+        base=base,
+        prefix=prefix,
+        url_variables=(url_variable,) if url_variable else (),
+        key_variables=(key,),
+        needs_key=needs_key,
+    )
+    return (row,)
 
 
 class Compatible(OpenAIChat):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
 from .response import Responses
@@ -39,6 +40,26 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ("sequence_number", None),  # what every event has, an error too
     )
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"billing": 429}  # insufficient_quota
+    # https://platform.openai.com/docs/api-reference/authentication; on Azure the model is the name
+    # of a deployment: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+    endpoints: ClassVar[tuple[Endpoint, ...]] = (
+        Endpoint(
+            "/responses",
+            "https://api.openai.com/v1",
+            url_variables=("OPENAI_BASE_URL",),
+            key_variables=("OPENAI_API_KEY",),
+        ),
+        Endpoint(
+            "/responses",
+            prefix="/openai/v1",
+            platform="azure",
+            sign=r"^https://[^/]+\.azure\.com(/|$)",
+            key_header="api-key",
+            key_scheme="",
+            url_variables=("AZURE_OPENAI_ENDPOINT",),
+            key_variables=("AZURE_OPENAI_API_KEY",),
+        ),
+    )
     shared: ClassVar[dict[str, frozenset[str]]] = {
         "openai-chat": frozenset(
             {"prompt_cache_options", "prompt_cache_retention", "moderation", "user"}

@@ -21,7 +21,7 @@ from ...writing import Writing
 from ..openai_chat.parts import Parts
 from ..openai_chat.request import SPECIAL, TIERS
 from ..openai_chat.sniff import Marks
-from ..openai_chat.variant import MORE_AUDIO, OMITTED
+from ..openai_chat.variant import MORE_AUDIO, OMITTED, compatible
 from .details import Details
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ MARK = "cache_control"
 class OpenRouter(Details):
     spec = "https://openrouter.ai/docs/api-reference/chat-completion"
     kin = frozenset({"openai-chat"})
+    endpoints = compatible("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")
     blank = Details.blank | {"reasoning_details"}
     cache_key = MARK
     cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}

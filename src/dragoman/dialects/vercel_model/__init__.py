@@ -9,16 +9,37 @@ Versions 5 and 6 and the CoreMessage of version 4 are variants: ``vercel-model-v
 ``vercel-model-v6`` and ``vercel-core``.
 """
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from .response import Responses
 from .sniff import Sniff
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+    from ...model import Json
+    from ...streaming import StreamReader, StreamWriter
 
 
 class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
+    stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
+        ("type", "stream-start"),
+        ("type", "response-metadata"),
+    )
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        from .stream import ModelReader
+
+        return ModelReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        from .stream import ModelWriter
+
+        return ModelWriter(self, log, home)
 
 
 DIALECT = VercelModel()

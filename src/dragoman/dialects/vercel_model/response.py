@@ -6,7 +6,8 @@ in a history; the arguments of a call are text in an answer and a value in a his
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
@@ -38,6 +39,7 @@ from ...reading import (
     parse,
 )
 from ...writing import Writing
+from .._errors import ClientErrors
 from .options import KEY, Taker
 from .request import Requests
 
@@ -74,9 +76,13 @@ STOP_WORDS: dict[StopReason, str] = {
 }
 
 
-class Responses(Requests):
+class Responses(ClientErrors, Requests):
     """Reading and writing answers."""
 
+    # A part of a stream; in it, what an APICallError tells.
+    error_head: ClassVar[Mapping[str, Json]] = {"type": "error"}
+    error_words: ClassVar[Mapping[str, Json]] = {"name": "AI_APICallError"}
+    status_key = "statusCode"
     nested = True
     """whether the reason to stop and the token counts are objects"""
     counts = frozenset({"cache_read", "cache_write", "reasoning"})
@@ -88,6 +94,8 @@ class Responses(Requests):
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
+        if doc.get("type") == "error":
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
         taken = set(RESPONSE_KEYS)
         spelling: dict[str, Json] = {}
         message = self.read_answer(doc, taken)
@@ -221,6 +229,8 @@ class Responses(Requests):
     # -- writing ----------------------------------------------------------------------------
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
+        if tree.failure is not None:
+            return self.write_broken(tree, log)
         w = self.writing(log, tree.dialect, answer=True)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
@@ -230,8 +240,6 @@ class Responses(Requests):
         if candidate.logprobs is not None:
             log.dropped("logprobs", candidate.at, "token probabilities are a provider's own here")
         self.write_answer(out, candidate.message, w)
-        if tree.failure is not None:
-            log.dropped("response.failure", tree.failure.at, "an error is thrown here, not said")
         self.write_stop(out, candidate, w)
         self.write_usage(out, tree.usage, w)
         self.write_about(out, tree, spelling, w)

@@ -1,0 +1,309 @@
+"""The stream of a provider of AI SDK 4: the parts of its ``doStream``, one frame each, both ways.
+
+    response-metadata
+    (reasoning | reasoning-signature | text-delta | tool-call-delta | tool-call)*
+    finish
+
+Nothing says where a text or reasoning begins or ends: reasoning ends with its signature, and both
+end where something else begins. The arguments of a call come bit by bit, and whole in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..dialect import Dialect
+from ..events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ..framing import Frame
+from ..ledger import Ledger
+from ..model import Block, Citation, Json, Reasoning, Refusal, Response, Seal, Text, ToolCall
+from ..reading import as_dict, encode, need_str
+from ..streaming import OneByOne, Said, StreamReader
+from ..writing import is_blank
+
+RANKS = {"reasoning": 0, "text": 1, "call": 2}
+
+
+class Call:
+    """A call while it arrives."""
+
+    def __init__(self, doc: dict[str, Json], index: int) -> None:
+        self.doc = doc
+        self.index = index
+        self.said = Said(True)
+        self.open = True
+
+
+class CoreReader(StreamReader):
+    dialect: Any
+
+    def __init__(self, dialect: Dialect, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.about: dict[str, Json] = {}
+        self.thoughts: list[dict[str, Json]] = []
+        self.reasoned: Said | None = None  # the reasoning that is open
+        self.said: Said | None = None
+        self.calls: dict[str, Call] = {}
+        self.open: tuple[str, int] | None = None  # what kind of text is open, and its block
+        self.highest = 0
+        self.count = 0
+        self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
+            "text-delta": self.text,
+            "reasoning": self.reasoning,
+            "reasoning-signature": self.signature,
+            "redacted-reasoning": self.redacted,
+            "tool-call-delta": self.call,
+            "tool-call": self.called,
+            "finish": self.finish,
+        }
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        if frame[1].strip() == b"[DONE]":
+            return ()
+        doc = self.parse(frame)
+        kind = need_str(doc, "type", "")
+        if kind == "error":
+            return self.fail(self.dialect.read_error(doc))
+        if self.head is None:
+            self.head = {}
+        if kind == "response-metadata":
+            self.about |= {k: v for k, v in doc.items() if k != "type"}
+            self.silent()  # which refuses nonsense
+            return ()
+        if (way := self.ways.get(kind)) is None:
+            return (Odd(self.dialect.name, doc),)
+        events: list[Event] = []
+        if self.begun is None:
+            events.append(self.begin(self.silent()))
+        way(doc, events)
+        return events
+
+    def silent(self) -> Response:
+        said = {k: v for k, v in (self.document() or {}).items() if k not in SAID}
+        tree = self.dialect.read_response(said)
+        assert isinstance(tree, Response)
+        return tree
+
+    def enter(self, kind: str, block: Block, events: list[Event]) -> int:
+        """A block begins, and so what was open before has ended."""
+        self.shut(events)
+        if RANKS[kind] < self.highest:
+            why = "reasoning, text and calls came in turns; at rest each has its place"
+            self.notes.append(("stream.order", block.at, why))
+        self.highest = max(RANKS[kind], self.highest)
+        events.append(Open(self.count, hollow(block)))
+        self.count += 1
+        return self.count - 1
+
+    def shut(self, events: list[Event], seal: Seal | None = None) -> None:
+        if self.open is None:
+            return
+        if seal is not None:
+            events.append(Sealed(self.open[1], seal))
+        events.append(Close(self.open[1]))
+        self.open = None
+
+    def text(self, doc: dict[str, Json], events: list[Event]) -> None:
+        text = need_str(doc, "textDelta", "")
+        if self.open is None or self.open[0] != "text":
+            if self.said is not None:
+                self.highest = 3  # a second text, which is one with the first at rest
+            self.open = ("text", self.enter("text", Text("", at="/text"), events))
+            self.said = self.said or Said(self.whole)
+        assert self.said is not None
+        self.said.add(text)
+        events.append(Delta(self.open[1], text))
+
+    def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
+        text = need_str(doc, "textDelta", "")
+        if self.open is None or self.open[0] != "reasoning":
+            at = f"/reasoning/{len(self.thoughts)}"
+            self.open = ("reasoning", self.enter("reasoning", Reasoning(at=at), events))
+            self.reasoned = Said(self.whole)
+            self.thoughts.append({"type": "text"})
+        assert self.reasoned is not None
+        self.reasoned.add(text)
+        self.thoughts[-1]["text"] = self.reasoned
+        events.append(Delta(self.open[1], text))
+
+    def signature(self, doc: dict[str, Json], events: list[Event]) -> None:
+        data = need_str(doc, "signature", "")
+        if self.open is None or self.open[0] != "reasoning":
+            self.reasoning({"textDelta": ""}, events)
+        self.thoughts[-1]["signature"] = data
+        self.shut(events, Seal(data, "anthropic"))
+
+    def redacted(self, doc: dict[str, Json], events: list[Event]) -> None:
+        part = {"type": "redacted", **{k: v for k, v in doc.items() if k != "type"}}
+        at = f"/reasoning/{len(self.thoughts)}"
+        seal = Seal(need_str(doc, "data", ""), "anthropic", "encrypted")
+        self.thoughts.append(part)
+        index = self.enter("reasoning", Reasoning(at=at), events)
+        events += (Sealed(index, seal), Close(index))
+
+    def call(self, doc: dict[str, Json], events: list[Event]) -> None:
+        name, text = need_str(doc, "toolCallId", ""), need_str(doc, "argsTextDelta", "")
+        call = self.calls.get(name) or self.open_call(doc, events)
+        if not call.open:
+            return
+        call.said.add(text)
+        events.append(Delta(call.index, text))
+
+    def open_call(self, doc: dict[str, Json], events: list[Event]) -> Call:
+        keys = ("toolCallType", "toolCallId", "toolName")
+        known = {key: doc[key] for key in keys if key in doc}
+        at = f"/toolCalls/{len(self.calls)}"
+        name = need_str(doc, "toolCallId", "")
+        block = ToolCall(name, need_str(doc, "toolName", ""), at=at)
+        call = self.calls[name] = Call(known, self.enter("call", block, events))
+        return call
+
+    def called(self, doc: dict[str, Json], events: list[Event]) -> None:
+        call = self.calls.get(need_str(doc, "toolCallId", "")) or self.open_call(doc, events)
+        said, final = str(call.said), doc.get("args")
+        if not call.open:
+            return
+        if final is None and "args" not in doc:
+            doc = {**doc, "args": said}
+        elif isinstance(final, str) and final != said:
+            if said:
+                why = "in the end it is another text than came bit by bit"
+                self.notes.append(("stream.text", f"/toolCalls/{len(self.calls) - 1}", why))
+            else:
+                events.append(Delta(call.index, final))
+        call.doc = {k: v for k, v in doc.items() if k != "type"}
+        call.open = False
+        events.append(Close(call.index))
+
+    def finish(self, doc: dict[str, Json], events: list[Event]) -> None:
+        assert self.head is not None
+        self.shut(events)
+        for call in self.calls.values():
+            if call.open:
+                call.doc, call.open = call.doc | {"args": str(call.said)}, False
+                events.append(Close(call.index))
+        self.head |= {k: v for k, v in doc.items() if k != "type"}
+        self.done = True
+        events.append(End(self.silent()))
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        doc: dict[str, Json] = {}
+        if self.thoughts:
+            doc["reasoning"] = [
+                {k: str(v) if isinstance(v, Said) else v for k, v in part.items()}
+                for part in self.thoughts
+            ]
+        if self.said is not None:
+            doc["text"] = str(self.said)
+        if self.calls:
+            doc["toolCalls"] = [
+                {**call.doc, "args": str(call.said)} if call.open else call.doc
+                for call in self.calls.values()
+            ]
+        if self.about:
+            doc["response"] = self.about
+        return doc | self.head
+
+
+SAID = ("reasoning", "text", "toolCalls")
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+def frame(doc: Json) -> bytes:
+    return b"data: " + encode(doc) + b"\n\n"
+
+
+class CoreWriter(OneByOne):
+    dialect: Any
+
+    def __init__(self, dialect: Dialect, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = self.dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.about: Json = {}
+        self.doc: dict[str, Json] = {}  # the call that is said now
+        self.texts: list[str] = []  # what was said of the block that is said now
+        self.unsigned = False  # whether the last thing was reasoning that nothing ended
+
+    def begin(self, event: Begin) -> bytes:
+        return self.tell(self.at_rest(replace(event.response, failure=None)))
+
+    def tell(self, doc: dict[str, Json]) -> bytes:
+        about = doc.get("response") or {}
+        if about == self.about:
+            return b""
+        self.about = about
+        return frame({**about, "type": "response-metadata"})
+
+    def enter(self, event: Open) -> bytes:
+        block, self.texts = event.block, []
+        if isinstance(block, ToolCall):
+            self.doc = as_dict(self.dialect.write_answer_call(block, self.w), "")
+        if isinstance(block, Reasoning) and self.unsigned:
+            why = "vercel-core does not say where the reasoning before it ends"
+            self.log.approximated("stream.text", block.at, why)
+        return b""
+
+    def say(self, event: Delta) -> bytes:
+        block = self.block
+        if isinstance(block, Reasoning):
+            text = self.thought(event)
+            self.texts.append(text or "")
+            return b"" if text is None else frame({"type": "reasoning", "textDelta": text})
+        if event.place != "text" or not isinstance(block, Text | Refusal | ToolCall):
+            return b""
+        self.texts.append(event.text)
+        if not isinstance(block, ToolCall):
+            return frame({"type": "text-delta", "textDelta": event.text})
+        if not event.text:
+            return b""
+        known = {k: v for k, v in self.doc.items() if k in ("toolCallId", "toolName")}
+        head = {"type": "tool-call-delta", "toolCallType": "function"}
+        return frame({**head, **known, "argsTextDelta": event.text})
+
+    def quote(self, citation: Citation) -> bytes:
+        return b""
+
+    def leave(self) -> bytes:
+        block, said = self.block, "".join(self.texts)
+        if isinstance(block, Text | Refusal | ToolCall):  # of others, nothing is said here
+            self.unsigned = False
+        if isinstance(block, ToolCall):
+            spelled = self.dialect.spelling(block)
+            given = said if not is_blank(said) and "args" not in spelled else self.doc["args"]
+            return frame({**self.doc, "type": "tool-call", "args": given})
+        if isinstance(block, Text | Refusal) and not self.texts:
+            return frame({"type": "text-delta", "textDelta": ""})
+        return self.leave_thought(block, said) if isinstance(block, Reasoning) else b""
+
+    def leave_thought(self, block: Reasoning, said: str) -> bytes:
+        whole = replace(block, content=(said,) if said else (), summary=())
+        whole = replace(whole, seal=self.sealed or block.seal)
+        part = self.dialect.write_answer_thought(whole, self.w)[0]
+        if part.__class__ is dict and part["type"] == "redacted":
+            rest = {k: v for k, v in part.items() if k != "type"}
+            self.unsigned = False
+            return frame({"type": "redacted-reasoning", **rest})
+        out = b"" if self.texts else frame({"type": "reasoning", "textDelta": ""})
+        if part.__class__ is dict and "signature" in part:
+            self.unsigned = False
+            return out + frame({"type": "reasoning-signature", "signature": part["signature"]})
+        self.unsigned = True
+        return out
+
+    def end(self, doc: Json) -> bytes:
+        # Reasoning that is one string, and what only some documents have, come with the end.
+        rest = {k: v for k, v in doc.items() if k not in ("text", "toolCalls", "response")}
+        if rest.get("reasoning").__class__ is list:
+            del rest["reasoning"]
+        return self.tell(doc) + frame({**rest, "type": "finish"})
+
+    def fail(self, doc: Json) -> bytes:
+        return frame({"type": "error", "error": doc["error"]} if isinstance(doc, dict) else doc)

@@ -1,0 +1,90 @@
+"""Errors of the shapes of clients: what a library throws, as JSON.
+
+``{"error": {"message": ..., "statusCode": 429}}``: a message, the status of the response, and
+around them what the dialect says of every error. What else stood there comes back in the same
+dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ..dialect import Dialect
+from ..ledger import Ledger
+from ..model import ErrorKind, Failure, Json, Response
+from ..normal import lose_answer
+from ..reading import as_dict, as_str, maybe_int, maybe_str
+from ..statuses import kind_of, status_of
+
+KINDS: tuple[ErrorKind, ...] = (
+    "invalid-request", "authentication", "billing", "permission", "not-found", "conflict",
+    "too-large", "rate-limit", "overloaded", "server", "timeout",
+)  # fmt: skip
+
+
+class ClientErrors(Dialect):
+    error_head: ClassVar[Mapping[str, Json]] = {}
+    """what stands beside ``error``"""
+    error_words: ClassVar[Mapping[str, Json]] = {}
+    """what stands in every error"""
+    status_key: ClassVar[str | None] = None
+    """where the status stands, if it does"""
+
+    def read_error(self, doc: Json) -> Failure:
+        if doc.__class__ is str:
+            return Failure("other", doc, dialect=self.name, extras=self.respell(None, bare=True))
+        doc = as_dict(doc, "")
+        said, head = doc.get("error"), {k for k, v in self.error_head.items() if doc.get(k) == v}
+        odd: dict[str, Json] = {k: None for k in self.error_head if k not in head}
+        if said.__class__ is str:
+            extras = self.keep(doc, {"error", *head}, odd | {"text": True})
+            return Failure("other", said, dialect=self.name, extras=extras)
+        inner = as_dict(said, "/error")
+        message = as_str(inner.get("message", ""), "/error/message")
+        known = {k for k, v in self.error_words.items() if inner.get(k) == v}
+        known |= {"message"} & inner.keys()
+        odd |= {k: None for k in (*self.error_words, "message") if k not in known}
+        kind: ErrorKind = "other"
+        if self.status_key is not None:
+            status = maybe_int(inner, self.status_key, "/error")
+            kind = "other" if status is None else kind_of("other", status)
+            kind = next((k for k in KINDS if self.status(k) == status), kind)
+            if status is not None and self.status(kind) == status:
+                known.add(self.status_key)
+        code = maybe_str(inner, "code", "/error") if inner.get("code").__class__ is str else None
+        if code is not None:
+            known.add("code")
+        extras = self.keep(doc, {*head}, odd or None, partly={"error": known})
+        return Failure(kind, message, code=code, dialect=self.name, extras=extras)
+
+    def status(self, kind: ErrorKind) -> int:
+        return status_of(kind, self.statuses)
+
+    def write_error(self, tree: Failure, log: Ledger) -> Json:
+        home, spelling = self.is_home(tree.dialect), self.spelling(tree)
+        if spelling.get("bare"):
+            return tree.message
+        out: dict[str, Json] = {k: v for k, v in self.error_head.items() if k not in spelling}
+        if spelling.get("text"):
+            return self.emit({**out, "error": tree.message}, tree, log)
+        inner = {k: v for k, v in self.error_words.items() if k not in spelling}
+        if "message" not in spelling:
+            inner["message"] = tree.message
+        if tree.code is not None:
+            inner["code"] = tree.code
+        if self.status_key is not None and tree.kind != "other":
+            inner[self.status_key] = self.status(tree.kind)
+        elif tree.kind != "other" and not home:
+            log.dropped("error.type", tree.at, "an error has no kind here")
+        for key in ("type", "param", "request_id") if not home else ():
+            if getattr(tree, key) is not None and not (key == "type" and self.status_key is None):
+                log.dropped(f"error.{key}", tree.at, "an error is its message and status here")
+        return self.emit({**out, "error": inner}, tree, log)
+
+    def write_broken(self, tree: Response, log: Ledger) -> Json:
+        """A failed response, which is an error here."""
+        assert tree.failure is not None
+        log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+        lose_answer(tree, log)
+        return self.write_error(tree.failure, log)

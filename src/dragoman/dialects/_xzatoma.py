@@ -1,0 +1,451 @@
+"""XZatoma's requests, responses and streams: what stands around its messages.
+
+A request is a model, messages and tools (``ProviderRequest``), with the choice of a tool as its
+word. A response is ``{"message", "usage", "model", "reasoning"}`` (``CompletionResponse``), and
+does not say why it ended. A stream is what the design makes of stream events: messages, each with
+more of the text, a call whole; reasoning, which the design keeps for later, stands in frames of its
+own; what a response says beside its message comes last, in the design's ``done``, and ``[DONE]``
+after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+from ..errors import Malformed
+from ..events import Begin, Close, Delta, End, Event, Open, hollow
+from ..framing import Frame
+from ..ledger import Ledger
+from ..model import (
+    Block,
+    Candidate,
+    Citation,
+    Json,
+    Message,
+    Params,
+    Reasoning,
+    Refusal,
+    Request,
+    Response,
+    Stop,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    Usage,
+)
+from ..reading import (
+    as_dict,
+    encode,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_list,
+)
+from ..streaming import OneByOne, Said, StreamReader, StreamWriter
+from ..writing import Writing, leave_out
+from ._errors import ClientErrors
+
+ANYTHING = (r"[\s\S]", 10_000)
+JOINT, APART = " ", "\n\n"
+DONE = b"[DONE]"
+REQUEST_KEYS = frozenset({"model", "messages", "tools", "tool_choice", "stream"})
+COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+UNSAID = {
+    name: "XZatoma keeps parameters in its configuration, not in a request"
+    for name in Params.__struct_fields__
+    if name not in ("stream", "ats", "at", "extras")
+}
+
+
+class Exchanges(ClientErrors):
+    """Requests and responses around the messages that the dialect reads and writes."""
+
+    if TYPE_CHECKING:
+
+        def read_message(self, doc: dict[str, Json], at: str) -> Message: ...
+        def write_message(self, message: Message, w: Writing) -> Json | None: ...
+        def read_tool(self, doc: dict[str, Json], at: str) -> Tool: ...
+        def write_tool(self, tool: Tool, log: Ledger) -> Json | None: ...
+        def read_tool_choice(self, doc: Json) -> ToolChoice: ...
+        def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json: ...
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def read_request(self, doc: Json) -> Request:
+        doc = as_dict(doc, "")
+        tools = maybe_list(doc, "tools", "")
+        choice = doc.get("tool_choice")
+        found = [("messages", need_list(doc, "messages", "")), ("tools", tools or [])]
+        placed = {
+            key: [as_dict(d, f"/{key}/{i}") for i, d in enumerate(docs)] for key, docs in found
+        }
+        return Request(
+            maybe_str(doc, "model", ""),
+            tuple(self.read_message(d, f"/messages/{i}") for i, d in enumerate(placed["messages"])),
+            None
+            if tools is None
+            else tuple(self.read_tool(d, f"/tools/{i}") for i, d in enumerate(placed["tools"])),
+            None if choice is None else replace(self.read_tool_choice(choice), at="/tool_choice"),
+            Params(stream=maybe_bool(doc, "stream", "")),
+            dialect=self.name,
+            extras=self.keep(doc, REQUEST_KEYS),
+        )
+
+    def write_request(self, tree: Request, log: Ledger) -> Json:
+        w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect))
+        out: dict[str, Json] = {}
+        if tree.model is not None:
+            out["model"] = tree.model
+        written = (self.write_message(message, w) for message in tree.messages)
+        out["messages"] = [doc for doc in written if doc is not None]
+        if tree.tools is not None:
+            tools = [self.write_tool(tool, log) for tool in tree.tools]
+            out["tools"] = [doc for doc in tools if doc is not None]
+        if tree.tool_choice is not None:
+            self.write_choice(out, tree.tool_choice, log)
+        params = leave_out(tree.params, UNSAID, log)
+        self.lose(params.extras, params.at, log)
+        if params.stream is not None:
+            out["stream"] = params.stream
+        if tree.prefill:
+            why = "the model answers anew here, and does not go on with this turn"
+            log.approximated("prefill", tree.messages[-1].at, why)
+        return self.emit(out, tree, log)
+
+    def write_choice(self, out: dict[str, Json], choice: ToolChoice, log: Ledger) -> None:
+        if choice.mode is None and choice.payload is None:  # only what is said beside a choice
+            if choice.parallel is False:
+                log.dropped("tool_choice.parallel", choice.at, "not said here")
+            if choice.allowed is not None:
+                log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
+            self.lose(choice.extras, choice.at, log)
+            return
+        out["tool_choice"] = self.write_tool_choice(choice, log)
+
+    # -- responses --------------------------------------------------------------------------
+
+    def read_response(self, doc: Json) -> Response:
+        doc = as_dict(doc, "")
+        if "message" not in doc and doc.get("error") is not None:
+            return Response(None, None, (), failure=self.read_error(doc), dialect=self.name)
+        said = need_dict(doc, "message", "")
+        message = self.read_message(said, "/message")
+        if message.role != "assistant":
+            raise Malformed(
+                f"unknown role {message.role!r}; a response is the assistant's", "/message"
+            )
+        called = any(isinstance(block, ToolCall) for block in message.content)
+        thought = maybe_str(doc, "reasoning", "")
+        if thought is not None:
+            reasoning = Reasoning((thought,), at="/reasoning")
+            message = replace(message, content=(reasoning, *message.content))
+        usage = maybe_dict(doc, "usage", "")
+        return Response(
+            None,
+            maybe_str(doc, "model", ""),
+            (Candidate(message, Stop("tool-call" if called else "end"), at="/message"),),
+            None if usage is None else self.read_usage(usage, "/usage"),
+            dialect=self.name,
+            extras=self.keep(doc, ("message", "reasoning", "model", "usage")),
+        )
+
+    def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
+        asked, said = (maybe_int(doc, key, at) for key in COUNTS[:2])
+        usage = Usage(asked or 0, output=said or 0, at=at)
+        sums = totals(usage)
+        spelling: dict[str, Json] = {k: doc.get(k) for k in COUNTS if doc.get(k) != sums[k]}
+        return replace(usage, extras=self.keep(doc, COUNTS, spelling or None))
+
+    def write_response(self, tree: Response, log: Ledger) -> Json:
+        if tree.failure is not None:
+            return self.write_broken(tree, log)
+        w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect), answer=True)
+        for other in tree.candidates[1:]:
+            log.dropped("candidates", other.at, "xzatoma has one candidate")
+        candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
+        out: dict[str, Json] = {}
+        out["message"] = self.write_said(candidate.message, out, w)
+        if tree.model is not None:
+            out["model"] = tree.model
+        if tree.usage is not None:
+            out["usage"] = self.write_usage(tree.usage, w)
+        if not w.home:
+            self.note_response(tree, candidate, "tool_calls" in out["message"], w)
+        return self.emit(out, tree, log)
+
+    def write_said(self, message: Message, out: dict[str, Json], w: Writing) -> Json:
+        """The message, and beside it what was thought before it."""
+        thoughts: list[str] = []
+        rest: list[Block] = []
+        for block in message.content:
+            if not isinstance(block, Reasoning):
+                rest.append(block)
+                continue
+            if rest and not w.home:
+                w.log.approximated("content.order", block.at, "reasoning comes first here")
+            thoughts += self.write_thought(block, thoughts, w)
+        if thoughts:
+            out["reasoning"] = APART.join(thoughts)
+        if not rest and not w.home:
+            self.lose(message.extras, message.at, w.log)
+            return {"role": "assistant"}
+        return self.write_message(replace(message, content=tuple(rest)), w) or {"role": "assistant"}
+
+    def write_thought(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
+        if w.home:
+            return block.content
+        if block.content and block.summary:
+            w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
+        elif block.summary:
+            w.log.approximated("reasoning.summary", block.at, "a summary is reasoning here")
+        if block.seal is not None:
+            w.log.dropped("reasoning.seal", block.at, "xzatoma has no field for signatures")
+        if block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "reasoning has no id here")
+        self.lose(block.extras, block.at, w.log)
+        texts = tuple(filter(None, block.content or block.summary))
+        if len(texts) > 1 or (before and texts):
+            w.log.approximated("text.boundary", block.at, "a response has one text of reasoning")
+        if not texts and block.seal is None:
+            w.log.dropped("reasoning", block.at, "reasoning without words")
+        return texts
+
+    def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:
+        """What other responses say of themselves."""
+        for code, value in (
+            ("response.id", tree.id),
+            ("response.created", tree.created),
+            ("service_tier", tree.service_tier),
+            ("response.echo", tree.echo and tree.echo.fields),
+        ):
+            if value:
+                w.log.dropped(code, tree.at, "xzatoma has no field for this in a response")
+        self.lose(candidate.extras, candidate.at, w.log)
+        if candidate.logprobs is not None:
+            w.log.dropped("logprobs", candidate.at, "there are no token probabilities here")
+        stop = candidate.stop
+        if stop is None:
+            w.log.invented("stop.reason", candidate.at, "a response has ended here")
+            return
+        if stop.reason != ("tool-call" if called else "end"):
+            w.log.dropped("stop.reason", candidate.at, "why it ended is not said here")
+        if stop.sequence is not None:
+            w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
+        if stop.detail is not None:
+            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
+
+    def write_usage(self, usage: Usage, w: Writing) -> Json:
+        parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
+        if any(part is not None for part in parts):
+            w.log.approximated("usage", usage.at, "only the sums are said here")
+        self.note_counts(usage, w.log)
+        out: dict[str, Json] = {**totals(usage), **self.spelling(usage)}
+        out = {key: value for key, value in out.items() if value is not None}
+        return self.emit(out, usage, w.log)
+
+    # -- streams ----------------------------------------------------------------------------
+
+    def read_stream(self, whole: bool) -> StreamReader:
+        return MessageReader(self, whole)
+
+    def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
+        return MessageWriter(self, log, home)
+
+
+def totals(usage: Usage) -> dict[str, int]:
+    asked, said = usage.input_total, usage.output_total
+    return dict(zip(COUNTS, (asked, said, asked + said), strict=True))
+
+
+class MessageReader(StreamReader):
+    dialect: Exchanges
+
+    def __init__(self, dialect: Exchanges, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.message: dict[str, Json] = {}
+        self.said: dict[str, Said] = {}
+        self.calls: list[Json] = []
+        self.open: tuple[str, int] | None = None  # key of a text, and its block
+        self.count = 0
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        events: list[Event] = []
+        if frame[1].strip() == DONE:
+            return () if self.done else self.finish(events)
+        doc = self.parse(frame)
+        if doc.get("error") is not None:
+            return self.fail(self.dialect.read_error(doc))
+        ended = doc.get("type") == "done"
+        doc = {k: v for k, v in doc.items() if k != "type"} if ended else doc
+        if self.head is None:
+            self.head = {}
+            if "role" not in doc:
+                self.head |= {k: v for k, v in doc.items() if k != "reasoning"}
+            events.append(self.begin(self.silent()))
+        if "role" in doc:
+            self.hear(doc, events)
+            return events
+        if text := maybe_str(doc, "reasoning", ""):
+            self.add("reasoning", text, events)
+        self.head |= {k: v for k, v in doc.items() if k != "reasoning"}
+        return self.finish(events) if ended else events
+
+    def finish(self, events: list[Event]) -> Sequence[Event]:
+        if self.head is None:
+            raise Malformed("the end of a response that has not begun")
+        self.shut(events)
+        self.done = True
+        return [*events, End(self.silent())]
+
+    def hear(self, doc: dict[str, Json], events: list[Event]) -> None:
+        """A message: more of the text, or calls."""
+        if doc["role"] != "assistant":
+            raise Malformed(f"unknown role {doc['role']!r}; a response is the assistant's", "/role")
+        text = maybe_str(doc, "content", "")
+        if text is not None:
+            self.add("content", text, events)
+        for call in maybe_list(doc, "tool_calls", "") or ():
+            self.call(call, events)
+        known = ("content", "tool_calls")
+        self.message |= {k: v for k, v in doc.items() if k not in known or v in (None, [])}
+
+    def add(self, key: Literal["reasoning", "content"], text: str, events: list[Event]) -> None:
+        if self.open is None or self.open[0] != key:
+            late = self.calls or (key == "reasoning" and "content" in self.said)
+            if key in self.said or late:
+                why = "reasoning, text and calls came in turns; at rest each has its place"
+                self.notes.append(("stream.order", "/message", why))
+            self.shut(events)
+            at = "/reasoning" if key == "reasoning" else "/message/content"
+            block: Block = Reasoning(at=at) if key == "reasoning" else Text("", at=at)
+            self.open = (key, self.enter(block, events))
+            self.said.setdefault(key, Said(self.whole))
+        self.said[key].add(text)
+        if text:
+            events.append(Delta(self.open[1], text))
+
+    def enter(self, block: Block, events: list[Event]) -> int:
+        events.append(Open(self.count, block))
+        self.count += 1
+        return self.count - 1
+
+    def shut(self, events: list[Event]) -> None:
+        if self.open is not None:
+            events.append(Close(self.open[1]))
+            self.open = None
+
+    def call(self, doc: Json, events: list[Event]) -> None:
+        at = f"/message/tool_calls/{len(self.calls)}"
+        turn = {"role": "assistant", "tool_calls": [as_dict(doc, at)]}
+        block = replace(self.dialect.read_message(turn, "").content[0], at=at)
+        assert isinstance(block, ToolCall)
+        self.calls.append(doc)
+        self.shut(events)
+        index = self.enter(hollow(block), events)
+        events += (Delta(index, block.arguments), Close(index))
+
+    def silent(self) -> Response:
+        doc = {k: v for k, v in (self.document() or {}).items() if k != "reasoning"}
+        tree = self.dialect.read_response({**doc, "message": {"role": "assistant"}})
+        assert isinstance(tree, Response)
+        if self.calls and tree.candidates:
+            stopped = replace(tree.candidates[0], stop=Stop("tool-call"))
+            tree = replace(tree, candidates=(stopped,))
+        return tree
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        message: dict[str, Json] = {"role": "assistant", **self.message}
+        if "content" in self.said:
+            message["content"] = str(self.said["content"])
+        if self.calls:
+            message["tool_calls"] = self.calls
+        beside = {"reasoning": str(self.said["reasoning"])} if "reasoning" in self.said else {}
+        return {"message": message, **beside, **self.head}
+
+
+def frame(doc: Json) -> bytes:
+    return b"data: " + encode(doc) + b"\n\n"
+
+
+class MessageWriter(OneByOne):
+    dialect: Exchanges
+
+    def __init__(self, dialect: Exchanges, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = Writing(self.aside, ANYTHING, ANYTHING, home, answer=True)
+        self.spoken: set[str] = set()  # whether there was a text, and whether there was reasoning
+        self.texts: list[str] = []  # what was said of the block that is said now
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None, usage=None))
+        rest = {k: v for k, v in doc.items() if k != "message"}
+        return frame(rest) if rest else b""
+
+    def enter(self, event: Open) -> bytes:
+        self.texts = []
+        return b""
+
+    def say(self, event: Delta) -> bytes:
+        block, text = self.block, event.text
+        if isinstance(block, Reasoning):
+            return self.think(event)
+        if event.place != "text":
+            return b""
+        if isinstance(block, ToolCall):
+            self.texts.append(text)
+        return self.utter(text) if isinstance(block, Text | Refusal) and text else b""
+
+    def utter(self, text: str) -> bytes:
+        """More of the text; several texts are one, joined with a space."""
+        first = not self.texts and "content" in self.spoken
+        self.texts.append(text)
+        self.spoken.add("content")
+        said = JOINT + text if first else text
+        return frame({"role": "assistant", "content": said})
+
+    def think(self, event: Delta) -> bytes:
+        text = self.thought(event)
+        if not text:
+            return b""
+        first = not self.texts
+        self.texts.append(text)
+        if first:
+            text = text.removeprefix(APART)
+            text = APART + text if "reasoning" in self.spoken else text
+        self.spoken.add("reasoning")
+        return frame({"reasoning": text})
+
+    def quote(self, citation: Citation) -> bytes:
+        return b""
+
+    def leave(self) -> bytes:
+        block = self.block
+        if isinstance(block, Text | Refusal):
+            return b"" if self.texts else self.utter("")
+        if not isinstance(block, ToolCall):
+            return b""
+        call = replace(block, arguments="".join(self.texts))
+        return frame(self.dialect.write_message(Message("assistant", (call,)), self.w))
+
+    def end(self, doc: Json) -> bytes:
+        """What no piece has said."""
+        message = {k: v for k, v in doc["message"].items() if k not in ("content", "tool_calls")}
+        message |= {k: v for k, v in doc["message"].items() if v in (None, [])}
+        rest = {k: v for k, v in doc.items() if k not in ("message", "reasoning")}
+        if "reasoning" not in self.spoken and "reasoning" in doc:
+            rest["reasoning"] = doc["reasoning"]
+        out = frame(message) if message != {"role": "assistant"} else b""
+        return out + frame({"type": "done", **rest}) + b"data: [DONE]\n\n"
+
+    def fail(self, doc: Json) -> bytes:
+        return frame(doc)

@@ -1,0 +1,461 @@
+"""The stream of a provider of the AI SDK: the parts of ``doStream``, one frame each, both ways.
+
+    stream-start response-metadata
+    (text-* | reasoning-* | tool-input-* tool-call | file | source | ...)*
+    finish
+
+Texts, reasoning and tool inputs have ids and may come side by side, so nothing waits. What the end
+of a part says of it (``providerMetadata``) belongs to all of it, and the last word counts. The
+input of a tool comes bit by bit, and whole as a ``tool-call``. Frames are server-sent events, as
+those of the SDK's own streams over HTTP are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...errors import Malformed
+from ...events import Begin, Close, Delta, End, Event, Open, Ping, Place, Sealed, hollow
+from ...framing import Frame
+from ...ledger import Ledger
+from ...model import Block, Extras, Json, Media, Reasoning, Refusal, Response, Seal, Text, ToolCall
+from ...reading import as_dict, encode, need_list, need_str
+from ...streaming import Said, StreamReader, StreamWriter
+from ...writing import is_blank
+from .response import METADATA
+
+if TYPE_CHECKING:
+    from . import VercelModel
+
+ABOUT = ("stream-start", "response-metadata", "raw", "ping")
+"""What may come before the response begins."""
+BEHIND = 1 << 20
+"""how far the number of what comes behind a part is from its own"""
+
+
+class Part:
+    """A part while it arrives."""
+
+    def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
+        self.doc = doc
+        self.index = index  # of the block
+        self.number = 0  # of the text in the block
+        self.place: Place = "text"
+        self.said = Said(whole)
+        self.open = True
+        self.opened: Block | None = None  # as it was passed on
+
+    def so_far(self) -> dict[str, Json]:
+        if "text" in self.doc and self.doc["type"] in ("text", "reasoning"):
+            return {**self.doc, "text": str(self.said)}
+        if self.open and self.doc["type"] == "tool-call":
+            return {**self.doc, "input": str(self.said)}
+        return self.doc
+
+
+class ModelReader(StreamReader):
+    dialect: VercelModel
+
+    def __init__(self, dialect: VercelModel, whole: bool) -> None:
+        super().__init__(dialect, whole)
+        self.head: dict[str, Json] | None = None
+        self.about: dict[str, Json] = {}
+        self.parts: list[Part] = []
+        self.texts: dict[tuple[str, str], Part] = {}
+        self.tools: dict[str, Part] = {}
+        self.item: str | None = None  # the id of the reasoning that is open, if it has one
+        self.count = 0  # of blocks
+        self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
+            "text-start": self.open_text,
+            "reasoning-start": self.open_text,
+            "text-delta": self.add,
+            "reasoning-delta": self.add,
+            "text-end": self.close_text,
+            "reasoning-end": self.close_text,
+            "tool-input-start": self.open_tool,
+            "tool-input-delta": self.add_input,
+            "tool-input-end": self.nothing,
+            "tool-call": self.close_tool,
+            "finish": self.finish,
+        }
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        if frame[1].strip() == b"[DONE]":
+            return ()
+        doc = self.parse(frame)
+        kind = need_str(doc, "type", "")
+        if kind == "error":
+            return self.fail(self.dialect.read_error(doc))
+        begun: list[Event] = []
+        if self.head is None:
+            self.head = {}
+        if kind in ABOUT:
+            return self.hear(kind, doc)
+        if self.begun is None:
+            begun.append(self.begin(self.silent()))
+        return begun + self.ways.get(kind, self.whole_part)(doc)
+
+    def hear(self, kind: str, doc: dict[str, Json]) -> Sequence[Event]:
+        """What is said of the response."""
+        assert self.head is not None
+        if kind == "stream-start":
+            self.head["warnings"] = need_list(doc, "warnings", "")
+        elif kind == "response-metadata":
+            self.about |= {k: v for k, v in doc.items() if k != "type"}
+            self.silent()  # which refuses nonsense
+        return (Ping(),) if kind == "ping" else ()
+
+    def silent(self) -> Response:
+        tree = self.dialect.read_response({**(self.document() or {}), "content": []})
+        assert isinstance(tree, Response)
+        return tree
+
+    def nothing(self, doc: dict[str, Json]) -> list[Event]:
+        return []
+
+    def read_part(self, part: Part) -> Block:
+        return self.dialect.read_answer_part(part.so_far(), f"/content/{self.parts.index(part)}")
+
+    def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> Part:
+        part = Part(doc, self.count, self.whole if whole is None else whole)
+        self.parts.append(part)
+        self.count += 1
+        return part
+
+    # -- texts and reasoning ----------------------------------------------------------------
+
+    def open_text(self, doc: dict[str, Json]) -> list[Event]:
+        kind, _, _ = need_str(doc, "type", "").partition("-")
+        key = (kind, need_str(doc, "id", ""))
+        if key in self.texts and self.texts[key].open:
+            raise Malformed(f"{kind} {key[1]!r} is open already")
+        before = self.parts[-1] if self.parts else None
+        events = [] if kind == "reasoning" else self.close_item()
+        part = self.texts[key] = self.add_part({"type": kind, "text": ""})
+        self.note(part, doc)
+        block = part.opened = self.read_part(part)
+        if not isinstance(block, Reasoning):
+            return [*events, Open(part.index, hollow(block))]
+        part.place = "summary" if block.id is not None else "text"
+        if before is not None and block.id is not None and block.id == self.item:
+            self.count -= 1
+            part.index, part.number = before.index, before.number + 1
+            return []
+        events += self.close_item()
+        self.item = block.id
+        return [*events, Open(part.index, hollow(block))]
+
+    def close_item(self) -> list[Event]:
+        """Reasoning that has an id may have several parts, so it ends where something begins."""
+        if self.item is None:
+            return []
+        self.item = None
+        part = self.parts[-1]
+        block = self.read_part(part)
+        assert isinstance(block, Reasoning)
+        sealed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
+        return [*sealed, Close(part.index)]
+
+    def note(self, part: Part, doc: dict[str, Json]) -> None:
+        part.doc |= {k: v for k, v in doc.items() if k not in ("type", "id", "delta")}
+
+    def text_of(self, doc: dict[str, Json]) -> Part:
+        kind, _, _ = need_str(doc, "type", "").partition("-")
+        name = need_str(doc, "id", "")
+        part = self.texts.get((kind, name))
+        if part is None or not part.open:
+            raise Malformed(f"{kind} {name!r} is not open")
+        if METADATA in doc:
+            part.doc[METADATA] = doc[METADATA]
+        return part
+
+    def add(self, doc: dict[str, Json]) -> list[Event]:
+        part, text = self.text_of(doc), need_str(doc, "delta", "")
+        part.said.add(text)
+        return [Delta(part.index, text, part.place, part.number)]
+
+    def close_text(self, doc: dict[str, Json]) -> list[Event]:
+        part = self.text_of(doc)
+        self.note(part, doc)
+        part.open = False
+        block = self.read_part(part)
+        if isinstance(block, Reasoning):
+            return self.close_thought(part, block)
+        events: list[Event] = [Close(part.index)]
+        assert part.opened is not None
+        if (seal := seal_of(block)) not in (None, seal_of(part.opened)):
+            # It has been passed on unsigned: what signs it comes as a text that says nothing.
+            signed = Text("", at=block.at, extras=Extras(self.dialect.name, seal=seal))
+            events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
+            why = "the signature of a text comes behind it; at rest the text bears it"
+            self.notes.append(("stream.text", block.at, why))
+        return events
+
+    def close_thought(self, part: Part, block: Reasoning) -> list[Event]:
+        if (block.id is not None) != (part.place == "summary") or block.id != getattr(
+            part.opened, "id", None
+        ):
+            why = "whose reasoning it is came when it had been passed on"
+            self.notes.append(("stream.text", block.at, why))
+        if self.item is not None:
+            return []
+        sealed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
+        return [*sealed, Close(part.index)]
+
+    # -- tools ------------------------------------------------------------------------------
+
+    def open_tool(self, doc: dict[str, Json]) -> list[Event]:
+        name = need_str(doc, "id", "")
+        if name in self.tools and self.tools[name].open:
+            raise Malformed(f"tool {name!r} has begun before")
+        tool: dict[str, Json] = {"type": "tool-call", "toolCallId": name}
+        tool |= {"toolName": need_str(doc, "toolName", ""), "input": "{}"}
+        hosted = doc.get("providerExecuted") is True
+        tool |= {k: doc[k] for k in (METADATA,) if k in doc}
+        events = self.close_item()
+        part = self.tools[name] = self.add_part(tool, whole=True)
+        if hosted:
+            self.count -= 1
+            part.index = -1  # it is said elsewhere when it is whole
+            return events
+        part.opened = self.read_part(part)
+        return [*events, Open(part.index, hollow(part.opened))]
+
+    def add_input(self, doc: dict[str, Json]) -> list[Event]:
+        name, text = need_str(doc, "id", ""), need_str(doc, "delta", "")
+        part = self.tools.get(name)
+        if part is None or not part.open:
+            raise Malformed(f"tool {name!r} is not open")
+        part.said.add(text)
+        return [] if part.index < 0 else [Delta(part.index, text)]
+
+    def close_tool(self, doc: dict[str, Json]) -> list[Event]:
+        part = self.tools.get(need_str(doc, "toolCallId", ""))
+        if part is None or not part.open:
+            return self.whole_part(doc)
+        part.doc, part.open = doc, False
+        block = self.read_part(part)
+        if part.index < 0 or not isinstance(block, ToolCall):
+            if part.index >= 0:
+                why = "that the provider runs it was said after the call had been passed on"
+                self.notes.append(("hosted", block.at, why))
+                return [Close(part.index)]
+            part.index, self.count = self.count, self.count + 1
+            return [Open(part.index, block), Close(part.index)]
+        opened, said = part.opened, str(part.said)
+        assert isinstance(opened, ToolCall)
+        if (opened.name, opened.item_id) != (block.name, block.item_id):
+            self.notes.append(("stream.text", block.at, "in the end it is another call"))
+        if seal_of(opened) != seal_of(block):
+            why = "the signature of a call came when the call had been passed on"
+            self.notes.append(("reasoning.seal", block.at, why))
+        if not said:
+            return [Delta(part.index, block.arguments), Close(part.index)]
+        if said != block.arguments:
+            why = "in the end it is another text than came bit by bit"
+            self.notes.append(("stream.text", block.at, why))
+        return [Close(part.index)]
+
+    # -- what comes whole, and the end ------------------------------------------------------
+
+    def whole_part(self, doc: dict[str, Json]) -> list[Event]:
+        events = self.close_item()
+        part = self.add_part(doc)
+        part.open = False
+        if doc["type"] in ("text", "reasoning"):
+            raise Malformed(f"a {doc['type']} comes bit by bit here")
+        block = self.read_part(part)
+        if isinstance(block, ToolCall):
+            said = Delta(part.index, block.arguments)
+            return [*events, Open(part.index, hollow(block)), said, Close(part.index)]
+        return [*events, Open(part.index, block), Close(part.index)]
+
+    def finish(self, doc: dict[str, Json]) -> list[Event]:
+        assert self.head is not None
+        if any(part.open for part in self.texts.values()):
+            raise Malformed("the response ended, and a text had not")
+        events = self.close_item()
+        for part in self.tools.values():
+            if part.open:
+                part.doc, part.open = part.so_far(), False
+                events += [] if part.index < 0 else [Close(part.index)]
+        self.head |= {k: v for k, v in doc.items() if k != "type"}
+        self.done = True
+        return [*events, End(self.silent())]
+
+    def document(self) -> Json | None:
+        if self.head is None:
+            return None
+        doc: dict[str, Json] = {"content": [part.so_far() for part in self.parts], **self.head}
+        if self.about:
+            doc["response"] = {**as_dict(doc.get("response") or {}, "/response"), **self.about}
+        return doc
+
+
+def seal_of(block: Block) -> Seal | None:
+    """How a text or a call was signed."""
+    return None if block.extras is None else block.extras.seal
+
+
+# -- writing --------------------------------------------------------------------------------
+
+
+def frame(doc: Json) -> bytes:
+    return b"data: " + encode(doc) + b"\n\n"
+
+
+class Voice:
+    """A block while it is written."""
+
+    def __init__(self, block: Block, name: str) -> None:
+        self.block = block
+        self.name = name
+        self.doc: dict[str, Json] = {}  # of a call: what it is in the end
+        self.said: dict[tuple[Place, int], list[str]] = {}
+        self.last: tuple[Place, int] | None = None
+        self.names: list[str] = []  # of the parts of reasoning
+        self.seal: Seal | None = None
+
+
+class ModelWriter(StreamWriter):
+    dialect: VercelModel
+
+    def __init__(self, dialect: VercelModel, log: Ledger, home: bool) -> None:
+        super().__init__(dialect, home, log)
+        self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
+        self.voices: dict[int, Voice] = {}
+        self.about: Json = {}
+
+    def begin(self, event: Begin) -> bytes:
+        doc = self.at_rest(replace(event.response, failure=None))
+        out = b""
+        if "warnings" in doc:
+            out = frame({"type": "stream-start", "warnings": doc["warnings"]})
+        return out + self.tell(doc)
+
+    def tell(self, doc: dict[str, Json]) -> bytes:
+        """What a response says of itself, if it is news."""
+        about = doc.get("response") or {}
+        if about == self.about:
+            return b""
+        self.about = about
+        return frame({**about, "type": "response-metadata"})
+
+    def open(self, event: Open) -> bytes:
+        if event.candidate:
+            return b""  # there is one candidate here
+        block = event.block
+        voice = self.voices[event.index] = Voice(block, f"{event.index}")
+        if isinstance(block, Text | Refusal):
+            more = rest_of(self.dialect.write_answer_part(block, self.w)[0])
+            return frame({"type": "text-start", "id": voice.name, **more})
+        if isinstance(block, ToolCall):
+            return self.open_call(voice, block)
+        if isinstance(block, Reasoning) or (isinstance(block, Media) and not block.source.value):
+            return b""
+        return b"".join(map(frame, self.dialect.write_answer_part(block, self.w)))
+
+    def open_call(self, voice: Voice, call: ToolCall) -> bytes:
+        voice.doc = as_dict(self.dialect.write_answer_call(call, self.w), "")
+        voice.name = voice.doc["toolCallId"]
+        start = {"type": "tool-input-start", "id": voice.name, "toolName": voice.doc["toolName"]}
+        return frame(start | {k: voice.doc[k] for k in (METADATA,) if k in voice.doc})
+
+    def delta(self, event: Delta) -> bytes:
+        voice = self.voices.get(event.index)
+        if voice is None:
+            return b""
+        if isinstance(voice.block, Reasoning):
+            return self.think(event, voice)
+        if event.place != "text":
+            return b""
+        if isinstance(voice.block, Text | Refusal):
+            return frame({"type": "text-delta", "id": voice.name, "delta": event.text})
+        voice.said.setdefault(("text", 0), []).append(event.text)
+        if isinstance(voice.block, ToolCall) and event.text:
+            return frame({"type": "tool-input-delta", "id": voice.name, "delta": event.text})
+        return b""
+
+    def think(self, event: Delta, voice: Voice) -> bytes:
+        """OpenAI's summaries are parts of their own; of others, one text is made."""
+        block, part = voice.block, (event.place, event.part)
+        assert isinstance(block, Reasoning)
+        if voice.last is not None and voice.last[0] != event.place:
+            return b""  # reasoning is said once here
+        first = part not in voice.said
+        voice.said.setdefault(part, []).append(event.text)
+        if not event.text and block.id is not None:
+            return b""
+        apart = block.id is not None and (voice.last != part or not voice.names)
+        opened = self.open_thought(voice, block) if apart or not voice.names else b""
+        text = event.text
+        if first and voice.last is not None and block.id is None:
+            text = f"\n\n{text}"
+        voice.last = part
+        said = {"type": "reasoning-delta", "id": voice.names[-1], "delta": text}
+        return opened + frame(said)
+
+    def open_thought(self, voice: Voice, block: Reasoning) -> bytes:
+        name = f"{voice.name}:{len(voice.names)}" if voice.names else voice.name
+        voice.names.append(name)
+        parts = self.dialect.write_answer_part(replace(block, content=("x",), seal=None), self.w)
+        more = rest_of(parts[0]) if block.id is not None else {}
+        return frame({"type": "reasoning-start", "id": name, **more})
+
+    def seal(self, event: Sealed) -> bytes:
+        if (voice := self.voices.get(event.index)) is not None:
+            voice.seal = event.seal
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        voice = self.voices.pop(event.index, None)
+        if voice is None:
+            return b""
+        block = voice.block
+        said = "".join(voice.said.get(("text", 0), ()))
+        if isinstance(block, Text | Refusal):
+            return frame({"type": "text-end", "id": voice.name})
+        if isinstance(block, ToolCall):
+            given = voice.doc["input"] if is_blank(said) or not voice.doc["input"] else said
+            end = frame({"type": "tool-input-end", "id": voice.name})
+            return end + frame({**voice.doc, "input": given})
+        if isinstance(block, Reasoning):
+            return self.close_thought(voice, block)
+        if isinstance(block, Media) and said:
+            whole = replace(block, source=replace(block.source, value=said))
+            return b"".join(map(frame, self.dialect.write_answer_part(whole, self.w)))
+        return b""
+
+    def close_thought(self, voice: Voice, block: Reasoning) -> bytes:
+        texts = {part: "".join(said) for part, said in voice.said.items()}
+        whole = replace(
+            block,
+            content=tuple(text for (place, _), text in texts.items() if place == "text"),
+            summary=tuple(text for (place, _), text in texts.items() if place == "summary"),
+            seal=voice.seal or block.seal,
+        )
+        parts = self.dialect.write_answer_part(whole, self.w)
+        if not voice.names and parts and parts[0]["type"] != "reasoning":
+            return b"".join(map(frame, parts))
+        out = b""
+        while len(voice.names) < len(parts):
+            out += self.open_thought(voice, block)
+        for number, name in enumerate(voice.names):
+            more = rest_of(parts[min(number, len(parts) - 1)]) if parts else {}
+            out += frame({"type": "reasoning-end", "id": name, **more})
+        return out
+
+    def end(self, doc: Json) -> bytes:
+        rest = {k: v for k, v in doc.items() if k not in ("content", "response", "warnings")}
+        return self.tell(doc) + frame({**rest, "type": "finish"})
+
+    def fail(self, doc: Json) -> bytes:
+        return frame({"type": "error", "error": doc["error"]} if isinstance(doc, dict) else doc)
+
+
+def rest_of(part: dict[str, Json]) -> dict[str, Json]:
+    """What a part says beside its text."""
+    return {k: v for k, v in part.items() if k not in ("type", "text")}

@@ -1,0 +1,71 @@
+"""One question and its answer, in every dialect: what the laws about providers ask and hear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+import dragoman
+import dragoman.reading
+from dragoman.model import Message, Params, Request, Response, Text, Tool, ToolCall
+
+QUESTION, ANSWER = "What is the weather in Pera?", "Let me look."
+TREE = Request(
+    "m",
+    (Message("user", (Text(QUESTION),)),),
+    (Tool("look", "Looks.", {"type": "object", "properties": {"city": {"type": "string"}}}),),
+)
+
+
+def replies(upstream: str) -> dict[str, Any]:
+    reply = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": [
+            {"type": "text", "text": ANSWER},
+            {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"city": "Pera"}},
+        ],
+        "stop_reason": "tool_use", "stop_sequence": None,
+        "usage": {"input_tokens": 7, "output_tokens": 5},
+    }  # fmt: skip
+    document: dict[str, Any] = dragoman.convert(
+        reply, source="anthropic-messages", target=upstream, facet="response", now=1
+    ).document
+    return document
+
+
+def request_of(caller: str, stream: bool | None = None) -> Any:
+    return dragoman.write(replace(TREE, params=Params(stream=stream)), caller).document
+
+
+def heard(document: Any, upstream: str) -> list[str]:
+    """What the user said, as the upstream reads it."""
+    tree = dragoman.read(document, upstream)
+    assert isinstance(tree, Request)
+    return [
+        block.text
+        for message in tree.messages
+        if message.role == "user"
+        for block in message.content
+        if isinstance(block, Text)
+    ]
+
+
+def said(document: Any, caller: str) -> list[Any]:
+    """What a response says: its texts, and its calls."""
+    tree = dragoman.read(document, caller, facet="response")
+    assert isinstance(tree, Response)
+    return spoken(tree.candidates[0].message)
+
+
+def spoken(message: Message) -> list[Any]:
+    texts = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
+    calls = [
+        (block.name, dragoman.reading.decode(block.arguments))
+        for block in message.content
+        if isinstance(block, ToolCall)
+    ]
+    return [texts, *calls]
+
+
+EXPECTED = [ANSWER, ("look", {"city": "Pera"})]
