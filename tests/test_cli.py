@@ -356,15 +356,86 @@ def test_progress_is_for_terminals_only(monkeypatch: Any) -> None:
     assert said.endswith("\r\x1b[K")
 
 
-def test_long_lines_are_cut_on_a_terminal_only() -> None:
+@pytest.mark.parametrize("columns", [20, 30, 40, 60, 80, 100])
+def test_the_ledger_fits_the_terminal_and_nothing_of_it_is_cut(columns: int) -> None:
+    arguments = ["convert", "-t", "chat", "request.json", "--report", "report.json"]
+    with environment({"COLUMNS": str(columns)}):
+        err = dragoman(arguments)[1]
+    assert all(terminal.cells(line) <= columns for line in err.splitlines())
+    squeezed = "".join(err.split())
+    for loss in json.loads(Path("report.json").read_text())["documents"][0]["losses"]:
+        for said in (loss["kind"], loss["what"], loss["path"], loss["why"]):
+            assert "".join(said.split()) in squeezed
+
+
+@pytest.mark.parametrize("columns", range(12, 60, 7))
+def test_wrapping_keeps_every_word_and_its_colour(columns: int) -> None:
+    pointer = "/messages/12/content/3/a-key-that-is-longer-than-any-line/東京東京東京東京東京"
+    line = f"{terminal.cyan('dropped')}  {pointer} {terminal.dim('a reason of some words ' * 3)}end"
+    lines = terminal.wrap(line, columns)
+    assert all(terminal.cells(each) <= columns for each in lines)
+    assert "".join("".join(map(terminal.click.unstyle, lines)).split()) == "".join(
+        terminal.click.unstyle(line).split()
+    )
+    for each in lines:  # no colour leaks into the next line
+        assert each.count("\x1b[") == 2 * each.count("\x1b[0m")
+
+
+def test_results_are_one_line_each_where_programs_read_them() -> None:
     with environment({"COLUMNS": "40"}):
-        err = dragoman(["convert", "-t", "chat", "request.json"])[1]
-    table = [line for line in err.splitlines() if line.startswith(("dropped", "moved"))]
-    assert table
-    assert all(len(line) <= 40 for line in table)
-    assert all(line.endswith("…") for line in table)
-    with environment({"COLUMNS": "40"}):
-        assert "…" not in dragoman(["convert", "-v", "-t", "chat", "request.json"])[1]
+        out = dragoman(["check", "-q", "broken.json"])[0].decode()
+    assert len(out.splitlines()) == 2
+
+
+def test_who_is_less_than_half_sure_asks() -> None:
+    unsure = {"model": "m", "system": "Be brief.", "messages": LINE["messages"]}
+    Path("unsure.json").write_text(json.dumps(unsure))
+    for command in (["convert", "-t", "chat"], ["check"], ["show"], ["repair"]):
+        out, err, code = dragoman([*command, "unsure.json"])
+        assert (out, code) == (b"", 2)
+        assert "name it: -f anthropic-messages" in err
+        assert dragoman([*command, "-f", "anthropic", "unsure.json"])[2] in (0, 1)
+    out, _, code = dragoman(["detect", "unsure.json"])
+    assert code == 1
+    assert b"unsure: anthropic-messages request (42 % sure" in out
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "gemini"])
+def test_messages_with_tools_are_a_request(target: str) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    other = {"name": "f", "input_schema": {"type": "object"}}
+    history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    for each in (tool, other):
+        Path("data.json").write_text(json.dumps({"messages": history, "tools": [each]}))
+        out, err, code = dragoman(["convert", "-t", target, "data.json", "--report", "r.json"])
+        assert code == 0, err
+        assert json.loads(out)["tools"]
+        losses = json.loads(Path("r.json").read_text())["documents"][0]["losses"]
+        assert not [loss for loss in losses if loss["path"].startswith("/tools")]
+
+
+def test_what_cannot_be_read_is_said_and_the_others_are_done() -> None:
+    for command in (["convert", "-q", "-t", "chat"], ["show"], ["check", "-q"], ["detect"]):
+        out, err, code = dragoman([*command, "no*.json", "missing.json", "one.json"])
+        assert code == 5
+        assert "no file matches" in err
+        assert "missing.json: error: no such file" in err
+        assert out or command[0] == "check"
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("openai", "'openai-chat' or 'openai-responses' or 'azure-openai'"),
+        ("claud", "'claude'"),
+        ("OpenAI_Chat", "'openai-chat'"),
+        ("bedrok", "'bedrock'"),
+    ],
+)
+def test_aliases_are_suggested(word: str, near: str) -> None:
+    _, err, code = dragoman(["convert", "-t", word, "one.json"])
+    assert code == 2
+    assert f"unknown dialect {word!r}, did you mean {near}?" in err
 
 
 def test_standard_input_that_is_a_terminal_is_not_waited_for(monkeypatch: Any) -> None:

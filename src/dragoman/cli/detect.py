@@ -14,7 +14,7 @@ from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND
 from .inputs import CHUNK, Form, Reading, expand
-from .sources import sure
+from .sources import SURE, sure
 
 
 @make_command(
@@ -32,8 +32,8 @@ def command(
 ) -> int:
     """Tell which dialect and facet a document is, and why.
 
-    Where two dialects are equally likely there is no answer (exit 1): nothing is decided by the
-    toss of a coin.
+    Where two dialects are equally likely, or the best guess is less than 50 % sure, there is no
+    answer (exit 1): the other commands then ask for -f.
     """
     form: Form | None = None if lines is None else "jsonl" if lines else "json"
     batch = Batch(expand(files))
@@ -47,7 +47,7 @@ def command(
         for document in batch.documents(reading):
             with batch.attempt(document):
                 guesses = candidates(parse(document.data), facet)
-                unknown += not guesses or is_tied(guesses)
+                unknown += not guesses or is_tied(guesses) or guesses[0].confidence < SURE
                 _print(document.input.name, document.line, guesses, every, as_json)
     return batch.exit_code or (FOUND if unknown else 0)
 
@@ -92,6 +92,8 @@ def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[st
         best = guesses[0].confidence
         same = ", ".join(f"{g.dialect} {g.facet}" for g in guesses if best - g.confidence < 0.01)
         return [f"{name}: unknown: it may as well be {same}"]
+    if guesses[0].confidence < SURE and not every:
+        return [f"{name}: unsure: {_said(guesses[0])}"]
     return [f"{name}: {_said(guess)}" for guess in (guesses if every else guesses[:1])]
 
 

@@ -65,6 +65,8 @@ class Input:
             if sys.stdin is None:
                 raise Fault("standard input is closed", IO_FAILED)
             return _plain(_buffered(sys.stdin.buffer), self.name)
+        if glob.has_magic(self.name) and not os.path.lexists(self.name):
+            raise Fault("no file matches", IO_FAILED, where=self.name, hint="check the path")
         try:
             if self.path.is_dir():
                 raise Fault(
@@ -126,7 +128,7 @@ def expand(paths: Iterable[str]) -> list[Input]:
             continue
         matches = sorted(glob.glob(path, recursive=True))
         if not matches:
-            raise Fault("no file matches", IO_FAILED, where=path, hint="check the path")
+            found[path] = None  # which is said when its turn comes; the others are done
         found.update(dict.fromkeys(match for match in matches if not os.path.isdir(match)))
     return [Input(path) for path in found]
 

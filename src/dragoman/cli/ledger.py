@@ -42,7 +42,7 @@ def show(losses: Sequence[Loss], *, verbose: bool = False) -> None:
         return
     rows = [_row(loss, 1) for loss in losses] if verbose else _grouped(losses)
     shown = rows if verbose else rows[:ROWS]
-    for line in terminal.table(shown, whole=verbose):
+    for line in terminal.table(shown):
         terminal.say(line)
     if len(rows) > len(shown):
         terminal.say(terminal.dim(f"... and {len(rows) - len(shown)} more rows; --verbose: all"))

@@ -161,5 +161,6 @@ class Repair:
 
 
 def _print_passes() -> None:
-    for line in terminal.table((terminal.bold(name), does) for name, does in repair_passes()):
+    rows = [(terminal.bold(name), does) for name, does in repair_passes()]
+    for line in terminal.table(rows, on_stdout=True):
         terminal.put(line)

@@ -14,6 +14,9 @@ from . import terminal
 from .faults import MALFORMED, USAGE, Fault
 from .inputs import CHUNK, Document, Reading
 
+SURE = 0.5
+"""What is less likely than this is not taken for granted: `-f` must name the dialect."""
+
 
 class Source(NamedTuple):
     """The dialect and the facet; ``why`` is empty where both were told."""
@@ -51,7 +54,19 @@ def identify(document: Document, dialect: str | None, facet: str | None) -> Sour
             hint="name it: -f DIALECT; `dragoman formats` lists them",
         )
     best = guesses[0]
+    if best.confidence < SURE:
+        raise unsure(best, document.name)
     return Source(best.dialect, best.facet, _why(best))
+
+
+def unsure(guess: Guess, where: str) -> Fault:
+    """Less than half sure is not sure enough to go on."""
+    return Fault(
+        f"not sure what this is: {guess.dialect} {guess.facet}? ({_why(guess)})",
+        USAGE,
+        where=where,
+        hint=f"name it: -f {guess.dialect}, or another one; `dragoman formats` lists them",
+    )
 
 
 def _why(guess: Guess) -> str:
@@ -78,6 +93,8 @@ def identify_stream(reading: Reading, dialect: str | None) -> tuple[Source, Iter
     for chunk in chunks:
         seen += chunk
         if (guess := detect_stream(seen)) is not None:
+            if guess.confidence < SURE:
+                raise unsure(guess, reading.input.name)
             return Source(guess.dialect, "stream", _why(guess)), chain((seen,), chunks)
         if len(seen) > CHUNK:
             break

@@ -74,7 +74,7 @@ def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
         trees = [dialects.get(claim.dialect).read(value, claim.facet) for claim in best]
     except Malformed:
         return None
-    if not trees or any(meaning(tree) != meaning(trees[0]) for tree in trees):
+    if len(trees) < 2 or any(meaning(tree) != meaning(trees[0]) for tree in trees):
         return None
     return Source("", best[0].facet), replace(trees[0], dialect=None)
 
