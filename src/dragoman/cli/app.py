@@ -22,7 +22,7 @@ COMMANDS: dict[str, str] = {
     "check": "Tell what the real API would reject, rule by rule.",
     "repair": "Mend what an API would reject, by named passes.",
     "diff": "Compare two conversations by meaning.",
-    "join": "Append an answer to the history of its request.",
+    "join": "Append a response to the history of its request.",
     "collect": "Put a stream together: the answer it amounts to.",
     "decompose": "Take an answer apart: the stream it could have come as.",
     "formats": "List the dialects; with -f and -t, what that pair cannot carry.",

@@ -16,6 +16,7 @@ from .batch import Batch
 from .faults import FOUND, place
 from .inputs import Document, Form, expand
 from .sources import Source, Teller, identify
+from .wrapped import View
 
 
 @make_command(
@@ -27,6 +28,7 @@ from .sources import Source, Teller, identify
 @options.source_option
 @options.facet_option
 @options.jsonl_option
+@options.at_option
 @click.option("--for", "target", type=options.DIALECT, help="Ask about another target.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
 @options.quiet_options
@@ -35,6 +37,7 @@ def command(
     source: str | None,
     facet: str | None,
     lines: bool | None,
+    at: tuple[str, ...],
     target: str | None,
     as_json: bool,
     quiet: bool,
@@ -48,7 +51,8 @@ def command(
     where there is a problem.
     """
     form: Form | None = None if lines is None else "jsonl" if lines else "json"
-    batch, teller = Batch(expand(files)), Teller(quiet)
+    view = View(at, facet if facet in ("request", "response", "error") else None)
+    batch, teller = Batch(expand(files), view=view, quiet=quiet), Teller(quiet)
     found = 0
     for document in batch.every(form):
         with batch.attempt(document):
@@ -108,8 +112,10 @@ def _print(
     document: Document, what: Source, target: str | None, problem: Problem, as_json: bool
 ) -> None:
     line = column = None
-    if target is None or target == what.dialect:
-        line, column = place(document.data, problem.path, document.line)
+    here = target is None or target == what.dialect
+    path = document.place(problem.path) if here else problem.path
+    if here:
+        line, column = place(document.text, path, document.line)
     if as_json:
         entry = {
             "input": document.input.name,
@@ -117,11 +123,11 @@ def _print(
             "column": column,
             "dialect": target or what.dialect,
             "rule": problem.rule,
-            "path": problem.path,
+            "path": path,
             "message": problem.message,
         }
         click.echo(encode(entry))
         return
     where = f"{document.input.name}:{line}:{column}" if line else document.name
-    said, at = terminal.clean(problem.message), terminal.dim(f"[{problem.path or '/'}]")
+    said, at = terminal.clean(problem.message), terminal.dim(f"[{path or '/'}]")
     terminal.put(f"{terminal.bold(where)}: {terminal.red(problem.rule)}: {said} {at}")

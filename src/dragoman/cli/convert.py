@@ -23,6 +23,7 @@ from .ledger import Tally
 from .outputs import Plan, Sink, write_to
 from .settings import parse_settings, with_settings
 from .sources import Source, Teller, identify, identify_stream
+from .wrapped import View
 
 if TYPE_CHECKING:
     from ..transcoder import Transcoder
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 @options.source_option
 @options.target_option
 @options.facet_option
-@options.jsonl_option
+@options.old_jsonl_option
+@options.at_option
 @options.output_options
+@options.append_option
 @options.ledger_options
 @click.option("--model", metavar="NAME", help="The model that the request names in the target.")
 @click.option(
@@ -78,8 +81,10 @@ class Conversion:
         target: str,
         facet: str | None,
         lines: bool | None,
+        at: tuple[str, ...],
         output: str | None,
         in_place: bool,
+        append: bool,
         compact: bool,
         report: str | None,
         fail_on: tuple[str, ...],
@@ -104,8 +109,12 @@ class Conversion:
         self.now = printing.time_of(now)
         self.ids = printing.random_id if random_ids else None
         self.tally = Tally(report)
-        self.batch = Batch(inputs, stop=stop, tally=self.tally)
-        self.plan = Plan(inputs, output, in_place=in_place)
+        self.view = View(at, facet, join=True)
+        if in_place and at:
+            hint = "dragoman migrate --at POINTER leaves the rest as it is"
+            raise usage("--in-place writes the whole file; with --at there is more in it", hint)
+        self.batch = Batch(inputs, stop=stop, tally=self.tally, view=self.view, quiet=quiet)
+        self.plan = Plan(inputs, output, in_place=in_place, append=append)
         self.plan.beside(report, carry)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
@@ -132,12 +141,15 @@ class Conversion:
                 self.tell(document, source)
                 losses = self.document(document, source, reading.form, sink)
                 written += 1
-            self.note(document, source, losses)
+            if not self.batch.passed:
+                self.note(document, source, losses)
         return written
 
     def document(
         self, document: Document, source: Source, form: Form, sink: Sink
     ) -> tuple[Loss, ...]:
+        if self.plan.in_place and document.outer is not None:
+            raise usage("it stands inside of its file, and --in-place writes the whole file")
         result = convert_document(
             document.data,
             source=source.dialect,
@@ -151,12 +163,26 @@ class Conversion:
             model=self.model,
         )
         result.document = with_settings(result.document, self.settings)
-        on_a_line = form == "jsonl" or (self.several and self.plan.together)
+        on_a_line = self.is_line(document, form)
         sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
         if form == "jsonl":
             sink.flush()
         self.capsules.put(result.capsule)
-        return result.losses
+        return document.placed((*result.losses, *self.address_losses(document)))
+
+    def is_line(self, document: Document, form: Form) -> bool:
+        """Whether a result is one line of many."""
+        if form == "jsonl" or self.plan.in_lines or bool(document.label):
+            return True
+        return self.several and self.plan.together
+
+    def address_losses(self, document: Document) -> tuple[Loss, ...]:
+        """What the address of a capture says and the body does not."""
+        hint = document.hint
+        if hint is None or not hint.asks_stream or hint.dialect == self.target:
+            return ()
+        why = "the address asks for a stream; --set stream=true says so in the document"
+        return (Loss("dropped", "stream", "", why),)
 
     def stream(self, reading: Reading, sink: Sink) -> int:
         source: Source | None = None
@@ -214,7 +240,8 @@ class Conversion:
             facet=source.facet if source else self.facet,
             target=self.target,
         )
-        alone = self.alone = not self.several and document.line is None
+        alone = not self.several and document.line is None and not document.label
+        self.alone = alone
         if losses and not self.quiet and (alone or self.verbose):
             self.batch.progress.clear()
             if not alone:

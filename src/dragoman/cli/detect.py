@@ -13,8 +13,9 @@ from . import options, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND
-from .inputs import CHUNK, Form, Reading, expand
+from .inputs import CHUNK, Document, Form, Reading, expand
 from .sources import SURE, sure
+from .wrapped import View
 
 
 @make_command(
@@ -25,10 +26,16 @@ from .sources import SURE, sure
 @options.files()
 @options.facet_option
 @options.jsonl_option
+@options.at_option
 @click.option("--all", "every", is_flag=True, help="Every guess, not only the best.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each document.")
 def command(
-    files: tuple[str, ...], facet: str | None, lines: bool | None, every: bool, as_json: bool
+    files: tuple[str, ...],
+    facet: str | None,
+    lines: bool | None,
+    at: tuple[str, ...],
+    every: bool,
+    as_json: bool,
 ) -> int:
     """Tell which dialect and facet a document is, and why.
 
@@ -36,19 +43,19 @@ def command(
     answer (exit 1): the other commands then ask for -f.
     """
     form: Form | None = None if lines is None else "jsonl" if lines else "json"
-    batch = Batch(expand(files))
+    batch = Batch(expand(files), view=View(at))
     unknown = 0
     for reading in batch.readings("stream" if facet == "stream" else form):
         if reading.form == "stream":
             guess = _stream(reading)
             unknown += not guess
-            _print(reading.input.name, None, guess, every, as_json)
+            _print(Document(reading.input, b""), guess, every, as_json)
             continue
         for document in batch.documents(reading):
             with batch.attempt(document):
-                guesses = candidates(parse(document.data), facet)
+                guesses = _guesses(document, facet)
                 unknown += not guesses or is_tied(guesses) or guesses[0].confidence < SURE
-                _print(document.input.name, document.line, guesses, every, as_json)
+                _print(document, guesses, every, as_json)
     return batch.exit_code or (FOUND if unknown else 0)
 
 
@@ -64,10 +71,21 @@ def _stream(reading: Reading) -> list[Guess]:
     return []
 
 
-def _print(name: str, line: int | None, guesses: list[Guess], every: bool, as_json: bool) -> None:
+def _guesses(document: Document, facet: str | None) -> list[Guess]:
+    """What stands around a document tells more than what it looks like."""
+    if document.hint is not None and facet in (None, document.hint.facet):
+        dialect, kind, why, *_ = document.hint
+        return [Guess(dialect, kind, 1.0, (why,))]
+    return candidates(parse(document.data), facet)
+
+
+def _print(document: Document, guesses: list[Guess], every: bool, as_json: bool) -> None:
+    name, line = document.input.name, document.line
     tied = is_tied(guesses)
     if as_json:
         entry: dict[str, Any] = {"input": name, "line": line, "tied": tied}
+        if document.outer is not None:
+            entry["path"] = document.place("")
         entry["guesses"] = [
             {
                 "dialect": guess.dialect,
@@ -79,8 +97,7 @@ def _print(name: str, line: int | None, guesses: list[Guess], every: bool, as_js
         ]
         click.echo(encode(entry))
         return
-    where = f"{name}:{line}" if line else name
-    for said in _lines(where, guesses, tied, every):
+    for said in _lines(document.name, guesses, tied, every):
         terminal.put(said)
 
 

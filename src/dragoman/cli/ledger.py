@@ -87,6 +87,7 @@ class Tally:
     def __init__(self, report: str | None = None) -> None:
         self.documents = 0
         self.failed = 0
+        self.skipped = 0
         self.kinds: Counter[tuple[str, str]] = Counter()
         self.touched: Counter[tuple[str, str]] = Counter()
         self.path = Path(report) if report is not None else None
@@ -156,6 +157,8 @@ class Tally:
         said = f"{done} {did}"
         if self.failed:
             said += f", {terminal.red(f'{self.failed:,} failed')} and left out"
+        if self.skipped:
+            said += f", {self.skipped:,} skipped"
         by_kind: Counter[str] = Counter()
         for (kind, _), count in self.kinds.items():
             by_kind[kind] += count

@@ -20,6 +20,7 @@ from .paint import Brush, paint
 from .portrait import draw
 from .screen import Screen
 from .trees import Shown, each, form_of
+from .wrapped import View
 
 
 class Look(NamedTuple):
@@ -42,7 +43,8 @@ class Look(NamedTuple):
 @options.files()
 @options.source_option
 @options.facet_option
-@options.jsonl_option
+@options.old_jsonl_option
+@options.at_option
 @click.option("--html", is_flag=True, help="Write one page that needs nothing else.")
 @click.option("--full", is_flag=True, help="Shorten nothing; say ids and what tools are for.")
 @click.option("--pointers", is_flag=True, help="Say where in its document each message stands.")
@@ -56,6 +58,7 @@ def command(
     source: str | None,
     facet: str | None,
     lines: bool | None,
+    at: tuple[str, ...],
     output: str | None,
     **look: bool,
 ) -> int:
@@ -67,7 +70,7 @@ def command(
     documents are shown one after the other; a stream is collected first.
     """
     inputs = expand(files)
-    batch = Batch(inputs)
+    batch = Batch(inputs, view=View(at, facet if facet in ("request", "response") else None))
     manner = Look(**look)
     for group, place in Plan(inputs, output, suffix=".html" if manner.html else ".txt").groups():
         with write_to(place) as sink:

@@ -12,7 +12,7 @@ from ..dialect import Guess
 from ..reading import parse
 from . import terminal
 from .faults import MALFORMED, USAGE, Fault
-from .inputs import CHUNK, Document, Reading
+from .inputs import CHUNK, Document, Nothing, Reading
 
 SURE = 0.5
 """What is less likely than this is not taken for granted: `-f` must name the dialect."""
@@ -33,6 +33,9 @@ def identify(document: Document, dialect: str | None, facet: str | None) -> Sour
     """What a document is. What was told is not doubted; the rest shows, or it is a ``Fault``."""
     if dialect is not None and facet is not None:
         return Source(dialect, facet)
+    if document.hint is not None:
+        told, kind, why, *_ = document.hint
+        return Source(dialect or told, facet or kind, why if dialect is None else "")
     value = parse(document.data)
     if dialect is not None:
         found = dialects.get(dialect).sniff(value)
@@ -43,11 +46,12 @@ def identify(document: Document, dialect: str | None, facet: str | None) -> Sour
             return Source(dialect, "request")
         facet = guesses[0].facet
         # A request is what everybody expects; anything else is said.
-        return Source(dialect, facet, "" if facet == "request" else _why(guesses[0]))
+        doubtful = guesses[0].confidence < SURE
+        return Source(dialect, facet, "" if facet == "request" or doubtful else _why(guesses[0]))
     guesses = list(weigh(value, facet))
     if not guesses:
         what = facet or "document"
-        raise Fault(
+        raise Nothing(
             f"cannot tell the dialect of this {what}",
             USAGE,
             where=document.name,
