@@ -22,6 +22,12 @@ SECRET = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|ghu|ghs|github_pat|xox[abps]|AIza)[-_]?[A-Za-z0-9_-]{16,}"
     r"|\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,}=*"
 )
+# The values of fields that say who somebody is, or which device; an excerpt does not repeat them.
+PERSONAL = re.compile(
+    r'"(?:user|user_?id|end_?user\w*|safety_identifier|account_\w*id|organization_id|device_?id'
+    r'|installation_id|session_?id|email|external_customer_id)"\s*:\s*"((?:[^"\\]|\\.)*)',
+    re.IGNORECASE,
+)
 WIDEST = 100
 """How wide an excerpt or a help text becomes on the widest terminal."""
 PROSE = 28
@@ -122,8 +128,15 @@ def _cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def _masked(found: re.Match[str]) -> str:
+    """The same length, so that places stay what they are."""
+    whole, start = found[0], found.start(1) - found.start()
+    return whole[:start] + "*" * (len(whole) - start)
+
+
 def excerpt(text: str, column: int) -> tuple[str, str]:
     """A line with a caret under a column (from 0), cut to what can be taken in at a glance."""
+    text = PERSONAL.sub(_masked, text)
     room = min(width() or 80, WIDEST) - 4
     start = max(0, min(column - room // 2, len(text) - room))
     shown = clean(text[start : start + room].replace("\t", " "))
