@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "repair": "Mend what an API would reject, by named passes.",
     "diff": "Compare two conversations by meaning.",
     "join": "Append a response to the history of its request.",
+    "migrate": "Convert stored conversations where they are, file by file, whole folders of them.",
     "collect": "Put a stream together: the answer it amounts to.",
     "decompose": "Take an answer apart: the stream it could have come as.",
     "formats": "List the dialects; with -f and -t, what that pair cannot carry.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
 from .inputs import Document, Form, Input, Reading, expand
 from .ledger import Tally
-from .outputs import Plan, Sink, write_to
+from .outputs import Plan, Sink, guarded, is_same, write_to
 from .settings import parse_settings, with_settings
 from .sources import Source, Teller, identify, identify_stream
 from .wrapped import View
@@ -54,8 +55,12 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Set a field of the result, e.g. temperature=0.2 or reasoning.effort=high.",
 )
-@click.option("--carry", metavar="FILE", help="Write a capsule: what the target cannot hold.")
-@click.option("--capsule", metavar="FILE", help="Bring home what such a capsule holds.")
+@click.option(
+    "--carry",
+    metavar="FILE|DIR",
+    help="Write a capsule: what the target cannot hold; DIR/: one for each file.",
+)
+@click.option("--capsule", metavar="FILE|DIR", help="Restore what such a capsule holds.")
 @click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
 @click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
 @click.option("--stop", is_flag=True, help="Stop at the first document that fails.")
@@ -115,7 +120,7 @@ class Conversion:
             raise usage("--in-place writes the whole file; with --at there is more in it", hint)
         self.batch = Batch(inputs, stop=stop, tally=self.tally, view=self.view, quiet=quiet)
         self.plan = Plan(inputs, output, in_place=in_place, append=append)
-        self.plan.beside(report, carry)
+        self.plan.beside(report, carry if carry and not os.path.isdir(carry) else None)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
         self.alone = False  # there is one document, and it is told of on its own
@@ -130,6 +135,13 @@ class Conversion:
 
     def each(self, reading: Reading, sink: Sink) -> int:
         """One input, document by document, or as a stream; how many of them were written."""
+        written = 0
+        with self.batch.attempt(reading.input.name, counts=False):
+            with self.capsules.opened(reading.input):
+                written = self.one(reading, sink)
+        return written
+
+    def one(self, reading: Reading, sink: Sink) -> int:
         if reading.form == "stream" and self.facet in (None, "stream"):
             return self.stream(reading, sink)
         written = 0
@@ -250,20 +262,29 @@ class Conversion:
 
 
 class Capsules:
-    """What targets could not hold: written to a file, or brought home from one.
+    """What targets could not hold: written to a file, or restored from one.
 
-    One capsule per line, for each document that is written, in their order.
+    One capsule per line, for each document that is written, in their order; of several files, a
+    file of the same name each in a folder.
     """
 
     def __init__(self, out: str | None, home: str | None, inputs: list[Input]) -> None:
         if out is not None and home is not None:
             raise usage("--carry writes a capsule, --capsule takes one: not both at once")
-        if (out or home) and len(inputs) > 1:
-            raise usage("a capsule belongs to one file", "convert them one by one")
+        told = out if out is not None else home
+        self.several = len(inputs) > 1 or any(input.base for input in inputs)
+        is_folder = told is not None and (told.endswith(("/", os.sep)) or os.path.isdir(told))
+        if told is not None and self.several and not is_folder:
+            option = "--carry" if out else "--capsule"
+            raise usage("a capsule belongs to one file", f"{option} {told}/ for a file each")
         self.out = None if out is None else Path(out)
-        self.home = None if home is None else home
+        self.home = None if home is None else Path(home)
+        self.is_folder = is_folder
         self.sink: Sink | None = None
         self.coming: Iterator[Document] = iter(())
+        self.name = ""
+        if is_folder and out is not None:
+            check_names(inputs, Path(out))
 
     @property
     def wanted(self) -> bool:
@@ -274,16 +295,27 @@ class Capsules:
         return self.out is not None or self.home is not None
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        if self.out is not None:
-            with write_to(self.out) as self.sink:
-                yield
-        elif self.home is not None:
-            with Reading(Input(self.home)) as reading:
-                self.coming = reading.documents()
+    def opened(self, input: Input | None = None) -> Iterator[None]:
+        """The capsules of one input, or of the only one."""
+        if self.is_folder != (input is not None):
+            yield
+            return
+        place = self.out or self.home
+        if place is not None and input is not None:
+            place = place / within(input)
+        if place is None:
+            yield
+        elif self.out is not None:
+            if input is not None:
+                with guarded(place):
+                    place.parent.mkdir(parents=True, exist_ok=True)
+            with write_to(place) as self.sink:
                 yield
         else:
-            yield
+            self.name = str(place)
+            with Reading(Input(self.name)) as reading:
+                self.coming = reading.documents()
+                yield
 
     def put(self, capsule: Json) -> None:
         if self.sink is not None:
@@ -295,8 +327,28 @@ class Capsules:
             return None
         document = next(self.coming, None)
         if document is None:
-            raise Fault("there is no capsule for this document", MALFORMED, where=self.home)
+            raise Fault("there is no capsule for this document", MALFORMED, where=self.name)
         try:
             return parse(document.data)
         except Malformed as problem:
-            raise explain(problem, name=self.home, data=document.data, line=document.line) from None
+            raise explain(problem, name=self.name, data=document.data, line=document.line) from None
+
+
+def within(input: Input) -> Path:
+    """The name of a file, below the folder that it was found in."""
+    if input.path is None:
+        raise usage("standard input has no name; a folder of capsules needs files")
+    return input.path.relative_to(input.base) if input.base else Path(input.path.name)
+
+
+def check_names(inputs: list[Input], folder: Path) -> None:
+    """Refuse two files whose capsules would have one name, and a capsule over an input."""
+    seen: dict[Path, Input] = {}
+    for input in inputs:
+        place = folder / within(input)
+        if place in seen:
+            names = f"{seen[place].name} and {input.name}"
+            raise usage(f"the capsules of {names} would both be {place}")
+        if any(other.path is not None and is_same(other.path, place) for other in inputs):
+            raise usage(f"{place} is an input; it is not written over", "choose another folder")
+        seen[place] = input

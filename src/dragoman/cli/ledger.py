@@ -138,8 +138,8 @@ class Tally:
             losses.setdefault(kind, {})[what] = count
         return {"documents": self.documents, "failed": self.failed, "losses": losses}
 
-    def show(self, did: str = "converted") -> None:
-        """The summary on stderr: how many documents, and which losses in how many of them."""
+    def table(self) -> list[str]:
+        """Which losses in how many documents."""
         rows = [
             (
                 terminal.style(kind, **LOOKS[kind]),
@@ -151,7 +151,11 @@ class Tally:
                 self.kinds.items(), key=lambda item: (list(LOOKS).index(item[0][0]), -item[1])
             )
         ]
-        for line in terminal.table(rows):
+        return terminal.table(rows)
+
+    def show(self, did: str = "converted") -> None:
+        """The summary on stderr: how many documents, and which losses in how many of them."""
+        for line in self.table():
             terminal.say(line)
         done = terminal.plural(self.documents - self.failed, "document")
         said = f"{done} {did}"
