@@ -135,11 +135,10 @@ class Conversion:
 
     def each(self, reading: Reading, sink: Sink) -> int:
         """One input, document by document, or as a stream; how many of them were written."""
-        written = 0
-        with self.batch.attempt(reading.input.name, counts=False):
-            with self.capsules.opened(reading.input):
-                written = self.one(reading, sink)
-        return written
+        attempt = self.batch.attempt(reading.input.name, counts=False)
+        with attempt, self.capsules.opened(reading.input):
+            return self.one(reading, sink)
+        return 0
 
     def one(self, reading: Reading, sink: Sink) -> int:
         if reading.form == "stream" and self.facet in (None, "stream"):
