@@ -39,7 +39,7 @@ LAYERS = [
         "pairing",
         "statuses",
     },
-    {"normal", "writing", "freeform", "restoring", "result", "schemas"},
+    {"normal", "writing", "freeform", "restoring", "result", "schemas", "surrogates"},
     {"walk", "dialect", "sniffing"},
     {"checking", "streaming"},
     {"dialects"},

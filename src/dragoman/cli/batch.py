@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ..errors import DragomanError, Malformed, Unsayable
+from ..surrogates import ESCAPED, well_formed
 from . import terminal
 from .faults import IO, Fault, explain
 from .inputs import Document, Form, Input, Nothing, Reading
@@ -85,6 +86,8 @@ class Batch:
 
     def conversations(self, document: Document) -> Iterator[Document]:
         """What stands in a document: itself, or what it wraps. Where that fails, it is said."""
+        if not self.quiet:
+            self.tell_halves(document)
         found = unwrap(document, self.view)
         while True:
             inner = None
@@ -95,6 +98,14 @@ class Batch:
                     self.missed(document.input)
                 return
             yield inner
+
+    def tell_halves(self, document: Document) -> None:
+        """Lone surrogates are said wherever they are met; what became of them is in the ledger."""
+        found = well_formed(document.data) if ESCAPED.search(document.data) else None
+        if found is not None:
+            places = ", ".join(list(found.halves)[:3]) + ", ..." * (len(found.halves) > 3)
+            count = terminal.plural(len(found.halves), "text")
+            self.say(f"{terminal.bold(document.name)}: half of a character in {count}: {places}")
 
     def missed(self, input: Input) -> None:
         """What could not be read, or not to its end, counts as one document that failed."""

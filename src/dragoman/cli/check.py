@@ -9,7 +9,9 @@ from ..check import check
 from ..convert import convert
 from ..dialect import Problem
 from ..errors import Malformed, Unsayable
-from ..reading import encode, parse
+from ..reading import encode
+from ..surrogates import ESCAPED, well_formed
+from ..surrogates import parse_leniently as parse
 from . import ledger, options, terminal
 from .app import command as make_command
 from .batch import Batch
@@ -17,6 +19,8 @@ from .faults import FOUND, place
 from .inputs import Document, Form, expand
 from .sources import Source, Teller, identify
 from .wrapped import View
+
+HALVES = "half of a surrogate pair (a text was cut inside of a character): no API takes it"
 
 
 @make_command(
@@ -74,8 +78,10 @@ def _problems(
     document: Document, what: Source, target: str | None, quiet: bool, verbose: bool
 ) -> list[Problem]:
     if target is None or target == what.dialect:
-        value = parse(document.data)
-        return _checked(value, what.dialect, what.facet)
+        found = well_formed(document.data) if ESCAPED.search(document.data) else None
+        value = found.value if found else parse(document.data)
+        halves = [Problem("malformed", at, HALVES) for at in (found.halves if found else ())]
+        return [*halves, *_checked(value, what.dialect, what.facet)]
     try:
         result = convert(document.data, source=what.dialect, target=target, facet=what.facet)
     except Unsayable as refused:

@@ -14,7 +14,8 @@ from ..convert import convert as convert_document
 from ..errors import Malformed
 from ..ledger import Loss
 from ..model import Json
-from ..reading import encode, parse
+from ..reading import encode
+from ..surrogates import parse_exactly
 from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
@@ -328,7 +329,7 @@ class Capsules:
         if document is None:
             raise Fault("there is no capsule for this document", MALFORMED, where=self.name)
         try:
-            return parse(document.data)
+            return parse_exactly(document.data)
         except Malformed as problem:
             raise explain(problem, name=self.name, data=document.data, line=document.line) from None
 

@@ -8,7 +8,8 @@ import click
 
 from ..detect import candidates, detect_stream, is_tied
 from ..dialect import Guess
-from ..reading import encode, parse
+from ..reading import encode
+from ..surrogates import parse_leniently as parse
 from . import options, terminal
 from .app import command as make_command
 from .batch import Batch

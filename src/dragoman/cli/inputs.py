@@ -300,13 +300,14 @@ class Reading:
 
 
 def _is_whole(line: bytes) -> bool:
-    from ..reading import UNREADABLE, decode
+    from ..errors import Malformed
+    from ..surrogates import parse_leniently
 
     if line[:1] not in b"{[" or line.rstrip()[-1:] not in b"}]":
         return False
     try:
-        decode(line)
-    except UNREADABLE:
+        parse_leniently(line)
+    except Malformed:
         return False
     return True
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from .. import dialects
@@ -31,8 +30,9 @@ from ..detect import MARGIN, candidates, is_tied
 from ..errors import DragomanError, Malformed, Unsayable
 from ..ledger import Ledger, Loss
 from ..model import History, Json
-from ..reading import encode, parse
-from . import ledger, options, terminal
+from ..reading import encode
+from ..surrogates import parse_exactly
+from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch, explained
 from .faults import MALFORMED, USAGE, Fault, usage
@@ -349,7 +349,7 @@ def documents(input: Input, data: bytes, form: str) -> Iterator[Document]:
 
 def parse_in(document: Document) -> Json:
     try:
-        return parse(document.data)
+        return parse_exactly(document.data)
     except Malformed as problem:
         raise explained(problem, document) from None
 
@@ -382,7 +382,7 @@ def recorded(input: Input) -> Any:
         return None
     data = Input(str(path)).guarded(path.read_bytes)
     try:
-        record = parse(data)
+        record = parse_exactly(data)
         if {"to", "before", "after", "indent"} <= record["migrated"].keys() and record["parts"]:
             return record
     except (Malformed, KeyError, TypeError, AttributeError):
@@ -408,5 +408,5 @@ def spelled(lines: list[Json], indent: int | None, ends: bool) -> bytes:
     """Documents as the file had them: indented, or a line each."""
     texts = [encode(line) for line in lines]
     if indent is not None:
-        texts = [msgspec.json.format(text, indent=indent) for text in texts]
+        texts = [printing.indented(text, indent) for text in texts]
     return b"\n".join(texts) + b"\n" * ends

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .. import dialects
 from ..detect import MARGIN, detect_stream, weigh
 from ..dialect import Guess
-from ..reading import parse
+from ..surrogates import parse_leniently as parse
 from . import terminal
 from .faults import MALFORMED, USAGE, Fault
 from .inputs import CHUNK, Document, Nothing, Reading

@@ -11,7 +11,7 @@ from .. import dialects
 from ..detect import MARGIN, candidates
 from ..errors import Malformed
 from ..model import Json, Tree
-from ..reading import parse
+from ..surrogates import parse_leniently as parse
 from ..walk import meaning
 from . import streams
 from .batch import Batch

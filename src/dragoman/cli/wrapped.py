@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 from .. import dialects
 from ..detect import candidates
+from ..errors import Malformed
 from ..model import Json
-from ..reading import UNREADABLE, decode, encode, escape, parse
+from ..reading import UNREADABLE, decode, encode, escape
+from ..surrogates import parse_exactly
 from .faults import MALFORMED, USAGE, Fault
 from .inputs import Document, Hint, Nothing
 
@@ -79,7 +81,7 @@ class Part(NamedTuple):
 def unwrap(document: Document, view: View) -> Iterator[Document]:
     """The conversations of a document; mostly that is the document itself."""
     if view.at:
-        whole = parse(document.data)
+        whole = parse_exactly(document.data)
         for part in found(whole, view.at, document.name):
             yield from opened(document, whole, part, view)
         return
@@ -87,8 +89,8 @@ def unwrap(document: Document, view: View) -> Iterator[Document]:
         yield document
         return
     try:
-        whole = decode(document.data)
-    except UNREADABLE:
+        whole = parse_exactly(document.data)
+    except Malformed:
         yield document  # which is said when it is read
         return
     yield from opened(document, whole, Part("", whole), view)
