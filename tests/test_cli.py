@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from dragoman.cli import app, main, progress, terminal
@@ -374,8 +375,8 @@ def test_wrapping_keeps_every_word_and_its_colour(columns: int) -> None:
     line = f"{terminal.cyan('dropped')}  {pointer} {terminal.dim('a reason of some words ' * 3)}end"
     lines = terminal.wrap(line, columns)
     assert all(terminal.cells(each) <= columns for each in lines)
-    assert "".join("".join(map(terminal.click.unstyle, lines)).split()) == "".join(
-        terminal.click.unstyle(line).split()
+    assert "".join("".join(map(click.unstyle, lines)).split()) == "".join(
+        click.unstyle(line).split()
     )
     for each in lines:  # no colour leaks into the next line
         assert each.count("\x1b[") == 2 * each.count("\x1b[0m")

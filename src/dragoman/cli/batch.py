@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ..errors import DragomanError, Malformed, Unsayable
@@ -14,6 +15,9 @@ from .ledger import Tally
 from .outputs import Discard, Plan, Sink, write_to
 from .progress import Progress
 from .wrapped import View, unwrap
+
+ALIKE = 3
+"""How often the same failure is said of one file."""
 
 
 class Batch:
@@ -47,6 +51,7 @@ class Batch:
         self.passed = False
         """Whether the last document was passed over."""
         self.failures = 0
+        self.alike: Counter[str] = Counter()  # of one file: what went wrong, and how often
         self.progress = Progress(inputs)
 
     @property
@@ -80,6 +85,7 @@ class Batch:
             if document is None:
                 if self.fault is not None:
                     self.missed(reading.input)
+                self.tell_alike(reading.input)
                 return
             yield from self.conversations(document)
             self.progress.step()
@@ -98,6 +104,15 @@ class Batch:
                     self.missed(document.input)
                 return
             yield inner
+
+    def tell_alike(self, input: Input) -> None:
+        """How many lines have failed as others of the same file did; the report has them all."""
+        for message, count in self.alike.items():
+            if count > ALIKE:
+                more = terminal.plural(count - ALIKE, "more line")
+                name, said = terminal.bold(input.name), terminal.clean(message)
+                self.say(f"{name}: {terminal.red('error')}: {more}: {said}")
+        self.alike.clear()
 
     def tell_halves(self, document: Document) -> None:
         """Lone surrogates are said wherever they are met; what became of them is in the ledger."""
@@ -169,7 +184,9 @@ class Batch:
         self.progress.clear()
         if self.stop:
             raise fault
-        fault.show()
+        self.alike[fault.message] += 1
+        if self.alike[fault.message] <= ALIKE:
+            fault.show()
 
     def say(self, line: str) -> None:
         """A line for people, not into the progress."""
