@@ -73,6 +73,7 @@ accept-commands: $(READY)  ## write what the commands now print into their trans
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run
 	@$(BIN)/python -m benchmarks.streams
+	@$(BIN)/python -m benchmarks.carry
 	@$(BIN)/python -m benchmarks.cli
 
 bench-peers: $(READY)  ## the same, beside other converters, in an environment of its own

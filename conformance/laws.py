@@ -8,6 +8,7 @@ from typing import Any
 
 import dragoman
 import sdk
+from dragoman import editing
 from dragoman.dialects import get
 from dragoman.ledger import Ledger
 from dragoman.model import Failure
@@ -90,3 +91,12 @@ def comes_home(record: Record, target: str) -> bool:
         there.document, source=target, target=record.dialect, facet=record.facet, capsule=sealed
     )
     return json.dumps(home.document) == json.dumps(record.body) and not home.losses
+
+
+def comes_home_edited(record: Record, target: str) -> list[str]:
+    """The same after each edit that clients make, one at a time; what does not hold."""
+    try:
+        editing.law(record.body, record.dialect, record.facet, target)
+    except AssertionError as problem:
+        return str(problem).splitlines()
+    return []

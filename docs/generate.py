@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import schemas
+from msgspec import to_builtins
 
 import dragoman
 from dragoman import dialects
 from dragoman.cli.man import man_page
+from dragoman.cli.models import words
 from dragoman.explain import ADVICE, KINDS
 from dragoman.ledger import CODES
+from dragoman.models import DEFAULT
 from dragoman.probing import Probe, lost, speaks
 from dragoman.testing import Case, Document, load_corpus
 
@@ -129,6 +132,28 @@ def formats() -> str:
     return "\n".join(lines) + "\n"
 
 
+def models() -> str:
+    """Every row of the tables of models, with its sources."""
+    lines = [
+        "# The tables of models",
+        "",
+        "Made from `src/dragoman/models/`; [models.md](models.md) tells how they are used and",
+        "extended. The first row that matches holds; `*` is any other name of the vendor.",
+    ]
+    for vendor in DEFAULT.vendors():
+        if not vendor.rows:
+            continue
+        lines += ["", f"## {vendor.title}", "", "| names | what holds |", "| --- | --- |"]
+        sources: dict[str, None] = {}
+        for row in vendor.rows:
+            names = ", ".join(f"`{name}`" for name in row.names)
+            lines.append(f"| {names} | {'; '.join(words(row.facts)) or 'nothing is refused'} |")
+            known = to_builtins(row.facts)
+            sources |= dict.fromkeys(said for k, said in row.sources.items() if k in known)
+        lines += ["", "Sources:", "", *(f"- {said}" for said in sources)]
+    return "\n".join(lines) + "\n"
+
+
 def probes() -> str:
     """Of every case one document of each facet: what `dragoman formats -f A -t B` tries."""
     lines = []
@@ -145,6 +170,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/ledger.md": ledger,
     "docs/matrix.md": matrix,
     "docs/formats.md": formats,
+    "docs/models-table.md": models,
     "docs/dragoman.1": man_page,
     "src/dragoman/cli/probes.jsonl.gz": probes,
 }

@@ -14,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from dragoman import Result, Unsayable, convert
+from dragoman import Result, Unsayable, testing
 from dragoman.testing import Case, Document, is_lossy, load_case, load_corpus, speaks
 
 ROOT = Path(__file__).parent / "corpus"
@@ -80,9 +80,7 @@ def is_same(truth: Document, result: Result, target: str) -> bool:
 
 
 def turn(document: Document, target: str) -> Result:
-    return convert(
-        document.body, source=document.dialect, target=target, facet=document.facet, now=0
-    )
+    return testing.converted(document, target)
 
 
 def lost(document: Document, target: str) -> list[str]:

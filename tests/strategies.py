@@ -11,6 +11,7 @@ from dragoman.model import (
     Block,
     Cache,
     Candidate,
+    Citation,
     Grammar,
     Media,
     Message,
@@ -95,6 +96,9 @@ thoughts = st.builds(
 )
 
 
+namespaces = st.sampled_from([None, None, None, "crm", "a.b"])
+
+
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
     """One round: somebody asks, the assistant answers, its calls are answered."""
@@ -105,12 +109,15 @@ def turns(draw: st.DrawFn) -> list[Message]:
         out.append(Message("user", (draw(texts),)))
     calls = draw(
         st.lists(
-            st.builds(ToolCall, call_ids, names, arguments), max_size=3, unique_by=lambda c: c.id
+            st.builds(ToolCall, call_ids, names, arguments, namespace=namespaces),
+            max_size=3,
+            unique_by=lambda c: c.id,
         )
     )
     custom = draw(st.booleans())
     if custom and calls:
-        calls[0] = ToolCall(calls[0].id, calls[0].name, "free text", "custom")
+        first = calls[0]
+        calls[0] = ToolCall(first.id, first.name, "free text", "custom", namespace=first.namespace)
     answer: list[Block] = [
         *draw(st.lists(thoughts, max_size=1)),
         *draw(st.lists(texts, max_size=2)),
@@ -151,12 +158,15 @@ tools = st.builds(
     objects.map(lambda o: {"type": "object", **o}),
     strict=st.none() | st.booleans(),
     cache=caches,
+    namespace=namespaces,
+    deferred=st.sampled_from([None, None, None, True, False]),
 ) | st.builds(
     Tool,
     names,
     st.none() | words,
     kind=st.just("custom"),
     grammar=st.none() | st.builds(Grammar, st.just("lark"), st.just("start: /x/")),
+    namespace=namespaces,
 )
 choices = st.one_of(
     st.none(),
@@ -246,3 +256,100 @@ def responses() -> st.SearchStrategy[Response]:
         st.none() | usages,
         st.none() | st.just(1700000000),
     )
+
+
+citations: Any = st.builds(
+    Citation,
+    st.just("url"),
+    st.sampled_from(["https://example.org/a", "https://example.org/b"]),
+    st.none() | st.just("A"),
+    span=st.none() | st.just((0, 2)),
+)
+
+
+def is_streamable(block: Block) -> bool:
+    """Not what a stream learns too late: that a reasoning in several parts is signed, and so one
+    text elsewhere; that its content has no word, and so its summary is all there is."""
+    if not isinstance(block, Reasoning):
+        return True
+    if block.content and not any(block.content):
+        return False
+    return block.seal is None or len(block.content or block.summary) < 2
+
+
+def cited_responses() -> st.SearchStrategy[Response]:
+    """One response each, with citations, and ids that come once."""
+    cited = st.builds(Text, words, st.lists(citations, max_size=2, unique=True).map(tuple))
+    calls = st.builds(ToolCall, call_ids, names, arguments)
+    block = st.one_of(
+        texts, cited, thoughts.filter(is_streamable), st.builds(Refusal, words), calls
+    )
+    content = st.lists(block, max_size=5, unique_by=lambda b: getattr(b, "id", None) or id(b))
+    message: Any = st.builds(Message, st.just("assistant"), content.map(tuple))
+    candidate: Any = st.builds(Candidate, message, stops)
+    return st.builds(
+        Response,
+        st.none() | st.just("id_1"),
+        st.none() | st.just("m"),
+        st.tuples(candidate),
+        st.none() | usages,
+        st.none() | st.just(1700000000),
+    )
+
+
+# -- whole sessions, and what goes wrong in them --------------------------------------------
+
+sealed = st.builds(
+    Reasoning,
+    st.just(("Let me see.",)),
+    seal=st.builds(Seal, st.just("c2VhbA=="), st.sampled_from(["anthropic", "openai", "google"])),
+)
+reasoned: Any = st.lists(sealed | thoughts.filter(lambda t: t.id is None), max_size=1)
+
+
+@st.composite
+def rounds(draw: st.DrawFn, number: int) -> list[Message]:
+    """One turn of an agent: calls, and results that may be missing, come twice, or answer none."""
+    names_ = st.sampled_from(["look", "add"])
+    ids = [f"call_{number}{letter}" for letter in "abc"[: draw(st.integers(1, 3))]]
+    calls = [ToolCall(name, draw(names_), '{"a":1}') for name in ids]
+    said = draw(st.lists(texts, max_size=1))
+    out = [Message("assistant", (*draw(reasoned), *said, *calls))]
+    answered = draw(st.sampled_from([ids, ids, ids, ids[:-1], [*ids, ids[0]], [*ids, "call_none"]]))
+    for name in answered:
+        content = tuple(draw(st.lists(texts, max_size=2)))
+        failed = draw(st.sampled_from([None, None, True]))
+        out.append(Message("tool", (ToolResult(name, content, failed),)))
+    return out
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> Request:
+    """A tool loop as clients keep it, with a budget for thinking, and perhaps a prefill."""
+    messages: list[Message] = []
+    if draw(st.booleans()):
+        messages.append(Message("system", (Text("Be brief."),)))
+    if draw(st.integers(0, 9)) == 0:
+        messages.append(Message("tool", (ToolResult("call_gone", (Text("late"),)),)))
+    for number in range(draw(st.integers(1, 3))):
+        messages.append(Message("user", (draw(texts),)))
+        if draw(st.integers(0, 4)) == 0:
+            messages.append(Message("system", (draw(texts),)))
+        for step in range(draw(st.integers(0, 2))):
+            messages += draw(rounds(10 * number + step))
+        if draw(st.booleans()):
+            messages.append(Message("assistant", (Text("Done."),)))
+    ending = draw(st.sampled_from(["", "", "user", "prefill"]))
+    if ending == "user":
+        messages.append(Message("user", (Text("Go on."),)))
+    elif ending == "prefill" and messages[-1].role == "user":
+        messages.append(Message("assistant", (Text(draw(st.sampled_from(["It is ", "It\n"]))),)))
+    offered = tuple(Tool(name, "A tool.", {"type": "object"}) for name in ("look", "add"))
+    config = Thinking("on", budget=draw(st.sampled_from([1024, 8000])))
+    given_ = Params(
+        max_tokens=draw(st.none() | st.just(4000)),
+        temperature=draw(st.none() | st.just(0.5)),
+        thinking=draw(st.none() | st.just(config) | st.just(Thinking(None, "high"))),
+        output=draw(st.none() | st.just(OutputFormat("json"))),
+    )
+    return Request("m", tuple(messages), offered, draw(choices), given_)

@@ -302,7 +302,8 @@ def test_one_line_alone_has_its_losses_told() -> None:
     _, err, _ = dragoman(["convert", "-t", "chat", "one.jsonl"])
     assert err.splitlines()[1:] == [
         "dropped  top_k  1 time  in 1 document",
-        "1 document converted; 1 dropped",
+        "moved    model  1 time  in 1 document",
+        "1 document converted; 1 dropped, 1 moved",
     ]
     Path("none.jsonl").write_text("")
     out, err, code = dragoman(["convert", "-t", "chat", "none.jsonl"])
@@ -408,7 +409,9 @@ def test_messages_with_tools_are_a_request(target: str) -> None:
     history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     for each in (tool, other):
         Path("data.json").write_text(json.dumps({"messages": history, "tools": [each]}))
-        out, err, code = dragoman(["convert", "-t", target, "data.json", "--report", "r.json"])
+        out, err, code = dragoman(
+            ["convert", "-t", target, "--model", "m", "data.json", "--report", "r.json"]
+        )
         assert code == 0, err
         assert json.loads(out)["tools"]
         losses = json.loads(Path("r.json").read_text())["documents"][0]["losses"]
@@ -422,6 +425,22 @@ def test_what_cannot_be_read_is_said_and_the_others_are_done() -> None:
         assert "no file matches" in err
         assert "missing.json: error: no such file" in err
         assert out or command[0] == "check"
+
+
+def test_json_has_one_meaning_and_its_old_one_still_works() -> None:
+    Path("two.txt").write_text(json.dumps(LINE) + "\n" + json.dumps(LINE))
+    for command in (["convert", "-q", "-t", "chat"], ["repair", "-q"], ["show"]):
+        for spelling in ("--json", "--no-jsonl"):
+            _, err, code = dragoman([*command, spelling, "two.txt"])
+            assert code == 4
+            assert "extra data" in err
+        assert dragoman([*command, "--jsonl", "two.txt"])[2] == 0
+        assert b"--json" not in dragoman([*command[:1], "--help"])[0].replace(b"--jsonl", b"")
+    for command in (["detect"], ["check"]):
+        out, _, code = dragoman([*command, "--json", "two.txt"])
+        assert code == 0
+        assert all(json.loads(line) for line in out.splitlines())
+        assert dragoman([*command, "--no-jsonl", "two.txt"])[2] == 4
 
 
 @pytest.mark.parametrize(
@@ -474,6 +493,7 @@ print(sorted(m for m in sys.modules if m.startswith(("dragoman.cli.", "dragoman.
         ("dragoman repair --passes merge", "merge-same-role"),
         ("dragoman explain reasoning.s", "reasoning.seal"),
         ("dragoman completion z", "zsh"),
+        ("dragoman models claude-opus-4-7", "claude-opus-4-7"),
     ],
 )
 def test_words_are_completed(words: str, expected: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import dialects, testing
-from dragoman.model import History, Message, Request, Text
+from dragoman import Unsayable, dialects, testing
+from dragoman.model import History, Message, Params, Request, Text
 
 ASK: dict[str, Any] = {
     "model": "m",
@@ -270,3 +270,85 @@ def test_what_else_is_wrong_is_not_hidden_by_lone_surrogates() -> None:
     ):
         with pytest.raises(dragoman.Malformed):
             dragoman.convert(bad, source="chat", target="anthropic")
+
+
+# -- the model --------------------------------------------------------------------------------
+
+
+def asking(model: str | None, dialect: str = "openai-chat") -> dict[str, Any]:
+    tree = Request(model, (Message("user", (Text("Hi"),)),), params=Params(max_tokens=9))
+    return (
+        dict(dragoman.write(tree, "gemini").document)
+        if model is None
+        else dict(dragoman.write(tree, dialect).document)
+    )
+
+
+NEEDY = [name for name in dialects.names() if dialects.get(name).needs_model]
+
+
+def test_most_apis_need_a_model() -> None:
+    assert {"anthropic-messages", "openai-chat", "openai-responses", "cohere", "ollama"} <= {*NEEDY}
+
+
+@pytest.mark.parametrize("target", NEEDY)
+def test_a_request_without_a_model_is_refused_until_one_is_named(target: str) -> None:
+    document = asking(None)
+    for nameless in (document, document | {"model": ""}):
+        with pytest.raises(Unsayable, match=f"{target} requires a model"):
+            dragoman.convert(nameless, source="gemini", target=target)
+        named = dragoman.convert(nameless, source="gemini", target=target, model="m")
+        tree = dragoman.read(named.document, target)
+        assert isinstance(tree, Request)
+        assert tree.model == "m"
+        assert not [loss for loss in named.losses if loss.what == "model"]
+
+
+def test_an_empty_model_is_refused() -> None:
+    for empty in ("", "  "):
+        with pytest.raises(dragoman.Unsupported, match="model= is empty"):
+            dragoman.convert(asking("m"), source="openai-chat", target="gemini", model=empty)
+
+
+@pytest.mark.parametrize("facet", ["messages", "response", "stream"])
+def test_only_a_request_names_a_model(facet: str) -> None:
+    with pytest.raises(dragoman.Unsupported, match="model= is for requests"):
+        dragoman.convert(
+            [] if facet == "messages" else {"choices": []} if facet == "response" else b"",
+            source="openai-chat", target="openai-chat", facet=facet, model="m",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "source", "target", "place"),
+    [
+        ("claude-opus-4-5", "anthropic-messages", "openai-chat", "/model"),
+        ("gpt-4.1", "openai-chat", "anthropic-messages", "/model"),
+        ("gemini-3-flash", "gemini", "openai-responses", "/model"),
+        ("us.anthropic.claude-opus-4-5-v1:0", "bedrock-converse", "gemini", "/modelId"),
+        ("mistral-large-latest", "mistral", "cohere", "/model"),
+    ],
+)
+def test_another_vendors_model_is_passed_on_and_reported(
+    model: str, source: str, target: str, place: str
+) -> None:
+    result = dragoman.convert(asking(model, source), source=source, target=target)
+    assert result.document["model"] == model
+    (loss,) = [loss for loss in result.losses if loss.what == "model"]
+    assert (loss.kind, loss.path) == ("moved", place)
+    with pytest.raises(dragoman.Lossy):
+        dragoman.convert(asking(model, source), source=source, target=target, fail_on={"model"})
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        ("gpt-4.1", "openai-responses"),
+        ("claude-opus-4-5", "openrouter"),  # which serves everybody's
+        ("claude-opus-4-5", "bedrock-converse"),
+        ("my-own-model", "anthropic-messages"),  # nobody's that is known
+    ],
+)
+def test_a_model_that_may_be_served_is_not_reported(model: str, target: str) -> None:
+    result = dragoman.convert(asking(model), source="openai-chat", target=target)
+    assert not [loss for loss in result.losses if loss.what == "model"]

@@ -102,7 +102,9 @@ def test_a_whole_request_and_its_reply(caller: str, target: str) -> None:
         sent = upstream.seen[0].document
     assert heard(sent, target) == [QUESTION]
     assert not sent.get("stream")
-    assert [tool.name for tool in dragoman.read(sent, target).tools or ()] == ["look"]
+    tree = dragoman.read(sent, target)
+    assert isinstance(tree, Request)
+    assert [tool.name for tool in tree.tools or ()] == ["look"]
     assert said(answer.document, caller) == EXPECTED
 
 

@@ -353,16 +353,22 @@ def test_002_signed_reasoning_goes_back_to_its_issuer_with_a_capsule() -> None:
     assert "capsule" not in {loss.what for loss in third.request_losses}
 
 
-def test_002_a_capsule_is_not_put_into_a_history_that_has_changed() -> None:
+def test_002_a_capsule_is_not_put_into_a_turn_that_has_changed() -> None:
     with (
-        Upstream(THINKING, said("anthropic-messages")) as upstream,
+        Upstream(THINKING, *[said("anthropic-messages")] * 2) as upstream,
         provider(upstream, "anthropic-messages") as talk,
     ):
         first = talk.create(chat())
-        changed = [*chat("Something else"), first.message, RESULT]
-        second = talk.create(changed, capsules=first.capsules)
+        edited = json.loads(json.dumps(first.message).replace("Pera", "Fatih"))
+        second = talk.create([*chat(), edited, RESULT], capsules=first.capsules)
+        # A signature covers the reasoning, not what was said before it: the turn stays whole.
+        third = talk.create(
+            [*chat("Something else"), first.message, RESULT], capsules=first.capsules
+        )
     assert "thinking" not in upstream.seen[1].body.decode()
     assert "capsule" in {loss.what for loss in second.request_losses}
+    assert upstream.seen[2].document["messages"][1]["content"] == THINKING["content"]
+    assert "capsule" not in {loss.what for loss in third.request_losses}
 
 
 # -- errors -----------------------------------------------------------------------------------

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from dragoman import Lossy, Unsupported
 from dragoman.check import check
 from dragoman.dialects import get
+from dragoman.dialects._model_rules import RULES as MODEL_RULES
 from dragoman.mending import mend_object
-from dragoman.passes.pairs import NO_RESULT
 from dragoman.passes.table import PASSES
 from dragoman.repair import repair, repair_passes
+from dragoman.results import NO_RESULT
 
 ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"
 DIALECTS = (ANTHROPIC, CHAT, RESPONSES)
@@ -321,7 +322,23 @@ def test_pass(
 
 def test_every_pass_has_a_case() -> None:
     tested = {case[0] for case in CASES}
-    assert tested | {"limit-cache-marks", "legal-tool-names"} == set(PASSES)
+    # Those have tests of their own, here or in test_models.py.
+    elsewhere = {"limit-cache-marks", "legal-tool-names", "fit-model", "disable-thinking"}
+    assert tested | elsewhere == set(PASSES)
+
+
+def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
+    config = {"type": "enabled", "budget_tokens": 1024}
+    messages = [user("Hi"), said([use("a")]), user([result("a")])]
+    more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
+    doc = ask(ANTHROPIC, messages, **more, thinking=config)
+    assert [problem.rule for problem in check(doc, ANTHROPIC)] == ["thinking-missing"]
+    mended = repair(doc, ANTHROPIC)
+    assert mended.document == ask(ANTHROPIC, messages, **more)
+    assert [f"{loss.kind} {loss.what}" for loss in mended.losses] == ["dropped thinking"]
+    kept = [said([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, use("a")])]
+    doc = ask(ANTHROPIC, [messages[0], *kept, messages[2]], **more, thinking=config)
+    assert repair(doc, ANTHROPIC).document == doc
 
 
 def test_cache_marks_go_in_a_stated_order() -> None:
@@ -426,6 +443,7 @@ def test_policy_and_limits() -> None:
 
 def test_a_pass_mends_rules_that_exist() -> None:
     known = {rule for name in DIALECTS for rule in getattr(get(name), "rules")}  # noqa: B009
+    known |= MODEL_RULES.keys()
     for each in PASSES.values():
         assert each.mends <= known
 

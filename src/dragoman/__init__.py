@@ -14,6 +14,7 @@
 
 from typing import TYPE_CHECKING
 
+from . import models
 from .check import check
 from .convert import convert, join, read, write
 from .detect import detect
@@ -66,6 +67,7 @@ __all__ = [
     "detect",
     "formats",
     "join",
+    "models",
     "read",
     "repair",
     "repair_passes",

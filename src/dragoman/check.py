@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from . import dialects
 from .dialect import Problem
 from .model import Json
+from .models import Models, given
 from .reading import load
 
 
-def check(doc: Json | bytes, dialect: str, *, facet: str = "request") -> list[Problem]:
+def check(
+    doc: Json | bytes,
+    dialect: str,
+    *,
+    facet: str = "request",
+    models: Models | Mapping[str, Any] | None = None,
+) -> list[Problem]:
     """Everything in a document that the API of its dialect would reject, in no order of weight.
 
     >>> for problem in check({"model": "m", "messages": []}, "anthropic-messages"):
     ...     print(problem)
     max-tokens at /: max_tokens: Field required
     no-messages at /messages: messages: at least one message is required
+
+    What only some models reject is told by the name of the model in the request; ``models`` has
+    rows of the caller's own (``dragoman.models``).
     """
-    return list(dialects.get(dialect).check(load(doc), facet))
+    return list(dialects.get(dialect).check(load(doc), facet, given(models)))

@@ -15,6 +15,7 @@ from msgspec import Struct
 from .dialect import Dialect, Problem
 from .errors import Malformed
 from .model import Json
+from .models import DEFAULT, Facts, Models
 from .reading import escape, parse
 from .writing import is_blank
 
@@ -39,6 +40,11 @@ class Page(Struct, frozen=True):
     choice: Json = None
     choice_at: str = ""
     whole: bool = False
+    models: Models = DEFAULT
+
+    def facts(self, vendor: str | None, key: str = "model") -> Facts:
+        """What is known of the model that the document names."""
+        return self.models.facts(vendor, string(self.top.get(key)))
 
 
 Rule: TypeAlias = Callable[[Page], Problems]
@@ -74,7 +80,7 @@ def examine(dialect: Dialect, page: Page, doc: Json, rules: Iterable[Rule]) -> P
     yield from found
 
 
-def lay_open(doc: Json, facet: str, *, listed: str = "messages") -> Page:
+def lay_open(doc: Json, facet: str, models: Models = DEFAULT, *, listed: str = "messages") -> Page:
     """The page of a document; ``listed`` is the key under which the messages stand."""
     if facet == "tools":
         return Page(facet, tools=placed(doc, ""))
@@ -92,6 +98,7 @@ def lay_open(doc: Json, facet: str, *, listed: str = "messages") -> Page:
         doc.get("tool_choice"),
         "/tool_choice",
         whole=facet == "request",
+        models=models,
     )
 
 
@@ -237,6 +244,11 @@ def _loose_object(schema: dict[str, Json], properties: Json, at: str, what: str)
             f"key in properties. Missing '{missing[0]}'."
         )
         yield Problem("strict-schema", at, message)
+
+
+JSON_PLEASE = "Answer in JSON."
+"""What a request says that must have the word in it, and has not."""
+JSON_WORD = f"OpenAI demands the word JSON in the messages; a system message says {JSON_PLEASE!r}"
 
 
 def says_json(value: Json, budget: int = 10_000) -> bool:

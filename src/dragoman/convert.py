@@ -6,7 +6,8 @@ and a pure function cannot know (a time, a fresh id) is injected by the caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
 from .model import Json, Request, Response, Tree
+from .models import Models, given
 from .reading import load
 from .result import Result
 from .surrogates import Whole
@@ -33,6 +35,7 @@ def convert(
     carry: bool = False,
     capsule: Json | None = None,
     model: str | None = None,
+    models: Models | Mapping[str, Any] | None = None,
 ) -> Result:
     """A document of one dialect as a document of another.
 
@@ -50,14 +53,16 @@ def convert(
     and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target
     may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
     ``capsule`` on the way home, it restores the original exactly. ``model`` is the model that a
-    request names in the target. The input is not changed; the result may share parts with it.
+    request names in the target. ``models`` has rows of the caller's own for the table of what
+    depends on the model (``dragoman.models``). The input is not changed; the result may share
+    parts with it.
     """
     if facet == "stream":
         if model is not None:
             raise Unsupported("model= is for requests; a stream tells which model it is from")
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
-        return _convert_stream(doc, source, target, fail_on, now, ids)
+        return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
     halves: Whole | None = None
     try:
         value = load(doc)
@@ -71,17 +76,17 @@ def convert(
     tree = reader.read(value, facet)
     if model is not None:
         tree = with_model(tree, model, facet)
-    if not carry:
+    if not carry and capsule is None:
         value = None  # what is no longer needed makes room for what is written
-    log = Ledger(now, ids)
+    log = Ledger(now, ids, given(models))
     document = writer.write(tree, log)
     if halves is not None:
         if carry:
             value = surrogates.restore(value, halves.halves, value)[0]
         document = _with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
-        document = capsules.open_(capsule, document, writer.name, facet, log)
-    carried = capsules.seal(value, document, reader, writer, facet) if carry else None
+        document = capsules.open_(capsule, document, writer, facet, log, tree, value)
+    carried = capsules.seal(value, document, reader, writer, facet, tree) if carry else None
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
 
@@ -102,7 +107,9 @@ def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
         raise Unsupported(f"model= is for requests, and this is a {facet}")
     if not model.strip():
         raise Unsupported("model= is empty: name a model of the target")
-    return replace(tree, model=model)
+    # It has no place in the source, and whether the target serves it is for the caller to know.
+    params = replace(tree.params, ats=tree.params.ats | {"model": ""})
+    return replace(tree, model=model, params=params)
 
 
 def read(doc: Json | bytes, dialect: str, *, facet: str = "request") -> Tree:
@@ -117,9 +124,10 @@ def write(
     fail_on: Iterable[str] = (),
     now: float | None = None,
     ids: Callable[[str], str] | None = None,
+    models: Models | Mapping[str, Any] | None = None,
 ) -> Result:
     """A canonical tree as a document. The facet is the kind of tree."""
-    log = Ledger(now, ids)
+    log = Ledger(now, ids, given(models))
     document = dialects.get(dialect).write(tree, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
@@ -163,8 +171,7 @@ def _convert_stream(
     source: str | None,
     target: str,
     fail_on: Iterable[str],
-    now: float | None,
-    ids: Callable[[str], str] | None,
+    log: Ledger,
 ) -> Result:
     """A whole stream at once; ``result.document`` is its bytes."""
     from .transcoder import Transcoder  # not needed by those who convert documents
@@ -178,7 +185,7 @@ def _convert_stream(
         if guess is None:
             raise Unsupported("cannot tell the dialect of this stream; name it with source=")
         source = guess.dialect
-    transcoder = Transcoder(source, target, now=now, ids=ids)
+    transcoder = Transcoder(source, target, now=log.now, ids=log.ids, models=log.models)
     said = transcoder.feed(bytes(data)) + transcoder.close()
     transcoder.log.enforce(fail_on)
     return Result(said, transcoder.losses)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .errors import Unsupported
+from .errors import Unsayable, Unsupported
 from .ledger import Ledger
+from .lowering import lower
 from .model import (
     ErrorKind,
     Extras,
@@ -26,6 +27,7 @@ from .model import (
     Json,
     Message,
     Node,
+    Raw,
     Request,
     Response,
     Toolbox,
@@ -33,7 +35,9 @@ from .model import (
     Tree,
     Usage,
 )
-from .reading import escape
+from .models import DEFAULT, Models
+from .normal import lose_fields
+from .results import pair_up
 
 if TYPE_CHECKING:
     from .streaming import StreamReader, StreamWriter
@@ -85,12 +89,22 @@ class Dialect:
     """Where the format is described."""
     issuer: ClassVar[str] = ""
     """Who issues (and alone accepts) the seals and file ids of this dialect."""
+    needs_model: ClassVar[bool] = False
+    """Whether a request is refused without a model in it."""
+    serves: ClassVar[tuple[str, ...]] = ()
+    """Whose models the API serves, as ``models`` calls them; none: those of anybody."""
+    vendor: ClassVar[str] = ""
+    """Whose table in ``models`` says what depends on the model; none: nobody's."""
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
     blank: ClassVar[frozenset[str]] = frozenset()
     """Keys whose empty list, empty object or empty string says the same as their absence."""
 
+    pairs: ClassVar[bool] = False
+    """Whether a request must have one result for each call, and one call for each result."""
+    stores: ClassVar[bool] = False
+    """Whether a request may continue a stored conversation, in which the calls stand."""
     kin: ClassVar[frozenset[str]] = frozenset()
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
     framing: ClassVar[str] = "sse"
@@ -107,6 +121,14 @@ class Dialect:
 
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
+
+    can: ClassVar[frozenset[str]] = frozenset()
+    """What it can say of tools that most cannot: ``namespace``, ``deferred``, ``search``. What a
+    dialect cannot say is lowered before it is written; see ``lowering``."""
+    lowers: ClassVar[bool] = True
+    """Whether there is anything that the tree can hold and this dialect cannot say."""
+    tool_search: ClassVar[dict[str, Json] | None] = None
+    """The definition of the provider's own search for deferred tools, if there is one."""
 
     def facets(self) -> dict[str, tuple[str, ...]]:
         """The facets with their directions: ``{"request": ("read", "write"), ...}``."""
@@ -134,7 +156,31 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
+        if not self.is_home(tree.dialect):
+            if isinstance(tree, Request):
+                self.judge_model(tree, log)
+                if self.pairs:
+                    tree = self.pair_up(tree, log)
+            if self.lowers:
+                tree = lower(tree, self, log)
         return write(tree, log)
+
+    def judge_model(self, tree: Request, log: Ledger) -> None:
+        """A request must name a model; one that the API may not serve is passed on."""
+        model = tree.model
+        if not model:
+            if self.needs_model:
+                what = f"{self.name} requires a model, and the request names none: give model="
+                raise Unsayable(what, tree.at)
+        elif self.serves and (maker := log.models.vendor_of(model)) not in (None, *self.serves):
+            if tree.params.ats.get("model") != "":  # which the caller of ``convert`` has named
+                why = f"{model!r} is a model of {maker}; {self.name} may not serve it"
+                log.moved("model", tree.params.where("model"), why)
+
+    def pair_up(self, tree: Request, log: Ledger) -> Request:
+        """The request with one result for each call, if what is not in it is not stored."""
+        stored = tree.params.previous_id or tree.params.conversation_id
+        return tree if stored and self.stores else pair_up(tree, self.name, log)
 
     def stream_reader(self, whole: bool = True) -> StreamReader:
         """A reader for one stream of this dialect; ``whole``: its texts are wanted in the end."""
@@ -164,9 +210,13 @@ class Dialect:
         """An answer as it stands in a history: what only answers may say is lost."""
         return message
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         """What the real API would reject in a document of this dialect."""
         return iter(())
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        """A request of this dialect without what its model refuses; ``repair`` asks for it."""
+        return tree
 
     def _refuse(self, way: str, facet: str) -> NoReturn:
         have = [f for f, ways in self.facets().items() if way in ways]
@@ -188,7 +238,8 @@ class Dialect:
 
         A taken key whose value is null was not really taken: null says nothing, and is kept as
         a blank so that it comes back at home. ``partly`` names objects of which some keys were
-        taken; what is left of them is kept under the same name.
+        taken; what is left of them is kept under the same name. An object inside such an object
+        is named by a mapping: ``{"custom": {"name": (), "format": {"type": ()}}}``.
         """
         if not spelling and not partly:
             blank = self.blank
@@ -202,10 +253,12 @@ class Dialect:
         parts: tuple[str, ...] = ()
         for key, value in doc.items():
             if key in partly and value.__class__ is dict:
-                inner = self.keep(value, partly[key])
+                some = partly[key]
+                within = {k: v for k, v in some.items() if v} if isinstance(some, dict) else NOTHING
+                inner = self.keep(value, some, partly=within)
                 if inner is not None and inner.fields:
                     fields[key] = inner.fields
-                    parts += (key,)
+                    parts += (key, *(f"{key}/{part}" for part in inner.inner))
                 if inner is not None and inner.blanks:
                     blanks[key] = inner.blanks
                 elif not value:
@@ -226,13 +279,13 @@ class Dialect:
                 for key, value in extras.fields.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
-                        value = own | value  # the rest of an object that was taken in part
+                        value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
                 blanks = extras.blanks if self.is_home(extras.dialect) else NOTHING
                 for key, value in blanks.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
-                        out[key] = value | own
+                        out[key] = merged(value, own)
                     else:
                         out.setdefault(key, value)
                 if not self.is_home(extras.dialect):
@@ -249,12 +302,7 @@ class Dialect:
     def lose(self, extras: Extras | None, at: str, log: Ledger) -> None:
         """Every foreign field is a loss."""
         if extras is not None and not self.is_home(extras.dialect):
-            for key, value in extras.fields.items():
-                place = f"{at}/{key if key in extras.inner else escape(key)}"
-                for name in value if key in extras.inner else (None,):
-                    where = place if name is None else f"{place}/{escape(name)}"
-                    why = f"only {extras.dialect} knows {key if name is None else name!r}"
-                    log.dropped("extras", where, why)
+            lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
@@ -279,6 +327,14 @@ class Dialect:
         """Whether what only that dialect knows may be said here: it is this one, or its kin."""
         return dialect == self.name or dialect in self.kin
 
+    def accepts(self, block: Raw) -> bool:
+        """Whether a block that only one dialect knows may be said here, as it is."""
+        return self.knows(block.dialect)
+
+    def reference(self, name: str) -> dict[str, Json] | None:
+        """A reference to a deferred tool that a search has found, where results may hold one."""
+        return None
+
     def is_mute(self, extras: Extras) -> bool:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""
         if extras.fields or extras.seal is not None:
@@ -297,6 +353,15 @@ class Dialect:
         if extras is None:
             return Extras(self.name, spelling=spelling)
         return replace(extras, spelling=extras.spelling | spelling)
+
+
+def merged(own: dict[str, Json], rest: dict[str, Json]) -> dict[str, Json]:
+    """An object with the rest of it, and of the objects inside."""
+    out = own | rest
+    for key in own.keys() & rest.keys():
+        if own[key].__class__ is dict and rest[key].__class__ is dict:
+            out[key] = merged(own[key], rest[key])
+    return out
 
 
 def is_empty(value: Json) -> bool:

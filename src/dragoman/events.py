@@ -60,7 +60,7 @@ class Delta(Leaf, frozen=True, tag="delta", tag_field="event"):
 
 
 class Cite(Leaf, frozen=True, tag="cite", tag_field="event"):
-    """Where the text of a block comes from."""
+    """Where the text of a block comes from. It may come late, when the block is closed."""
 
     index: int
     citation: Citation
@@ -221,6 +221,8 @@ def hollow(block: Block) -> Block:
         return replace(block, arguments="")
     if isinstance(block, Reasoning):
         return replace(block, content=(), summary=(), seal=None)
+    if isinstance(block, Media) and block.transcript:
+        return replace(block, transcript=None)
     return block
 
 
@@ -240,3 +242,5 @@ def _deltas(index: int, block: Block) -> Iterator[Event]:
             yield Delta(index, text, "summary", part)
         if block.seal is not None:
             yield Sealed(index, block.seal)
+    elif isinstance(block, Media) and block.transcript:
+        yield Delta(index, block.transcript, "transcript")

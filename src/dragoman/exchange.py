@@ -33,7 +33,6 @@ from .convert import join, with_model
 from .dialect import Dialect
 from .errors import DragomanError, Malformed, Unsupported
 from .events import Begin, Event
-from .freeform import names_in
 from .ledger import Ledger, Loss
 from .model import (
     ErrorKind,
@@ -47,11 +46,13 @@ from .model import (
     Response,
     Text,
     ToolCall,
+    ToolKind,
     ToolResult,
     Usage,
 )
+from .models import Models, given
 from .reading import compact, load, parse
-from .restoring import Restorer, restore
+from .restoring import Restorer, restore, tools_of, written
 from .result import Result
 from .statuses import kind_of, status_of
 
@@ -81,8 +82,9 @@ class Exchange:
     {'name': 'files.read', 'arguments': '{}'}
 
     ``client`` and ``upstream`` are dialects; where they are the same, documents pass as they are.
-    ``model`` replaces the model that the client names. ``fail_on`` names losses of the *request*
-    that raise ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
+    ``model`` replaces the model that the client names; ``models`` has rows of the caller's own for
+    the table of what depends on the model. ``fail_on`` names losses of the *request* that raise
+    ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
     ``capsules``. ``now`` and ``ids`` supply what a reply may need, as in ``convert``.
     """
 
@@ -92,18 +94,21 @@ class Exchange:
         client: str,
         upstream: str,
         model: str | None = None,
+        models: Models | Mapping[str, Any] | None = None,
         fail_on: Iterable[str] = (),
         capsules: Mapping[str, Json] | None = None,
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
     ) -> None:
         self._client, self._upstream = dialects.get(client), dialects.get(upstream)
-        self._model = model
+        self._model, self._models = model, given(models)
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self._kept = dict(capsules or {})
         self.now, self.ids = now, ids
         self._tree: Request | None = None
         self._names: Mapping[str, tuple[str | None, str]] = {}
+        self._custom: frozenset[str] = frozenset()
+        self._search: frozenset[str] = frozenset()
         self._original: Json = None  # the reply as the upstream gave it
         self._replied: Json = None  # the reply as the client got it
         self._reply_losses: tuple[Loss, ...] = ()
@@ -152,18 +157,20 @@ class Exchange:
             tree = with_model(tree, self._model)
         if stream is not None:
             tree = replace(tree, params=replace(tree.params, stream=stream or None))
-        log = Ledger()
+        log = Ledger(models=self._models)
         sent = self._upstream.write(tree, log)
         if self.is_converted and (capsule := self._kept.get(self.upstream)) is not None:
-            sent = capsuling.open_(capsule, sent, self.upstream, "request", log)
+            sent = capsuling.open_(capsule, sent, self._upstream, "request", log, tree, value)
         log.enforce(self._fail_on)
         self._tree, self._names = tree, log.tool_names
+        self._custom, self._search = self._written("custom"), self._written("search")
         self.asked, self.sent, self.losses = value, sent, tuple(log.losses)
         return Result(sent, self.losses)
 
     def _forget(self) -> None:
         """What an earlier request and its reply left."""
         self._tree, self._names, self._flow = None, {}, None
+        self._custom = self._search = frozenset()
         self._original = self._replied = None
         self.losses = self._reply_losses = ()
         self.__dict__.pop("input_tokens", None)
@@ -194,7 +201,7 @@ class Exchange:
         tree = self._upstream.read(value, "response")
         assert isinstance(tree, Response)
         log = self._ledger()
-        reply = self._client.write(self._amend.response(tree, log), log)
+        reply = self._client.write(self._repeat(self.restore(tree, log), log), log)
         self._original, self._replied = value, reply
         self._reply_losses = tuple(log.losses)
         status = 200 if tree.failure is None else self._status(tree.failure.kind)
@@ -236,27 +243,23 @@ class Exchange:
         return status_of(kind, self._client.statuses)
 
     def _ledger(self) -> Ledger:
-        return self._tell(Ledger(self.now, self.ids))
+        return self._tell(Ledger(self.now, self.ids, self._models))
 
     def _tell(self, log: Ledger) -> Ledger:
         """Tell the writer of a reply what the conversation has: ids of calls, names of tools."""
         if self._tree is not None:
             log.taken = CallIds(self._tree.messages)
-            log.own_names = frozenset(tool.name for tool in self._tree.tools or ())
+            log.own_names = frozenset(tool.name for tool in tools_of(self._tree))
         return log
 
-    def restore(self, tree: Response) -> Response:
+    def restore(self, tree: Response, log: Ledger | None = None) -> Response:
         """A reply with the names and kinds of tools that the client knows."""
-        custom = self._custom
-        return restore(tree, self._names, custom) if self._names or custom else tree
+        return restore(tree, self._names, self._custom, log, search=self._search)
 
-    @property
-    def _amend(self) -> _Amend:
-        return _Amend(self)
-
-    @property
-    def _custom(self) -> frozenset[str]:
-        return names_in(self._tree.tools) if self._tree is not None else frozenset()
+    def _written(self, kind: ToolKind) -> frozenset[str]:
+        """The client's tools of a kind, under the names that the upstream knows."""
+        tree = self._tree
+        return written(tree, self._names, kind) if tree is not None else frozenset()
 
     def _repeat(self, tree: Response, log: Ledger) -> Response:
         """A reply whose settings, where replies repeat them, are those that the client sent."""
@@ -313,8 +316,9 @@ class _Amend:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        names, custom = exchange._names, exchange._custom
-        self.restorer = Restorer(names, custom) if names or custom else None
+        names, custom, search = exchange._names, exchange._custom, exchange._search
+        knows = names or custom or search
+        self.restorer = Restorer(names, custom, search=search) if knows else None
         self.estimate: Callable[[Response, Ledger], Response] | None = None
         self.notes = Ledger()
 
@@ -329,7 +333,7 @@ class _Amend:
 
     def response(self, tree: Response, log: Ledger) -> Response:
         log.losses += self.notes.losses
-        return self.exchange._repeat(self.exchange.restore(tree), log)
+        return self.exchange._repeat(self.exchange.restore(tree, log), log)
 
 
 class CallIds(Container[str]):

@@ -207,6 +207,13 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The target has no field for the name of the tool beside its answer, or demands it.",
         "Nothing: the call tells the name.",
     ),
+    "compaction": (
+        "The provider replaced the older part of the conversation by a summary. A readable one "
+        "is written as text; an encrypted one can be read by its provider only, and for every "
+        "other the conversation begins after it.",
+        "Send the conversation as it was before it was compacted, or add a summary of your own. "
+        + _CAPSULE,
+    ),
     "hosted": (
         "A tool that the provider runs or defines exists with that provider only.",
         "Define a tool of your own that does the same, and run it yourself.",
@@ -233,8 +240,21 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Check the arguments of calls yourself.",
     ),
     "tool.kind": (
-        "The target has no freeform tools; it becomes a function with one text.",
+        "The target has no freeform tools; it becomes a function with one text. A tool search "
+        "that the client runs becomes a function too.",
         "Nothing: calls come back as freeform ones. A grammar is not enforced any more.",
+    ),
+    "tool.namespace": (
+        "The target has no namespaces of tools: `namespace` and `name` become one name, "
+        "`namespace__name`, in definitions, calls, results and choice alike; read back, it stays a "
+        "part of the name. What is written about a namespace itself is left out.",
+        "Nothing: an `Exchange` gives the calls of a response their namespace back. Repeat in the "
+        "descriptions of the tools what the model must know of the namespace.",
+    ),
+    "tool.deferred": (
+        "The target has no deferred tools, or no tool search is left that would load them; so "
+        "the tool is loaded at once.",
+        "Send fewer tools, if they take too much of the context.",
     ),
     "tool_choice": (
         "The target has no such choice, or takes none without tools.",
@@ -249,8 +269,8 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Be ready for several calls, or say in the prompt that one at a time is wanted.",
     ),
     "model": (
-        "The target has no field for the model, or demands one that the source never named.",
-        "Name a model of the target: names are not translated.",
+        "The target has no field for the model, or the model is another vendor's: it is passed on.",
+        "Name a model of the target, with model= or --model: names are not translated.",
     ),
     "max_tokens": (
         "The target demands an output limit and the source sets none, or the other way round.",

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from .errors import Lossy, Unsupported
+from .models import DEFAULT, Models
 
 Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -54,17 +55,20 @@ CODES: dict[str, str] = {
     "tool_call.id": "the id that pairs a call with its result",
     "tool_call.item_id": "the identity of a call beside the id that pairs it",
     "tool_call.arguments": "the argument text of a call",
-    "tool_call.kind": "that a call is freeform",
+    "tool_call.kind": "that a call is freeform, or a search for tools",
     "tool_result": "the answer of a tool",
     "tool_result.error": "that a tool failed",
     "tool_result.content": "parts of a tool's answer that are not text",
     "tool_result.name": "the name of the tool that answered",
+    "compaction": "the summary that stands for a compacted part of the conversation",
     "hosted": "work of a tool that the provider runs or defines",
     "tool": "a tool definition",
     "tool.name": "the name of a tool",
     "tool.schema": "the parameters of a tool",
     "tool.strict": "whether a tool's schema is enforced",
-    "tool.kind": "that a tool is freeform",
+    "tool.kind": "that a tool is freeform, or the client's search for tools",
+    "tool.namespace": "the namespace of a tool",
+    "tool.deferred": "that a tool is loaded only when a tool search finds it",
     "tool_choice": "whether and which tools must be used",
     "tool_choice.allowed": "the subset of tools that may be used",
     "tool_choice.parallel": "whether several calls may come at once",
@@ -157,10 +161,17 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "now", "own_names", "taken", "tool_names")
+    __slots__ = ("ids", "losses", "models", "now", "own_names", "taken", "tool_names")
 
-    def __init__(self, now: float | None = None, ids: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self,
+        now: float | None = None,
+        ids: Callable[[str], str] | None = None,
+        models: Models = DEFAULT,
+    ) -> None:
         self.losses: list[Loss] = []
+        self.models = models
+        """what is known of the models that a request may go to"""
         self.now = now
         self.ids = ids
         self.tool_names: dict[str, tuple[str | None, str]] = {}
@@ -172,7 +183,7 @@ class Ledger:
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""
-        ledger = Ledger(self.now, self.ids)
+        ledger = Ledger(self.now, self.ids, self.models)
         ledger.taken, ledger.own_names = self.taken, self.own_names
         return ledger
 

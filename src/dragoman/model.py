@@ -32,7 +32,12 @@ Json: TypeAlias = Any
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 MediaKind: TypeAlias = Literal["image", "audio", "video", "document"]
-ToolKind: TypeAlias = Literal["function", "custom", "hosted"]
+ToolKind: TypeAlias = Literal[
+    "function",
+    "custom",  # freeform: its input is text
+    "search",  # a search for tools that the client runs
+    "hosted",  # defined by the provider
+]
 StopReason: TypeAlias = Literal[
     "end",  # the model had said all it wanted to say
     "stop-sequence",  # one of the caller's stop strings came up
@@ -198,7 +203,8 @@ class ToolCall(Node, frozen=True, tag="tool-call", tag_field="block"):
 
     For kind ``function`` that text should be a JSON object; for ``custom`` it is free text.
     ``id`` is None where the dialect has no call ids. ``item_id`` is a second identity that some
-    dialects give the call itself, beside the id that pairs it with its result.
+    dialects give the call itself, beside the id that pairs it with its result. ``namespace`` is
+    that of the tool, where tools have one.
     """
 
     id: str | None
@@ -207,6 +213,7 @@ class ToolCall(Node, frozen=True, tag="tool-call", tag_field="block"):
     kind: ToolKind = "function"
     item_id: str | None = None
     cache: Cache | None = None
+    namespace: str | None = None
 
 
 class ToolResult(Node, frozen=True, tag="tool-result", tag_field="block"):
@@ -218,6 +225,7 @@ class ToolResult(Node, frozen=True, tag="tool-result", tag_field="block"):
     name: str | None = None
     kind: ToolKind = "function"
     cache: Cache | None = None
+    namespace: str | None = None
 
 
 class Hosted(Node, frozen=True, tag="hosted", tag_field="block"):
@@ -236,10 +244,17 @@ class Hosted(Node, frozen=True, tag="hosted", tag_field="block"):
 
 
 class Raw(Node, frozen=True, tag="raw", tag_field="block"):
-    """A block the tree has no name for, verbatim."""
+    """A block the tree has no name for, verbatim.
+
+    What others need of it: ``text`` is the same in plain words, ``tools`` are the tools that it
+    brings into the conversation, ``code`` is what its loss is called in the ledger.
+    """
 
     dialect: str
     payload: Json
+    text: str | None = None
+    tools: tuple[Tool, ...] = ()
+    code: str | None = None
 
 
 Block: TypeAlias = (
@@ -260,12 +275,21 @@ class Grammar(Leaf, frozen=True):
     definition: str
 
 
+class Namespace(Node, frozen=True):
+    """What is written about a group of tools that share a namespace."""
+
+    description: str | None = None
+
+
 class Tool(Node, frozen=True):
     """A tool the model may use.
 
     ``schema`` (kind ``function``) is kept as it came, key order included; ``schema_at`` is where
     it stands below ``at``, if it stands there word for word. Kind ``hosted`` is a tool that the
     provider defines; ``service`` names it and ``payload`` is the dialect's own form.
+
+    A tool in a ``namespace`` is known by both names; the first tool of each group bears what is
+    written about the ``group``. A ``deferred`` tool is loaded only when a tool search finds it.
     """
 
     name: str
@@ -279,6 +303,9 @@ class Tool(Node, frozen=True):
     dialect: str | None = None
     payload: Json = None
     schema_at: str | None = None
+    namespace: str | None = None
+    group: Namespace | None = None
+    deferred: bool | None = None
 
 
 class ToolChoice(Root, frozen=True):
@@ -348,7 +375,7 @@ class Params(Node, frozen=True):
 
     def where(self, name: str) -> str:
         """The JSON pointer of a parameter in the source document."""
-        return self.ats.get(name) or f"{self.at}/{name}"
+        return self.ats.get(name, f"{self.at}/{name}")
 
 
 class Request(Root, frozen=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from .ledger import Ledger
 from .model import Block, Extras, Json, Media, Message, Response, Text, ToolCall, ToolResult
-from .reading import maybe_bool
+from .reading import escape, maybe_bool
 from .writing import Writing, is_plain_text
 
 SILENCE = "."
@@ -152,6 +152,11 @@ def mark_last_text(result: ToolResult, w: Writing) -> tuple[Block, ...]:
 # that clients commonly send for the three words.
 EFFORT_BUDGETS = ((4096, "low"), (16384, "medium"))
 
+BUDGETS = {
+    "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768,
+}  # fmt: skip
+"""The other way about: the budget that an effort becomes, where there are only budgets."""
+
 
 def effort_of(budget: int) -> str:
     """The effort that a thinking budget comes nearest to."""
@@ -170,23 +175,54 @@ def read_store(doc: dict[str, Json], spelling: dict[str, Json]) -> bool | None:
     return store
 
 
+def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:
+    """Each field that only another dialect knows is lost; of an object taken in part, the rest."""
+    if extras is not None:
+        for key, value in extras.fields.items():
+            if key in extras.inner:
+                _lose_rest(value, key, f"{at}/{key}", extras, log)
+            else:
+                why = f"only {extras.dialect} knows {key}"
+                log.dropped("extras", f"{at}/{escape(key)}", why)
+
+
+def _lose_rest(rest: dict[str, Json], path: str, at: str, extras: Extras, log: Ledger) -> None:
+    for name, value in rest.items():
+        inner, where = f"{path}/{name}", f"{at}/{escape(name)}"
+        if inner in extras.inner:
+            _lose_rest(value, inner, where, extras, log)
+        else:
+            log.dropped("extras", where, f"only {extras.dialect} knows {name!r}")
+
+
 def lose_answer(tree: Response, log: Ledger) -> None:
     """What a failed answer says beside its error, where only the error is said."""
     for code, value in (
         ("response.id", tree.id),
         ("response.model", tree.model),
-        ("response.created", tree.created),
-        ("usage", tree.usage),
         ("service_tier", tree.service_tier),
         ("response.echo", tree.echo and tree.echo.fields),
     ):
-        if value:
+        if value is not None and value != {}:
             log.dropped(code, tree.at, "only the error itself is said here")
+    if tree.created is not None:
+        log.dropped("response.created", tree.at, "only the error itself is said here")
+    if tree.usage is not None:
+        log.dropped("usage", tree.usage.at, "only the error itself is said here")
+    lose_fields(tree.extras, tree.at, log)
     for candidate in tree.candidates:
         if candidate.message.content:
             log.dropped("candidates", candidate.at, "what was said before the failure")
+        else:
+            lose_fields(candidate.message.extras, candidate.message.at, log)
+            lose_fields(candidate.extras, candidate.at, log)
         if candidate.stop is not None:
             log.dropped("stop.reason", candidate.at, "only the error itself is said here")
+
+
+def place_of(block: Block, at: str, extras: Extras | None) -> str:
+    """Where a result stands; if it bears what its turn says beyond the tree, where that stands."""
+    return at if extras is not None and extras.fields else block.at
 
 
 def split_results(
@@ -217,6 +253,6 @@ def split_results(
                 note = replace(note, spelling=note.spelling | {"joined": False})
         else:
             note = None if after_result else joined
-        out.append(Message("tool", (block,), at=block.at, extras=note))
+        out.append(Message("tool", (block,), at=place_of(block, at, note), extras=note))
         first, after_result = False, True
     flush()

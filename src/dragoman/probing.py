@@ -95,9 +95,14 @@ def lost(document: Json, source: str, target: str, facet: str) -> list[Loss] | N
     return [loss for loss in result.losses if is_lossy(loss)]
 
 
+NOT_READ_BACK = frozenset({"message.position", "tool", "tool.namespace"})
+"""What is carried whole elsewhere, and stays there when it is read back: a message at another
+place, a tool among those of the request, a namespace in the name of its tool."""
+
+
 def is_lossy(loss: Loss) -> bool:
     """What was ``moved`` is carried whole and read back from there, but for its place."""
-    return loss.kind != "moved" or loss.what == "message.position"
+    return loss.kind != "moved" or loss.what in NOT_READ_BACK
 
 
 def speaks(dialect: str, facet: str, way: str = "write") -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -166,6 +166,20 @@ def expected(what: str, value: Any, at: str) -> NoReturn:
 
 def missing(key: str, at: str) -> NoReturn:
     raise Malformed(f"{key!r} is missing", at)
+
+
+def only(*keys: str) -> Callable[[Iterable[str]], bool]:
+    """A test of objects: ``only("role", "content")(doc)`` is true if there is no other key.
+
+    What every fast path asks before it takes the keys that it knows. The number of keys does not
+    tell which they are: an unknown one beside a missing one would vanish.
+    """
+    return frozenset(keys).issuperset
+
+
+def sole(doc: Mapping[str, Json]) -> str | None:
+    """The key of an object that has one key and no other, as a union names its member."""
+    return next(iter(doc)) if len(doc) == 1 else None
 
 
 def as_dict(value: Any, at: str) -> dict[str, Json]:

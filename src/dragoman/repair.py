@@ -6,12 +6,14 @@ every change is a loss in the ledger, as in a conversion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from . import dialects
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
+from .models import Models, given
 from .reading import load
 from .result import Result
 from .surrogates import WHY, well_formed
@@ -31,12 +33,14 @@ def repair(
     passes: Sequence[str] | None = None,
     facet: str = "request",
     fail_on: Iterable[str] = (),
+    models: Models | Mapping[str, Any] | None = None,
 ) -> Result:
     """A document that the API accepts, as far as passes can make it so, in the same dialect.
 
     With ``passes``, these run, in this order, whatever the document is. Without, ``check`` says
     what is broken and the passes that mend it run; a document without problems comes back as it
-    is. ``result.losses`` tells every change.
+    is. ``result.losses`` tells every change. ``models`` has rows of the caller's own for the table
+    of what depends on the model (``dragoman.models``).
 
     >>> broken = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [
     ...     {"type": "text", "text": ""}, {"type": "text", "text": "Hi"}]}]}
@@ -49,7 +53,7 @@ def repair(
     from .passes.bench import Bench
     from .passes.table import find, mend, run
 
-    speaker, log = dialects.get(dialect), Ledger()
+    speaker, log = dialects.get(dialect), Ledger(models=given(models))
     value = _loaded(doc, log)
     if facet not in ("request", "messages"):
         raise Unsupported(f"a {facet} cannot be repaired; a request or messages can")

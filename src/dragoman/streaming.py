@@ -49,7 +49,9 @@ class StreamReader:
         self.failure: Failure | None = None
         self.truncated = False  # the frames ended, and the answer had not
         self.begun: Response | None = None  # what was known of the answer at first
+        self.unfit: dict[str, None] = {}  # calls whose arguments are no object, as one is due
         self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
+        self.notes_on_signatures: list[str] = []  # where reasoning was encrypted anew in the end
 
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events that a frame amounts to."""
@@ -300,7 +302,13 @@ class OneByOne(StreamWriter):
         return self.say(event) if event.index == self.current else self.wait(event)
 
     def cite(self, event: Cite) -> bytes:
-        return self.quote(event.citation) if event.index == self.current else self.wait(event)
+        if event.index == self.current:
+            return self.quote(event.citation)
+        return self.wait(event) if event.index in self.waiting else self.quote_late(event)
+
+    def quote_late(self, event: Cite) -> bytes:
+        """Where a text comes from that has been said and closed."""
+        return b""
 
     def seal(self, event: Sealed) -> bytes:
         if event.index != self.current:
@@ -330,6 +338,8 @@ class OneByOne(StreamWriter):
         """
         if self.part[1] not in ("", event.place):
             return None
+        if not event.text:
+            return ""
         part = (event.part, event.place)
         first = self.part[0] < 0 or part == self.part
         self.part = part

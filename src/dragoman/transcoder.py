@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, overload
 
 from . import dialects
 from .errors import Malformed
-from .events import End, Event, Fail
+from .events import End, Event, Fail, Open
 from .events import decompose as pieces
 from .framing import LIMIT, Frame, framer
 from .ledger import Ids, Ledger, Loss
+from .lowering import Opening
 from .model import Failure, Json, Response
+from .models import Models, given
 from .reading import encode, load, parse
 from .result import Result
 from .streaming import StreamReader, StreamWriter
+
+SIGNATURES = ("reasoning", "reasoning.seal")
 
 
 class Amend(Protocol):
@@ -41,7 +45,7 @@ class Transcoder:
     stream has ended. With ``collect=False`` texts are not kept, so that memory stays flat however
     long the stream is (unless the last event of the target repeats the whole answer).
 
-    ``now`` and ``ids`` supply what a target may demand, as in ``convert``; ``usage=False`` leaves
+    ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
     out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
     ``amend`` is what ``Exchange.transcoder`` knows of the request.
     """
@@ -57,10 +61,11 @@ class Transcoder:
         ids: Callable[[str], str] | None = None,
         limit: int = LIMIT,
         amend: Amend | None = None,
+        models: Models | Mapping[str, Any] | None = None,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
         self.names = None if ids is None else Ids(ids)
-        self.log = Ledger(now, self.names)
+        self.log = Ledger(now, self.names, given(models))
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
@@ -69,7 +74,10 @@ class Transcoder:
         self.amend = None if self.same else amend
         self.read = self.reader.read if self.amend is None else self.read_amended
         self.frames = framer(self.source.framings or self.source.framing, limit)
-        self.ways = {} if self.same else self.writer.ways
+        self.ways = {} if self.same else dict(self.writer.ways)
+        if self.ways and self.target.lowers:
+            self.opening = Opening(self.target)
+            self.ways[Open] = self.open_lowered
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -166,7 +174,14 @@ class Transcoder:
             elif self.amend is not None:
                 out += map(self.writer.write, self.amend.event(event))
             elif not self.same:
-                out.append(self.writer.write(event))
+                out.append(self.ways[event.__class__](event))
+
+    def open_lowered(self, event: Open) -> bytes:
+        """A block as the target can say it."""
+        events = self.opening.lower(event)
+        if len(events) == 1:
+            return self.writer.write(events[0])
+        return b"".join(map(self.writer.write, events))
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Bytes that make no sense are the failure of whoever sent them."""
@@ -194,10 +209,21 @@ class Transcoder:
         doc = self._document = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
+        self.note_signatures()
         if tree.failure is None:
             out.append(self.writer.end(doc))
         else:
             out.append(self.writer.fail(doc))
+
+    def note_signatures(self) -> None:
+        """Reasoning that the last event of the source has encrypted anew, if it is passed on."""
+        if not self.reader.notes_on_signatures:
+            return
+        gone = {loss.path for loss in self.log.losses if loss.what in SIGNATURES}
+        for at in self.reader.notes_on_signatures:
+            if at not in gone:
+                why = "the last event has this reasoning encrypted anew; the first is passed on"
+                self.log.approximated("stream.text", at, why)
 
 
 def collect(data: bytes, dialect: str) -> Result:
@@ -214,9 +240,13 @@ def collect(data: bytes, dialect: str) -> Result:
 def collected(transcoder: Transcoder) -> Result:
     """The answer that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
-    if reader.failure is None:
-        return Result(reader.document(), ())
     log = Ledger()
+    if reader.failure is None:
+        document = reader.document()
+        for at in reader.unfit:
+            why = "the text of the arguments is no JSON object, or has a key twice"
+            log.approximated("tool_call.arguments", at, why)
+        return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from .errors import Malformed
 from .model import (
+    Citation,
     Extras,
     Failure,
     Media,
@@ -89,9 +90,9 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing, and neither do an empty text beside the seal of a thought, an empty
-    list of tools, a tool that is not strict, an image seen as usual, one answer, an answer in text,
-    calls that may be parallel, an answer that is not streamed.
+    says nothing, and neither do empty words of a thought, an empty title, an empty list of
+    tools, a tool that is not strict or not deferred, an image seen as usual, one answer, an answer
+    in text, calls that may be parallel, an answer that is not streamed.
     """
     return rebuild(unplaced(tree), _meaning)
 
@@ -128,12 +129,14 @@ def _meaning(node: Any, at: str) -> Any:
         node = replace(node, arguments=_value_text(node.arguments))
     elif isinstance(node, ToolResult) and node.is_error is False:
         node = replace(node, is_error=None)
-    elif isinstance(node, Tool) and node.strict is False:
-        node = replace(node, strict=None)
-    elif isinstance(node, Reasoning) and node.seal and not any((*node.content, *node.summary)):
+    elif isinstance(node, Tool) and (node.strict is False or node.deferred is False):
+        node = replace(node, strict=node.strict or None, deferred=node.deferred or None)
+    elif isinstance(node, Reasoning) and not any((*node.content, *node.summary)):
         node = replace(node, content=(), summary=())
     elif isinstance(node, Media) and node.detail == "auto":
         node = replace(node, detail=None)
+    elif isinstance(node, Citation) and node.title == "":
+        node = replace(node, title=None)
     if isinstance(node, Node) and node.extras is not None:
         node = replace(node, extras=_extras_meaning(node, node.extras))
     return node

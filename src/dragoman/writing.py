@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -23,12 +23,15 @@ from .model import (
     Node,
     OutputFormat,
     Params,
+    Reasoning,
+    Refusal,
     Seal,
     Text,
     Tool,
     ToolCall,
     ToolResult,
 )
+from .models import UNKNOWN, Facts
 from .pairing import Waiting
 from .reading import decode, encode, name_of
 
@@ -92,7 +95,7 @@ class Names(Struct, eq=False):
             given = self.given[name] = self.rename(name)
             self.made.add(given)
         if self.what == "tool.name":
-            log.tool_names[given] = (None, name)
+            log.tool_names[given] = log.tool_names.get(name, (None, name))
         why = f"{name!r} is not a legal identifier here; {given!r} is"
         if self.what == "user_id":  # the ledger is kept and shown: it never repeats who somebody is
             why = "the user id is not legal here; its beginning and a digest of it are written"
@@ -118,8 +121,8 @@ class Writing:
     """One conversion under way: the ledger, and the identifiers given so far."""
 
     __slots__ = (
-        "again", "answer", "called", "custom", "home", "ids", "log", "marks", "names", "signed",
-        "unnamed", "waiting",
+        "again", "answer", "called", "custom", "facts", "home", "ids", "log", "marks", "model",
+        "names", "signed", "unnamed", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -137,6 +140,23 @@ class Writing:
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: Waiting | None = None  # calls that got an id, if there are such
+        self.model: str | None = None  # to whom the request goes
+        self.facts: Facts = UNKNOWN  # what is known of that model
+
+    def address(self, vendor: str, model: str | None) -> Facts:
+        """To which model the request goes; in the same dialect nothing depends on it."""
+        self.model = model
+        if not self.home:
+            self.facts = self.log.models.facts(vendor, model)
+        return self.facts
+
+    def takes(self, block: Media) -> bool:
+        """Whether the model takes media of that kind; if not, so is noted."""
+        kinds = self.facts.media
+        if kinds is None or block.kind in kinds:
+            return True
+        self.log.dropped("media", block.at, f"{block.kind} input is not supported by {self.model}")
+        return False
 
     def moved(self, what: str, at: str, why: str) -> None:
         """Carried whole, elsewhere; at home that is simply how it is said."""
@@ -176,11 +196,18 @@ class Writing:
         if given in self.called and not self.home:
             original, number = given, 2
             while given in self.called:
-                given = f"{original[: self.ids.limit - 12]}_{number}"
+                given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
                 number += 1
             self.again[original] = given
             self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")
         self.called.add(given)
+        return given
+
+    def once(self, call_id: str, result: ToolResult) -> str:
+        """The id of the call that a result answers, where that had been used before."""
+        given = self.again.get(call_id, call_id)
+        if given != call_id:
+            self.log.renamed("tool_call.id", result.at, f"{call_id!r} was used before")
         return given
 
     def tool_name(self, name: str, at: str) -> str:
@@ -342,6 +369,27 @@ def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
     )
 
 
+def is_empty_text(block: Block) -> bool:
+    """Whether a block is a text or a refusal without a word, and nothing is said about it."""
+    if block.__class__ is Text:
+        return not block.text and is_plain_text(block, home=False) and block.extras is None
+    return block.__class__ is Refusal and not block.text and block.extras is None
+
+
+def drop_empty_texts(message: Message, log: Ledger) -> Message:
+    """The empty texts of a response are the same as none, and read as none."""
+    empty = [block for block in message.content if is_empty_text(block)]
+    for block in empty:
+        log.dropped("text.empty", block.at, "an empty text says nothing in a response here")
+    content = (block for block in message.content if not is_empty_text(block))
+    return replace(message, content=tuple(content)) if empty else message
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The parts of one reasoning as one text, apart by a blank line; empty parts say nothing."""
+    return "\n\n".join(filter(None, texts))
+
+
 def is_blank(text: str) -> bool:
     """Empty or only white space."""
     return not text or text.isspace()
@@ -373,6 +421,22 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+
+
+def note_joined(block: Block, why: str, w: Writing) -> None:
+    """A text that is joined to another one: its boundary is lost, and an empty one is not said."""
+    if isinstance(block, Text) and not block.text:
+        w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+    else:
+        w.log.approximated("text.boundary", block.at, why)
+
+
+def note_summary(block: Reasoning, w: Writing) -> None:
+    """A summary, where reasoning is its content alone: left out beside it, or written as such."""
+    if block.content and block.summary:
+        w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
+    elif any(block.summary):
+        w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "collect": "Put a stream together: the answer it amounts to.",
     "decompose": "Take an answer apart: the stream it could have come as.",
     "formats": "List the dialects; with -f and -t, what that pair cannot carry.",
+    "models": "List what depends on the model; with NAMEs, what holds for these, and why.",
     "explain": "Explain a code of the ledger, a rule of check, a pass of repair.",
     "schema": "Print the JSON Schema of a dialect's documents, as we read them.",
     "completion": "Print the script that completes commands, options, dialects and codes.",

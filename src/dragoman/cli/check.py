@@ -9,6 +9,7 @@ from ..check import check
 from ..convert import convert
 from ..dialect import Problem
 from ..errors import Malformed, Unsayable
+from ..models import Models
 from ..surrogates import ESCAPED, well_formed
 from ..surrogates import parse_leniently as parse
 from . import ledger, options, terminal
@@ -43,6 +44,7 @@ HALVES = "half of a surrogate pair (a text was cut inside of a character): no AP
     help="How problems are printed: text, json (a line for each), github (annotations), sarif.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
+@options.models_option
 @options.quiet_options
 def command(
     files: tuple[str, ...],
@@ -53,6 +55,7 @@ def command(
     target: str | None,
     form: str | None,
     as_json: bool,
+    models: Models | None,
     quiet: bool,
     verbose: bool,
 ) -> int:
@@ -75,7 +78,7 @@ def command(
             what = identify(document, source, facet)
             if said := teller.tell(document, what):
                 batch.say(said)
-            problems = list(_problems(document, what, target, quiet, verbose))
+            problems = list(_problems(document, what, target, models, quiet, verbose))
             for problem in problems:
                 printer.each(_found(document, what, target, problem))
             found += len(problems)
@@ -88,25 +91,34 @@ def command(
 
 
 def _problems(
-    document: Document, what: Source, target: str | None, quiet: bool, verbose: bool
+    document: Document,
+    what: Source,
+    target: str | None,
+    models: Models | None,
+    quiet: bool,
+    verbose: bool,
 ) -> list[Problem]:
     if target is None or target == what.dialect:
         found = well_formed(document.data) if ESCAPED.search(document.data) else None
         value = found.value if found else parse(document.data)
         halves = [Problem("malformed", at, HALVES) for at in (found.halves if found else ())]
-        return [*halves, *_checked(value, what.dialect, what.facet)]
+        return [*halves, *_checked(value, what.dialect, what.facet, models)]
     try:
-        result = convert(document.data, source=what.dialect, target=target, facet=what.facet)
+        result = convert(
+            document.data, source=what.dialect, target=target, facet=what.facet, models=models
+        )
     except Unsayable as refused:
         return [Problem("unsayable", refused.at, refused.what)]
     if not quiet:
         ledger.show(result.losses, verbose=verbose)
-    return _checked(parse(result.to_json()), target, what.facet)
+    return _checked(parse(result.to_json()), target, what.facet, models)
 
 
-def _checked(value: object, dialect: str, facet: str) -> list[Problem]:
+def _checked(
+    value: object, dialect: str, facet: str, models: Models | None = None
+) -> list[Problem]:
     """The problems. Where no rules are known, at least the shape is looked at."""
-    problems = check(value, dialect, facet=facet)
+    problems = check(value, dialect, facet=facet, models=models)
     if not problems and not has_rules(dialect):
         try:
             dialects.get(dialect).read(value, facet)

@@ -36,7 +36,7 @@ from ..model import (
 )
 from ..reading import escape, parse
 from ..walk import meaning, rebuild, unplaced
-from .portrait import brief
+from .portrait import brief, full_name
 
 Kind: TypeAlias = Literal["differs", "only in A", "only in B"]
 Trail: TypeAlias = tuple[str, ...]
@@ -318,9 +318,9 @@ def kinship(node: Any) -> tuple[Any, ...]:
         case Message():
             return (Message, "system" if node.role == "developer" else node.role)
         case Tool():
-            return (Tool, node.name)
+            return (Tool, node.namespace, node.name)
         case ToolCall():
-            return (ToolCall, node.name)
+            return (ToolCall, node.namespace, node.name)
     return (type(node),)
 
 
@@ -332,9 +332,9 @@ def title(node: Any, index: int) -> Trail:
         case Candidate():
             return (f"answer {index + 1}",) if index else ("answer",)
         case Tool():
-            return (f"tool {node.name}",)
+            return (f"tool {full_name(node)}",)
         case ToolCall():
-            return (f"call {node.name}",)
+            return (f"call {full_name(node)}",)
         case ToolResult():
             return ("result",)
         case Citation():

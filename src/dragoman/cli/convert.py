@@ -14,6 +14,7 @@ from ..convert import convert as convert_document
 from ..errors import Malformed
 from ..ledger import Loss
 from ..model import Json
+from ..models import Models
 from ..reading import encode
 from ..surrogates import parse_exactly
 from . import ledger, options, printing, streams, terminal
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     help="Write a capsule: what the target cannot hold; DIR/: one for each file.",
 )
 @click.option("--capsule", metavar="FILE|DIR", help="Restore what such a capsule holds.")
+@options.models_option
 @click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
 @click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
 @click.option("--stop", is_flag=True, help="Stop at the first document that fails.")
@@ -100,6 +102,7 @@ class Conversion:
         settings: tuple[str, ...],
         capsule: str | None,
         carry: str | None,
+        models: Models | None,
         now: str | None,
         random_ids: bool,
         stop: bool,
@@ -112,6 +115,7 @@ class Conversion:
         self.compact = compact
         self.fail_on = fail_on
         self.quiet, self.verbose = quiet, verbose
+        self.models = models
         self.now = printing.time_of(now)
         self.ids = printing.random_id if random_ids else None
         self.tally = Tally(report)
@@ -173,6 +177,7 @@ class Conversion:
             carry=self.capsules.wanted,
             capsule=self.capsules.take(),
             model=self.model,
+            models=self.models,
         )
         result.document = with_settings(result.document, self.settings)
         on_a_line = self.is_line(document, form)
@@ -180,7 +185,7 @@ class Conversion:
         if form == "jsonl":
             sink.flush()
         self.capsules.put(result.capsule)
-        return document.placed((*result.losses, *self.address_losses(document)))
+        return (*document.placed(result.losses), *self.address_losses(document))
 
     def is_line(self, document: Document, form: Form) -> bool:
         """Whether a result is one line of many."""
@@ -194,7 +199,7 @@ class Conversion:
         if hint is None or not hint.asks_stream or hint.dialect == self.target:
             return ()
         why = "the address asks for a stream; --set stream=true says so in the document"
-        return (Loss("dropped", "stream", "", why),)
+        return (Loss("dropped", "stream", hint.asks_stream, why),)
 
     def stream(self, reading: Reading, sink: Sink) -> int:
         source: Source | None = None
@@ -219,7 +224,12 @@ class Conversion:
         from ..transcoder import Transcoder
 
         transcoder = Transcoder(
-            source.dialect, self.target, collect=False, now=self.now, ids=self.ids
+            source.dialect,
+            self.target,
+            collect=False,
+            now=self.now,
+            ids=self.ids,
+            models=self.models,
         )
         for chunk in chunks:
             if said := transcoder.feed(chunk):

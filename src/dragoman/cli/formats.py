@@ -23,12 +23,14 @@ WAYS = {("read", "write"): "", ("read",): " (read)", ("write",): " (write)"}
 @click.option("-f", "--from", "source", type=options.DIALECT, help="With -t: from this dialect.")
 @click.option("-t", "--to", "target", type=options.DIALECT, help="With -f: to this one.")
 @options.facet_option
+@click.option("--models", "of_models", is_flag=True, help="List models instead: dragoman models.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each of them.")
 @options.quiet_options
 def command(
     source: str | None,
     target: str | None,
     facet: str | None,
+    of_models: bool,
     as_json: bool,
     quiet: bool,
     verbose: bool,
@@ -38,6 +40,12 @@ def command(
     What a pair cannot carry is found out by trying: the package has some hundred small
     conversations, each about one thing, which are converted. Streams and capsules aside.
     """
+    if of_models:
+        from ..models import DEFAULT
+        from .models import listing
+
+        listing(DEFAULT, as_json=as_json)
+        return
     if (source is None) != (target is None):
         raise usage("a pair needs both -f and -t", "dragoman formats -f chat -t anthropic")
     if source is not None and target is not None:

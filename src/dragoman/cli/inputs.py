@@ -109,8 +109,8 @@ class Hint(NamedTuple):
     dialect: str
     facet: str
     why: str
-    asks_stream: bool = False
-    """The address asks for a stream, and the document does not say so."""
+    asks_stream: str = ""
+    """Where the address stands that asks for a stream, if the document does not say so."""
     is_joined: bool = False
     """It is a request with the response to it."""
 

@@ -89,6 +89,20 @@ def _losses() -> Iterable[tuple[str, str]]:
     return [*((kind, "a kind of loss") for kind in KINDS), *CODES.items()]
 
 
+class ModelsFile(Kind):
+    """A file of rows for the table of models; the value is the table with them."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
+        from .tables import read_models
+
+        return read_models(value) if isinstance(value, str) else value
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
 DIALECT = DialectName()
 FACET = Word("facet", _facets)
 LOSSES = Words("loss", _losses)
@@ -158,6 +172,15 @@ def at_option(function: F) -> F:
         multiple=True,
         metavar="POINTER",
         help="Where the conversation stands in its file, e.g. /messages or /sessions/*/history.",
+    )(function)
+
+
+def models_option(function: F) -> F:
+    return click.option(
+        "--models",
+        type=ModelsFile(),
+        metavar="FILE",
+        help="Rows of your own (TOML or JSON) for the table of what depends on the model.",
     )(function)
 
 

@@ -29,6 +29,7 @@ from .portrait import (
     Turn,
     Words,
     brief,
+    full_name,
     is_long,
     many,
     signature,
@@ -130,9 +131,9 @@ def facts(known: Sequence[Fact]) -> str:
 def tools(declared: tuple[Tool, ...], alone: bool) -> str:
     if not declared:
         return ""
-    names = ", ".join(tool.name for tool in declared)
+    names = ", ".join(map(full_name, declared))
     rows = "".join(
-        f"<p><code><b>{safe(tool.name)}</b>({safe(signature(tool))})</code></p>\n"
+        f"<p><code><b>{safe(full_name(tool))}</b>({safe(signature(tool))})</code></p>\n"
         f'<div class="text" dir="auto">{block(tool.description or "")}</div>\n'
         f"{schema(tool)}"
         for tool in declared

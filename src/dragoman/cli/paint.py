@@ -23,6 +23,7 @@ from .portrait import (
     Turn,
     Words,
     brief,
+    full_name,
     is_long,
     many,
     signature,
@@ -94,12 +95,12 @@ def facts(known: Iterable[Fact], brush: Brush) -> Iterator[Line]:
 def tools(declared: Iterable[Tool], alone: bool, brush: Brush) -> Iterator[Line]:
     listed = list(declared)
     if not brush.full and not alone:
-        names = ", ".join(tool.name for tool in listed)
+        names = ", ".join(map(full_name, listed))
         label = many(len(listed), "tool")
         yield from facts([(label, clip(names, brush.columns - width(label) - 1))], brush)
         return
     for tool in listed:
-        spans = [Span(tool.name, "call"), Span(f"({signature(tool)})", "dim")]
+        spans = [Span(full_name(tool), "call"), Span(f"({signature(tool)})", "dim")]
         yield ()
         yield from wrap(spans, brush.columns)
         if tool.description:

@@ -245,7 +245,7 @@ def pair(messages: Sequence[Message]) -> Pairs:
                 pairs.folded.add(index)
                 pairs.beside.setdefault(id(found[1]), []).append((message, block))
             else:
-                pairs.apart[id(block)] = found[1].name
+                pairs.apart[id(block)] = full_name(found[1])
     return pairs
 
 
@@ -430,19 +430,19 @@ def size(count: int) -> str:
 
 def called(call: ToolCall) -> Call:
     if call.kind == "custom":
-        return Call(call.name, (), call.arguments, id=call.id)
+        return Call(full_name(call), (), call.arguments, id=call.id)
     text = call.arguments
     if not text.strip():
-        return Call(call.name, (), id=call.id)
+        return Call(full_name(call), (), id=call.id)
     try:
         value = parse(text)
     except Malformed:
-        return Call(call.name, (), text, "not JSON", call.id)
+        return Call(full_name(call), (), text, "not JSON", call.id)
     if not isinstance(value, dict):
-        return Call(call.name, (), text, "not an object", call.id)
+        return Call(full_name(call), (), text, "not an object", call.id)
     if repeats_a_key(text, value):
-        return Call(call.name, (), text, "a key stands here twice", call.id)
-    return Call(call.name, tuple(value.items()), id=call.id)
+        return Call(full_name(call), (), text, "a key stands here twice", call.id)
+    return Call(full_name(call), tuple(value.items()), id=call.id)
 
 
 def brief(value: Json) -> str:
@@ -547,6 +547,11 @@ def many(count: int, what: str) -> str:
     ('1 message', '2 messages')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def full_name(node: Tool | ToolCall) -> str:
+    """The name of a tool, with its namespace if it has one."""
+    return node.name if node.namespace is None else f"{node.namespace}.{node.name}"
 
 
 def signature(tool: Tool) -> str:

@@ -10,6 +10,7 @@ import click
 from ..check import check
 from ..dialect import Problem
 from ..ledger import Loss
+from ..models import Models
 from ..reading import parse
 from ..repair import repair, repair_passes
 from . import ledger, options, printing, terminal
@@ -44,6 +45,7 @@ def _passes() -> Iterable[tuple[str, str]]:
     metavar="LIST",
     help="These passes, in this order; else those that `check` calls for. `list` prints them.",
 )
+@options.models_option
 @click.option("--dry-run", is_flag=True, help="Only say what would change.")
 @options.output_options
 @options.ledger_options
@@ -70,6 +72,7 @@ class Repair:
         lines: bool | None,
         at: tuple[str, ...],
         passes: tuple[str, ...] | None,
+        models: Models | None,
         dry_run: bool,
         output: str | None,
         in_place: bool,
@@ -82,6 +85,7 @@ class Repair:
         if dry_run and (output is not None or in_place):
             raise usage("--dry-run writes nothing; leave out --output and --in-place")
         self.source, self.facet, self.passes = source, facet, passes
+        self.models = models
         self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
         self.dry_run, self.compact, self.fail_on = dry_run, compact, fail_on
         self.quiet, self.verbose = quiet, verbose
@@ -120,9 +124,10 @@ class Repair:
                     passes=self.passes,
                     facet=source.facet,
                     fail_on=self.fail_on,
+                    models=self.models,
                 )
                 data, losses = result.to_json(), document.placed(result.losses)
-                left = check(parse(data), source.dialect, facet=source.facet)
+                left = check(parse(data), source.dialect, facet=source.facet, models=self.models)
                 if not self.dry_run:
                     on_a_line = self.on_a_line or reading.form == "jsonl" or self.compact
                     sink.write(printing.json_text(data, on_a_line))

@@ -184,6 +184,7 @@ class Captured(NamedTuple):
     url: str = ""
     method: str = "POST"
     host: str = ""
+    url_at: str = ""
 
 
 class Reply(NamedTuple):
@@ -211,14 +212,14 @@ def is_capture(value: Json) -> bool:
 def captured(value: dict[str, Json], at: str) -> Captured:
     url = str(value.get("path") or value.get("url"))
     body = value.get("body")
-    key = "body"
     if body is None and value.get("websocket_messages").__class__ is list:
         sent = [m for m in value["websocket_messages"] if m.__class__ is dict and "input" in m]
         if sent:  # the Responses API over a socket: a request is its message
             index = value["websocket_messages"].index(sent[-1])
             frame = {k: v for k, v in sent[-1].items() if k != "type"}
             return Captured(f"{at}/websocket_messages/{index}", frame, url, "POST")
-    return Captured(f"{at}/{key}", text_of(body), url, value["method"], _host(value))
+    url_at = f"{at}/path" if value.get("path") else f"{at}/url"
+    return Captured(f"{at}/body", text_of(body), url, value["method"], _host(value), url_at)
 
 
 def _host(value: dict[str, Json]) -> str:
@@ -278,7 +279,13 @@ def har_pair(entry: dict[str, Json], at: str) -> Pair | None:
     if posted.__class__ is not dict or dialect_of(request["url"], "") is None:
         return None
     body = text_of(posted.get("text"))
-    said = Captured(f"{at}/request/postData/text", body, request["url"], str(request.get("method")))
+    said = Captured(
+        f"{at}/request/postData/text",
+        body,
+        request["url"],
+        str(request.get("method")),
+        url_at=f"{at}/request/url",
+    )
     response = response if response.__class__ is dict else {}
     content = response.get("content")
     if content.__class__ is not dict or content.get("text").__class__ is not str:
@@ -341,8 +348,11 @@ def requested(document: Document, said: Captured, label: str = "") -> Document:
     # A server's own variant of what the address says shows in the body.
     dialect = variant_of(address.dialect, body, "request")
     why = f"as its address says, {URL.match(said.url)[0]}"  # type: ignore[index]
-    hint = Hint(dialect, "request", why, asks_stream=address.stream)
-    return document.inside(said.at, encode(body), hint, label=label)
+    hint = Hint(dialect, "request", why, asks_stream=said.url_at if address.stream else "")
+    inside = document.inside(said.at, encode(body), hint, label=label)
+    if body is not said.body and said.url_at:  # the model stands in the address
+        inside.place = lambda path: said.url_at if path == f"/{key}" else said.at + path
+    return inside
 
 
 def variant_of(dialect: str, body: Json, facet: str) -> str:

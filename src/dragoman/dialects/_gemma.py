@@ -90,7 +90,7 @@ class Gemma(Dialect):
     def lose_params(self, params: Params, log: Ledger) -> None:
         for name in PARAMS:
             value = getattr(params, name)
-            if value is None or (name == "candidates" and value == 1):
+            if value is None or (name, value) in (("candidates", 1), ("stream", False)):
                 continue
             if isinstance(value, OutputFormat) and value.kind == "text" and value.extras is None:
                 continue

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..dialect import Dialect
 from ..errors import Malformed
-from ..events import Begin, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
+from ..events import Begin, Cite, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
 from ..framing import Frame
 from ..model import Json, Response
 from ..reading import parse
@@ -32,6 +32,7 @@ class NativeReader(StreamReader):
         self.events: list[Event] = []
         self.said: dict[tuple[int, str, int], Said] = {}
         self.open: set[int] = set()
+        self.opened: set[int] = set()  # those that are closed may still be cited
         self.began = False
 
     def read(self, frame: Frame) -> Sequence[Event]:
@@ -59,7 +60,10 @@ class NativeReader(StreamReader):
             if event.index in self.open or event.index < 0 or not 0 <= event.candidate < 128:
                 raise Malformed(f"block {event.index} is open already, or out of place")
             self.open.add(event.index)
-        elif index is not None and index not in self.open:
+            self.opened.add(event.index)
+        elif index is not None and index not in (
+            self.opened if isinstance(event, Cite) else self.open
+        ):
             raise Malformed(f"block {index} is not open")
         if isinstance(event, Close):
             self.open.discard(event.index)
@@ -76,7 +80,7 @@ class NativeReader(StreamReader):
         said.add(event.text)
 
     def document(self) -> Json | None:
-        if not self.began:
+        if not self.events:
             return None
         texts: dict[int, list[Event]] = {}
         for (index, place, part), said in self.said.items():

@@ -6,6 +6,7 @@ https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages 
 from __future__ import annotations
 
 from ..model import Json
+from ..reading import only
 
 # issuer -> kind of seal -> key
 SEALS: dict[str, dict[str, str]] = {
@@ -17,6 +18,7 @@ SEALS: dict[str, dict[str, str]] = {
 SIGNER = "google"
 """who signs parts that are no thoughts"""
 SIGNATURE = SEALS[SIGNER]["signature"]
+PLAIN_SIGNATURE = only(SIGNATURE)
 SIGNERS = (SIGNER, "vertex", "googleVertex")
 """what it is called, where the answer came by Vertex AI: its provider reads all of these"""
 
@@ -27,7 +29,7 @@ def signature_in(metadata: Json) -> tuple[str, str] | None:
         return None
     for name in SIGNERS:
         said = metadata.get(name)
-        if said.__class__ is dict and len(said) == 1:
+        if said.__class__ is dict and PLAIN_SIGNATURE(said):
             signature = said.get(SIGNATURE)
             if signature.__class__ is str and signature:
                 return name, signature

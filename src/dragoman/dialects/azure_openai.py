@@ -33,6 +33,8 @@ class AzureOpenAI(OpenAIChat):
     kin = frozenset({"openai-chat"})
     user_key = "user"
     model_in_path = True
+    needs_model = False  # it is the name of a deployment, in the path
+    serves: ClassVar[tuple[str, ...]] = ()
     has_signatures = False
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,

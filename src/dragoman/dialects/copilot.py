@@ -20,6 +20,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..ledger import Ledger
+from ..lowering import SEARCH
 from ..model import (
     Block,
     Hosted,
@@ -59,11 +60,17 @@ DUMMY = re.compile(r"msg_\d{1,9}")
 class Copilot(OpenAIResponses):
     name = "copilot"
     spec = "https://github.com/microsoft/vscode-copilot-chat"
+    vendor = ""
+    serves: ClassVar[tuple[str, ...]] = ()
     issuer = "copilot"
     aliases = ("github-copilot",)
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
+
+    def accepts(self, block: Raw) -> bool:
+        # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
+        return self.is_home(block.dialect) or block.code == SEARCH
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -184,7 +191,8 @@ class Copilot(OpenAIResponses):
         kept: list[Block] = []
         for block in content:
             if isinstance(block, Hosted | Raw):
-                if not self.is_home(block.dialect):
+                searched = isinstance(block, Raw) and self.accepts(block)
+                if not searched and not self.is_home(block.dialect):
                     what = "hosted" if isinstance(block, Hosted) else "raw"
                     w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
                     continue
@@ -203,6 +211,8 @@ class Copilot(OpenAIResponses):
         """A result as one text; its images go to a message of the user's behind the results."""
         if not isinstance(block, ToolResult) or not block.content or self.holds_all(block):
             return block
+        if block.kind == "search":
+            return block  # definitions of tools
         if len(block.content) == 1 and isinstance(block.content[0], Text):
             return block
         texts: list[Block] = []
@@ -232,7 +242,12 @@ class Copilot(OpenAIResponses):
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose(block.extras, block.at, w.log)
-                texts += (inner for inner in block.content if isinstance(inner, Text))
+                for inner in block.content:
+                    if isinstance(inner, Text):
+                        texts.append(inner)
+                    else:
+                        why = "an output is one text here"
+                        w.log.dropped("tool_result.content", inner.at, why)
             elif isinstance(block, Text):
                 texts.append(block)
         if len(texts) == 1:
@@ -265,7 +280,7 @@ class Copilot(OpenAIResponses):
             w.count["msg"] = w.count.get("msg", 0) + 1
             out["id"] = f"msg_{w.count['msg']}"
             if named:
-                w.log.dropped("message.id", first.at, "an id that another API gave")
+                w.log.dropped("extras", f"{first.at}/id", "an id that another API gave")
         return out
 
     def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
@@ -275,6 +290,8 @@ class Copilot(OpenAIResponses):
         self.seal_of(block, w)
         if block.content or block.summary or block.seal is None:
             w.log.dropped("reasoning", block.at, "a thought is taken back only sealed")
+        elif block.id is not None:
+            w.log.dropped("reasoning.id", block.at, "an id that another API gave")
         self.lose(block.extras, block.at, w.log)
         return None
 

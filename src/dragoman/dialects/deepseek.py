@@ -47,6 +47,8 @@ MARKS = Marks(
 class DeepSeek(Compatible):
     name = "deepseek"
     spec = "https://api-docs.deepseek.com/api/create-chat-completion"
+    vendor = "deepseek"
+    serves = ("deepseek",)
     issuer = "deepseek"
     limit_key = "max_tokens"
     most_stops = 16
@@ -165,7 +167,7 @@ class DeepSeek(Compatible):
         details = doc.get(key)
         agrees = hit.__class__ is miss.__class__ is int and hit + miss == doc.get("prompt_tokens")
         known: dict[str, Json] = details if details.__class__ is dict else {}
-        if not agrees or known.get("cached_tokens", hit) != hit:
+        if not agrees or (known and known.get("cached_tokens") != hit):
             usage = super().read_usage(doc, at)
             return replace(usage, extras=self.respell(usage.extras))
         rest = {k: v for k, v in doc.items() if k not in (HIT, MISS)}

@@ -30,6 +30,7 @@ from ..model import (
     Text,
     Tool,
     ToolCall,
+    ToolResult,
 )
 from ..reading import as_dict, compact, decode, need_str
 from ..sniffing import Evidence, Verdict
@@ -208,6 +209,10 @@ class FunctionGemmaTeaching(Gemma):
             if message.role == "tool":
                 for block in message.content:
                     w.log.dropped("tool_result", block.at, "there are no results of tools here")
+                    for part in block.content if isinstance(block, ToolResult) else ():
+                        if not part.at.startswith(block.at):  # it stood in a turn behind
+                            why = "there are no results of tools here"
+                            w.log.dropped("tool_result.content", part.at, why)
                 self.lose(message.extras, message.at, w.log)
         for message in spoken[count:]:
             self.write_turn(lines, message, w)
@@ -364,8 +369,9 @@ class FunctionGemmaTeaching(Gemma):
         back = self.read_tool(f"{tool.name}\n{text}")
         if (back.description or "") != (tool.description or ""):
             w.log.approximated("tool", tool.at, "the description cannot be told from parameters")
-        if back.kind == tool.kind and back.schema != tool.schema:
-            unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, back.schema))) or "its form"
+        found = freeform.SCHEMA if back.kind == "custom" else back.schema
+        if tool.kind == "function" and found != tool.schema:
+            unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, found))) or "its form"
             why = f"a declaration does not say all of it: {unsaid}"
             w.log.approximated("tool.schema", tool.at, why)
 

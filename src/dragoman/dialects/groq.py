@@ -35,6 +35,7 @@ FORMATS = ("hidden", "raw", "parsed")
 class Groq(Compatible):
     name = "groq"
     spec = "https://console.groq.com/docs/api-reference#chat-create"
+    vendor = "groq"
     issuer = "groq"
     thinking_key = "reasoning"
     tiers: ClassVar[tuple[str, ...]] = ("auto", "on_demand", "flex", "performance")

@@ -32,6 +32,7 @@ class Native(Dialect):
     stream_signs = (("event", "begin"),)
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
     history = None
+    lowers = False
 
     def read_native(self, doc: Json, facet: str) -> Tree:
         doc = as_dict(doc, "")

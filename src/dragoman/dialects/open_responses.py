@@ -44,12 +44,17 @@ KNOWN = frozenset({"include", "background", "max_tool_calls", "stream_options"})
 class OpenResponses(OpenAIResponses):
     name = "open-responses"
     spec = "https://www.openresponses.org/specification"
+    vendor = ""
+    serves: ClassVar[tuple[str, ...]] = ()
     issuer = "open-responses"
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
     # https://github.com/openresponses/openresponses, schema/configuration.tsp
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
     tiers: ClassVar[tuple[str, ...]] = ("auto", "default", "flex", "priority")
+
+    can = frozenset()
+    tool_search: ClassVar[dict[str, Json] | None] = None
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(signs(doc), super().sniff(doc))

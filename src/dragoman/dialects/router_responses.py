@@ -46,8 +46,8 @@ from ..model import (
     Text,
     ToolCall,
     ToolResult,
-    Usage,
 )
+from ..models import DEFAULT, Models
 from ..reading import compact, maybe_str
 from ..sniffing import Evidence, Look, Verdict, objects, weigh_doubts, weigh_keys, weigh_messages
 from ..walk import rebuild
@@ -65,14 +65,10 @@ CALL, RESULT = "tool_use", "tool_result"
 EASY = "easy-list"
 """How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
-DETAILS = (
-    ("input_tokens_details", "cached_tokens", "cache_read"),
-    ("input_tokens_details", "cache_write_tokens", "cache_write"),
-    ("output_tokens_details", "reasoning_tokens", "reasoning"),
-)
 
 # rule -> what it says, in quotes as the design says it.
-RULES: dict[str, str] = official.RULES | {
+OFFICIAL = {name: said for name, said in official.RULES.items() if name not in official.SAID}
+RULES: dict[str, str] = OFFICIAL | {
     "content-role": "'Always use correct content type for role': input_text and input_image for "
     "all but the assistant, whose are output_text, output_image and tool_use; a tool_result is "
     "the user's.",
@@ -105,10 +101,13 @@ FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
+    needs_model = True
+    pairs = True
     spec = "docs/dialects/router-responses.md"
     aliases = ("router",)
     history = "input"
     names_calls = False
+    counts_all = False
     shared: ClassVar[dict[str, frozenset[str]]] = {
         **OpenAIResponses.shared,
         "openai-responses": OpenAIResponses.shared["router-responses"],
@@ -341,16 +340,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         elif tree.echo is not None and tree.echo.fields:
             w.log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
 
-    def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
-        """Counts that nobody gave are not made up: no type demands them here."""
-        out: dict[str, Json] = super().write_usage(usage, w)
-        for key, name, field in DETAILS if not w.home else ():
-            if getattr(usage, field) is None:
-                del out[key][name]
-                if not out[key]:
-                    del out[key]
-        return out
-
     def write_own_silence(self, out: dict[str, Json], tree: Response) -> None:
         """The words for silence as the document had them, if there is still silence."""
         only = tree.candidates[0] if tree.candidates else None
@@ -386,9 +375,11 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
 
     rules = RULES
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         listed = "output" if facet == "response" else "input"
-        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+        return examine(
+            self, lay_open(doc, facet, models, listed=listed), doc, FACETS.get(facet, ())
+        )
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         """Only what the parent would never say; all else is the parent's to claim."""

@@ -24,7 +24,7 @@ from ..model import (
 )
 from ..reading import as_dict, expected, maybe_int, maybe_list, maybe_str, need_str
 from ..sniffing import Verdict
-from ..writing import Writing
+from ..writing import Writing, note_joined
 from .vercel_model_v5 import VercelModelV5
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
@@ -114,9 +114,9 @@ class VercelCore(VercelModelV5):
                 out.append(Reasoning(seal=seal, at=at, extras=self.keep(part, ("type", "data"))))
                 continue
             text, signature = need_str(part, "text", at), maybe_str(part, "signature", at)
-            extras = self.keep(
-                part, ("type", "text", "signature") if signature else ("type", "text")
-            )
+            usual = part.get("type") == "text"
+            known = ("type", "text", "signature") if signature else ("type", "text")
+            extras = self.keep(part, known, None if usual else {"type": part.get("type")})
             own = Seal(signature, "anthropic") if signature else None
             words = (text,) if text or own is None else ()
             out.append(Reasoning(words, seal=own, at=at, extras=extras))
@@ -162,7 +162,7 @@ class VercelCore(VercelModelV5):
             self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
-            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+            note_joined(block, "an answer is one text here", w)
         out["text"] = out.get("text", "") + block.text
 
     def write_answer_thought(self, block: Reasoning, w: Writing) -> list[Json]:
@@ -182,6 +182,10 @@ class VercelCore(VercelModelV5):
         out: dict[str, Json] = {"type": "text", "text": words[0]}
         if seal is not None:
             out["signature"] = seal.data
+        if "type" in (spelling := self.spelling(block)):
+            out["type"] = spelling["type"]
+            if out["type"] is None:
+                del out["type"]
         return [self.emit(out, block, w.log)]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
@@ -196,6 +200,7 @@ class VercelCore(VercelModelV5):
             "toolName": w.tool_name(call.name, call.at),
             "args": call.arguments or "{}",
         } | self.spelling(call)
+        out = {key: value for key, value in out.items() if value is not None}
         return self.emit(out, call, w.log)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:

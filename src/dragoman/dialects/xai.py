@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json, Request, Usage
+from ..models import Facts
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from .openai_chat.sniff import Marks
@@ -37,21 +38,29 @@ CODES: dict[str, ErrorKind] = {
 MOST = 8  # @ai-sdk/xai 3.0.138 (npm), src/xai-chat-options.ts
 CODE_OF = {kind: code for code, kind in CODES.items()}
 
+# "Model grok-4.6 does not support parameter presencePenalty", and so for all that think:
+# https://docs.x.ai/docs/guides/reasoning
+THOUGHTFUL = dict.fromkeys(
+    ("frequency_penalty", "presence_penalty", "stop"), "no model that thinks takes it here"
+)
+
 
 class XAI(Compatible):
     name = "xai"
     spec = "https://docs.x.ai/docs/api-reference#chat-completions"
+    vendor = "xai"
+    serves = ("xai",)
     issuer = "xai"
-    # "Model grok-4.6 does not support parameter presencePenalty", and so for all that think, which
-    # are all: https://docs.x.ai/docs/guides/reasoning
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("logit_bias", "verbosity", "store", "metadata", "cache_key"), "this is not known here"
-    ) | dict.fromkeys(
-        ("frequency_penalty", "presence_penalty", "stop"), "no model that thinks takes it here"
     )
     # xai-sdk 1.21 (PyPI), proto/v6: ReasoningEffort in chat_pb2.pyi, ServiceTier in usage_pb2.pyi
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
     tiers: ClassVar[tuple[str, ...]] = ("default", "priority")
+
+    def refused_by(self, facts: Facts) -> dict[str, str]:
+        """A name that tells nothing is that of a model that thinks, as all newer ones do."""
+        return self.refused if facts.thinks is not None else self.refused | THOUGHTFUL
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         if is_flat(doc):
@@ -103,7 +112,8 @@ class XAI(Compatible):
         if home:
             return self.emit({"code": tree.code, "error": tree.message}, tree, log)
         code = CODE_OF.get(tree.kind, "Unknown error")
-        if self.read_error({"code": code, "error": ""}).kind != tree.kind or tree.kind == "other":
+        unsaid = tree.kind == "other" and tree.type is not None
+        if self.read_error({"code": code, "error": ""}).kind != tree.kind or unsaid:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if tree.code is None:
             log.invented("error.code", tree.at, f"an error has one here: {code!r}")

@@ -135,6 +135,7 @@ class Xzatoma(Dialect):
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect))
+        self.lose(tree.extras, tree.at, log)
         written = (self.write_message(message, w) for message in tree.messages)
         return [doc for doc in written if doc is not None]
 
@@ -252,6 +253,7 @@ class Xzatoma(Dialect):
         return self.emit(doc, result, w.log)
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         written = (self.write_tool(tool, log) for tool in tree.tools)
         return [doc for doc in written if doc is not None]
 

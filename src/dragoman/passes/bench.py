@@ -36,6 +36,7 @@ class Bench:
     def __init__(self, dialect: Dialect, log: Ledger) -> None:
         rules: Any = dialect if isinstance(dialect, Ruled) else Ruled
         self.log = log
+        self.dialect = dialect
         self.issuer = dialect.issuer
         self.adjacent: bool = rules.adjacent
         self.merges: bool = rules.merges

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ..ledger import Ledger
 from ..model import Block, Message, Text, ToolCall, ToolResult
+from ..results import NO_RESULT, ORPHAN
 from .bench import (
     Bench,
     Conversation,
@@ -24,10 +25,6 @@ from .bench import (
     with_content,
     with_messages,
 )
-
-NO_RESULT = "[no result: the call was not answered]"
-ORPHAN = "[{what} of {call}]"
-"""What introduces a result without its call, in the user's words."""
 
 
 def calls_last(tree: Conversation, bench: Bench) -> Conversation:

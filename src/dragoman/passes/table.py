@@ -8,10 +8,11 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ..dialect import Dialect
+from ..dialects._model_rules import RULES as MODEL_RULES
 from ..errors import Unsupported
 from ..ledger import Ledger
 from ..model import Json
-from . import caches, calls, pairs, thoughts, words
+from . import caches, calls, models, pairs, thoughts, words
 from .bench import Bench, Conversation
 
 Run: TypeAlias = Callable[[Conversation, Bench], Conversation]
@@ -96,6 +97,11 @@ PASSES: dict[str, Pass] = {
         "drops thoughts that the API did not seal",
         "thinking-signature",
     ),
+    "disable-thinking": _pass(
+        thoughts.disable_thinking,
+        "omits the thinking budget where a tool loop lost the thinking block that began it",
+        "thinking-missing",
+    ),
     "drop-lone-reasoning": _pass(
         thoughts.drop_lone_reasoning,
         "drops stored thoughts without the item they led to",
@@ -128,6 +134,14 @@ PASSES: dict[str, Pass] = {
         "prompt, the newest first",
         "cache-marks",
     ),
+    "fit-model": _pass(
+        models.fit_model,
+        "leaves out what the model of the request refuses: sampling, efforts, budgets, prefill",
+        *MODEL_RULES,
+        "thinking-display",
+        "thinking-temperature",
+        "thinking-budget",
+    ),
     "merge-same-role": _pass(
         words.merge_same_role,
         "merges messages of the user, or of the assistant, that follow each other",
@@ -144,7 +158,7 @@ def run(chosen: Iterable[Pass], tree: Conversation, bench: Bench) -> Conversatio
 def mend(speaker: Dialect, tree: Conversation, doc: Json, facet: str, bench: Bench) -> Conversation:
     """Mend what ``check`` finds until it finds nothing that a pass can mend."""
     for _ in range(ROUNDS):
-        broken = {problem.rule for problem in speaker.check(doc, facet)}
+        broken = {problem.rule for problem in speaker.check(doc, facet, bench.log.models)}
         mended = run((each for each in PASSES.values() if each.mends & broken), tree, bench)
         if mended is tree:
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..model import Block, Message, Reasoning
+from ..model import Block, Message, Reasoning, Request
 from .bench import (
     Bench,
     Conversation,
@@ -74,3 +74,14 @@ def drop_lone_reasoning(tree: Conversation, bench: Bench) -> Conversation:
 
 def is_stored_thought(block: Block) -> bool:
     return isinstance(block, Reasoning) and block.id is not None
+
+
+def disable_thinking(tree: Conversation, bench: Bench) -> Conversation:
+    """Without thinking, a tool loop may go on whose first block was not kept."""
+    if not isinstance(tree, Request) or tree.params.thinking is None:
+        return tree
+    config = tree.params.thinking
+    why = "thinking is omitted: the turn that calls the tools does not start with a thinking block"
+    bench.log.dropped("thinking", config.at, why)
+    lose_extras(config, why, bench.log)
+    return replace(tree, params=replace(tree.params, thinking=None))

@@ -8,9 +8,11 @@ limit is required; caches are marked in the content; cached tokens do not count 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...model import Json
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -21,12 +23,31 @@ if TYPE_CHECKING:
     from ...streaming import StreamReader, StreamWriter
 
 
+REFERENCE = re.compile("[a-zA-Z0-9_-]{1,64}")
+
+
 class AnthropicMessages(Sniff, Rules, Responses):
     spec = "https://docs.claude.com/en/api/messages"
+    vendor = "anthropic"
+    needs_model = True
+    serves = ("anthropic",)
+    pairs = True
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
+
+    can = frozenset({"deferred"})
+    tool_search: ClassVar[dict[str, Json] | None] = {
+        "type": "tool_search_tool_bm25_20251119",
+        "name": "tool_search_tool_bm25",
+    }
+
+    def reference(self, name: str) -> dict[str, Json] | None:
+        # "tool_reference.tool_name: String should have at most 64 characters"
+        if REFERENCE.fullmatch(name) is None:
+            return None
+        return {"type": "tool_reference", "tool_name": name}
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import AnthropicReader

@@ -25,6 +25,7 @@ from ...model import (
     Seal,
     Source,
     Text,
+    Tool,
     ToolCall,
     ToolResult,
 )
@@ -40,6 +41,7 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    only,
     pointers,
     tokens,
 )
@@ -61,6 +63,21 @@ REDACTED_KEYS = frozenset({"type", "data"})
 IMAGE_KEYS = frozenset({"type", "source", "cache_control"})
 DOCUMENT_KEYS = frozenset({"type", "source", "title", "context", "citations", "cache_control"})
 PASSAGE_KEYS = frozenset({"type", "source", "title", "content", "citations", "cache_control"})
+
+CITABLE = frozenset({"enabled"})
+SOURCE_KEYS = {
+    "base64": frozenset({"type", "data", "media_type"}),
+    "url": frozenset({"type", "url"}),
+    "file": frozenset({"type", "file_id"}),
+    "text": frozenset({"type", "data", "media_type"}),
+    "content": frozenset({"type", "content"}),
+}
+
+# The usual shapes
+PLAIN_MESSAGE = only("role", "content")
+PLAIN_TEXT = only("type", "text")
+PLAIN_CALL = only("type", "id", "name", "input")
+PLAIN_RESULT = only("type", "tool_use_id", "content")
 
 # https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview#server-tools
 HOSTED_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -85,6 +102,13 @@ SERVICES = {
     "tool_search_tool_bm25": "tool_search",
     "advisor": "advisor",
 }
+# Blocks that others can be told of in plain words: the key with the words, the code of their loss,
+# and the words. A compaction without content is encrypted.
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
+TOLD: dict[str, tuple[str, str | None, str]] = {
+    "tool_reference": ("tool_name", "tool_result.content", "Tool found: {}"),
+    "compaction": ("content", "compaction", "[Summary of the conversation so far]\n{}\n"),
+}
 LOCATIONS: dict[str, tuple[str, str, str]] = {  # citation type -> unit, first key, last key
     "char_location": ("char", "start_char_index", "end_char_index"),
     "page_location": ("page", "start_page_number", "end_page_number"),
@@ -102,7 +126,7 @@ class ReadBlocks(Dialect):
         places, contents = pointers(at, docs, "/content")
         for index, doc in enumerate(docs):  # not zip, which takes long to begin
             where = places[index]
-            if doc.__class__ is dict and len(doc) == 2:
+            if doc.__class__ is dict and PLAIN_MESSAGE(doc):
                 role, content = doc.get("role"), doc.get("content")
                 if role == "user" or role == "assistant":  # the usual shapes
                     if content.__class__ is list:
@@ -135,7 +159,7 @@ class ReadBlocks(Dialect):
             need_str(doc, "role", at)
             raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
         content = doc.get("content")
-        extras = None if len(doc) == 2 else self.keep(doc, ("role", "content"))
+        extras = None if PLAIN_MESSAGE(doc) else self.keep(doc, ("role", "content"))
         where = f"{at}/content"
         if role == "system" and not any(m.role != "system" for m in out):
             extras = self.respell(extras, place="message")
@@ -179,7 +203,7 @@ class ReadBlocks(Dialect):
                 kind, call_id, content = doc["type"], doc["tool_use_id"], doc["content"]
             except (KeyError, TypeError):
                 return None
-            if kind != "tool_result" or call_id.__class__ is not str or len(doc) != 3:
+            if kind != "tool_result" or call_id.__class__ is not str or not PLAIN_RESULT(doc):
                 return None
             where = at + token[index]
             extras = None
@@ -210,7 +234,7 @@ class ReadBlocks(Dialect):
             kind = doc.get("type")
             # The usual shapes, most blocks by far.
             if kind == "tool_use":
-                if len(doc) == 4 and not custom:
+                if not custom and PLAIN_CALL(doc):
                     call_id, name, given = doc.get("id"), doc.get("name"), doc.get("input")
                     if call_id.__class__ is name.__class__ is str and given.__class__ is dict:
                         out.append(ToolCall(call_id, name, encode(given).decode(), at=where))
@@ -218,7 +242,7 @@ class ReadBlocks(Dialect):
                 out.append(self.read_call(doc, where, custom))
             elif kind == "tool_result":
                 out.append(self.read_result(doc, where))
-            elif kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+            elif kind == "text" and PLAIN_TEXT(doc) and doc.get("text").__class__ is str:
                 out.append(Text(doc["text"], at=where))
             elif kind.__class__ is not str:
                 need_str(doc, "type", where)
@@ -236,7 +260,27 @@ class ReadBlocks(Dialect):
         if kind in HOSTED_RESULTS:
             call_id = maybe_str(doc, "tool_use_id", at)
             return Hosted(NAME, HOSTED_RESULTS[kind], doc, "result", id=call_id, at=at)
+        if kind in TOLD:
+            key, code, words = TOLD[kind]
+            said = doc.get(key)
+            text = words.format(said) if isinstance(said, str) and said else None
+            extras = self.keep(doc, ("type", key))
+            return Raw(NAME, doc, text, code=code, at=at, extras=extras)
+        if kind == "tool_addition":
+            return self.read_addition(doc, at)
         return Raw(NAME, doc, at=at)  # new block types arrive every month
+
+    def read_addition(self, doc: dict[str, Json], at: str) -> Block:
+        """A tool that is added in the conversation: one of the request's, or a new one."""
+        tool = doc.get("tool")
+        if tool.__class__ is not dict or tool.get("definition").__class__ is not dict:
+            return Raw(NAME, doc, at=at)
+        added = self.read_tool(tool["definition"], f"{at}/tool/definition")
+        extras = self.keep(doc, ("type",), partly={"tool": ("type", "definition")})
+        return Raw(NAME, doc, tools=(added,), at=at, extras=extras)
+
+    def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
+        raise NotImplementedError
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
         citations = doc.get("citations")
@@ -325,14 +369,14 @@ class ReadBlocks(Dialect):
         arguments = need_dict(doc, "input", at)
         extras = None
         cache = None
-        if len(doc) != 4:
+        call_id = maybe_str(doc, "id", at)  # answers that were written by hand may have none
+        if call_id is None or not PLAIN_CALL(doc):
             cache = self.read_cache(doc, at)
             extras = self.keep(doc, CALL_KEYS)
             if extras is not None and extras.fields.get("caller") == {"type": "direct"}:
                 fields = dict(extras.fields)
                 blanks = extras.blanks | {"caller": fields.pop("caller")}  # the default
                 extras = Extras(NAME, fields, blanks)
-        call_id = maybe_str(doc, "id", at)  # answers that were written by hand may have none
         if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
             return ToolCall(
                 call_id, name, arguments["input"], "custom", cache=cache, at=at, extras=extras
@@ -351,7 +395,7 @@ class ReadBlocks(Dialect):
         elif content is not None:
             expected("a string or a list", content, f"{at}/content")
         call_id = need_str(doc, "tool_use_id", at)
-        if content is not None and len(doc) == 3:
+        if content is not None and PLAIN_RESULT(doc):
             return ToolResult(call_id, parts, at=at, extras=AS_LIST if listed else None)
         return ToolResult(
             call_id,
@@ -363,7 +407,7 @@ class ReadBlocks(Dialect):
         )
 
     def read_image(self, doc: dict[str, Json], at: str) -> Block:
-        source, spelling = self.read_source(doc, at)
+        source, spelling, known = self.read_source(doc, at)
         if source is None:
             return Raw(NAME, doc, at=at)
         return Media(
@@ -371,81 +415,75 @@ class ReadBlocks(Dialect):
             source,
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, IMAGE_KEYS, spelling),
+            extras=self.keep(doc, IMAGE_KEYS, spelling, partly={"source": known}),
         )
 
     def read_document(self, doc: dict[str, Json], at: str) -> Block:
-        source, spelling = self.read_source(doc, at)
+        source, spelling, known = self.read_source(doc, at)
         if source is None:
             return Raw(NAME, doc, at=at)
-        citable, citations = self.read_citable(doc, at)
-        if citations:
-            spelling = (spelling or {}) | citations
         return Media(
             "document",
             source,
             title=maybe_str(doc, "title", at),
             context=maybe_str(doc, "context", at),
-            citable=citable,
+            citable=self.read_citable(doc, at),
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, DOCUMENT_KEYS, spelling),
+            extras=self.keep(
+                doc, DOCUMENT_KEYS, spelling, partly={"source": known, "citations": CITABLE}
+            ),
         )
 
-    def read_citable(self, doc: dict[str, Json], at: str) -> tuple[bool | None, dict[str, Json]]:
-        """``citations: {"enabled": true}`` of a document; any other form is kept as it is."""
+    def read_citable(self, doc: dict[str, Json], at: str) -> bool | None:
+        """``citations: {"enabled": true}`` of a document."""
         citations = maybe_dict(doc, "citations", at)
-        if citations is None:
-            return None, {}
-        enabled = maybe_bool(citations, "enabled", f"{at}/citations")
-        return enabled, {} if citations == {"enabled": enabled} else {"citations": citations}
+        return None if citations is None else maybe_bool(citations, "enabled", f"{at}/citations")
 
     def read_source(
         self, doc: dict[str, Json], at: str
-    ) -> tuple[Source | None, dict[str, Json] | None]:
-        """Where a medium is. None for a kind of source that is not known; it is kept raw."""
+    ) -> tuple[Source | None, dict[str, Json] | None, frozenset[str]]:
+        """Where a medium is, its spelling and the keys that were taken.
+
+        None for a kind of source that is not known; the block is kept raw.
+        """
         source = need_dict(doc, "source", at)
         where = f"{at}/source"
         kind = source.get("type")
         media_type = maybe_str(source, "media_type", where)
+        spelling: dict[str, Json] | None = None
         match kind:
             case "base64":
                 found = Source("base64", need_str(source, "data", where), media_type)
-                known = {"type", "data", "media_type"}
             case "url":
                 found = Source("url", need_str(source, "url", where))
-                known = {"type", "url"}
             case "file":
                 found = Source("file", need_str(source, "file_id", where), issuer=self.issuer)
-                known = {"type", "file_id"}
             case "text":
                 found = Source("text", need_str(source, "data", where), media_type)
-                known = {"type", "data", "media_type"}
             case "content":
                 content = source.get("content")
                 if content.__class__ is str:
-                    text = Text(content, at=f"{where}/content")
-                    return Source("blocks", blocks=(text,)), {"source": "string"}
-                blocks = self.read_blocks(need_list(source, "content", where), f"{where}/content")
+                    blocks: list[Block] = [Text(content, at=f"{where}/content")]
+                    spelling = {"source": "string"}
+                else:
+                    docs = need_list(source, "content", where)
+                    blocks = self.read_blocks(docs, f"{where}/content")
                 found = Source("blocks", blocks=tuple(blocks))
-                known = {"type", "content"}
             case _:
-                return None, None
-        if source.keys() <= known:
-            return found, None
-        return found, {"source": {k: v for k, v in source.items() if k not in known}}
+                return None, None, NOBODY
+        return found, spelling, SOURCE_KEYS[kind]
 
     def read_passage(self, doc: dict[str, Json], at: str) -> Block:
-        citable, spelling = self.read_citable(doc, at)
         content = self.read_blocks(need_list(doc, "content", at), f"{at}/content")
         return Passage(
             need_str(doc, "source", at),
             need_str(doc, "title", at),
             tuple(content),
-            citable,
+            self.read_citable(doc, at),
             self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, PASSAGE_KEYS, spelling),
+            extras=self.keep(doc, PASSAGE_KEYS, partly={"citations": CITABLE}),
         )
 
     READERS: ClassVar[dict[str, Callable[[Any, dict[str, Json], str], Block]]] = {
@@ -463,7 +501,7 @@ def only_text(content: Json) -> str | None:
     if content.__class__ is not list or len(content) != 1:
         return None
     part = content[0]
-    if part.__class__ is dict and len(part) == 2 and part.get("type") == "text":
+    if part.__class__ is dict and PLAIN_TEXT(part) and part.get("type") == "text":
         words = part.get("text")
         return words if words.__class__ is str else None
     return None

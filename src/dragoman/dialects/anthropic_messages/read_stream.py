@@ -15,9 +15,10 @@ from msgspec import Struct
 from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
 from ...framing import Frame
-from ...model import Json, Reasoning, Response, Text, ToolCall
+from ...model import Json, Raw, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
 from ...streaming import Said, StreamReader, as_written
+from ...writing import repeats_a_key
 
 if TYPE_CHECKING:
     from . import AnthropicMessages
@@ -53,7 +54,7 @@ decode_usual = msgspec.json.Decoder(Usual).decode
 class Opened:
     """A block that is open."""
 
-    __slots__ = ("doc", "hosted", "key", "said")
+    __slots__ = ("doc", "hosted", "key", "late", "said")
 
     def __init__(self, doc: dict[str, Json], key: str, whole: bool) -> None:
         self.doc = doc
@@ -61,6 +62,7 @@ class Opened:
         # Arguments are kept in any case: whether they are an object shows in the end.
         self.said = Said(whole or key == "input")
         self.hosted = False
+        self.late = False  # what it says is known in the end
 
 
 class AnthropicReader(StreamReader):
@@ -143,7 +145,8 @@ class AnthropicReader(StreamReader):
         self.opened[index] = opened
         if not isinstance(read, Text | Reasoning | ToolCall):
             opened.hosted = True
-            return (Open(index, read),)
+            opened.late = isinstance(read, Raw)
+            return () if opened.late else (Open(index, read),)
         events: list[Event] = [
             Open(index, read if block["type"] == "redacted_thinking" else hollow(read))
         ]
@@ -208,6 +211,8 @@ class AnthropicReader(StreamReader):
                 block["input"] = {}
         elif opened.key:
             block[opened.key] = text
+        if opened.late:
+            events.append(Open(index, self.dialect.read_blocks([block], f"/content/{index}")[0]))
         events.append(Close(index))
         return events
 
@@ -267,4 +272,6 @@ class AnthropicReader(StreamReader):
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"/content/{index}"] = text
+        if not fit or repeats_a_key(text, value):
+            self.unfit[f"/content/{index}"] = None
         return value if fit else {"arguments": text}

@@ -19,9 +19,9 @@ from ...model import (
     Text,
     Thinking,
     Tool,
-    ToolCall,
     ToolChoice,
 )
+from ...models import UNKNOWN
 from ...normal import SILENCE
 from ...reading import (
     as_dict,
@@ -36,7 +36,8 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
-from .._claude import EXCLUDED, is_excluded, thoughtful
+from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_excluded, mended
+from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .blocks import NAME
 from .turns import Turns
 
@@ -88,13 +89,6 @@ UNSAID = {
 unsaid = attrgetter(*UNSAID)
 NEVER = (None,) * len(UNSAID)
 sampling = attrgetter("temperature", "top_p", "top_k", "stream")
-
-
-def begins_answer(message: Message) -> bool:
-    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
-    return message.role == "assistant" and not any(
-        block.__class__ is ToolCall for block in message.content
-    )
 
 
 class Requests(Turns):
@@ -252,11 +246,11 @@ class Requests(Turns):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
+        facts = w.address(self.vendor, tree.model)
         if not w.home:
-            tree = thoughtful(tree, log)
+            if facts is not UNKNOWN or tree.params.thinking is not None:
+                tree = fit(tree, facts, log)
+            tree = without_final_space(apart(tree, log), log)
         self.write_params(out, tree, w)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
@@ -275,13 +269,37 @@ class Requests(Turns):
         if w.marks:
             self.limit_marks(w)
         if tree.messages and tree.messages[-1].role == "assistant":
-            self.note_prefill(tree, w)
+            self.note_prefill(tree, out["messages"], w)
+        if "thinking" in out and not w.home:
+            self.fit_thinking(out, tree, w)
         return self.emit(out, tree, log)
 
-    def note_prefill(self, tree: Request, w: Writing) -> None:
-        """The model goes on with an assistant's turn that ends the conversation."""
-        last = tree.messages[-1] if tree.messages else None
-        if last is not None and begins_answer(last) and not (tree.prefill or w.home):
+    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        """In the middle of a tool loop, thinking needs the thinking block that began it."""
+        config = tree.params.thinking
+        if config is None or out["thinking"].get("type") != "enabled":
+            return
+        if lacks_thinking(out["messages"], is_result, is_thinking):
+            del out["thinking"]
+            w.log.dropped("thinking", config.at, WITHOUT_THINKING)
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        return mended(tree, log.models.facts(self.vendor, tree.model), log)
+
+    def note_prefill(self, tree: Request, turns: list[Json], w: Writing) -> None:
+        """The model goes on with an assistant's turn that ends the conversation, or refuses it:
+        "This model does not support assistant message prefill. The conversation must end with a
+        user message."
+        """
+        last = tree.messages[-1]
+        if w.home or not begins_answer(last):
+            return
+        if w.facts.prefill is False:
+            if turns[-1]["role"] == "assistant":
+                turns.append({"role": "user", "content": CONTINUE})
+                why = f"prefill is not supported by {w.model}; the user says {CONTINUE!r}"
+                w.log.approximated("prefill", last.at, why)
+        elif not tree.prefill:
             why = "the model goes on with this turn here, and does not answer anew"
             w.log.approximated("prefill", last.at, why)
 
@@ -375,6 +393,7 @@ class Requests(Turns):
             limit = DEFAULT_MAX_TOKENS
             if params.thinking is not None and params.thinking.budget is not None:
                 limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
+            limit = min(limit, w.facts.max_tokens or limit)
             w.log.invented("max_tokens", "", f"a limit is required; it is {limit} here")
         out["max_tokens"] = limit
 
@@ -382,8 +401,10 @@ class Requests(Turns):
         mode, effort = config.mode, config.effort
         if mode is not None:
             thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-            if config.budget is not None:
+            if config.budget is not None and (mode == "on" or w.home):
                 thinking["budget_tokens"] = config.budget
+            elif config.budget is not None:
+                w.log.dropped("thinking.budget", config.at, f"{mode} thinking has no budget here")
             elif mode == "on" and not w.home:
                 thinking["type"] = "adaptive"
                 w.log.approximated("thinking", config.at, "thinking without a budget is adaptive")
@@ -429,3 +450,11 @@ class Requests(Turns):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect), answer)
+
+
+def is_result(block: Json) -> bool:
+    return bool(block.get("type") == "tool_result")
+
+
+def is_thinking(block: Json) -> bool:
+    return block.get("type") in ("thinking", "redacted_thinking")

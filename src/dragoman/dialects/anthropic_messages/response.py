@@ -56,7 +56,9 @@ ERROR_TYPES = {kind: word for word, kind in ERRORS.items()}
 TTLS = {"5m": "ephemeral_5m_input_tokens", "1h": "ephemeral_1h_input_tokens"}
 RESPONSE_KEYS = frozenset(
     {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details"}
+    | {"usage"}
 )
+STOP_KEYS = frozenset({"stop_sequence", "stop_details"})
 USAGE_KEYS = (
     "input_tokens",
     "output_tokens",
@@ -79,13 +81,15 @@ class Responses(Requests):
             if doc.get(key) != usual:
                 spelling[key] = doc.get(key)
         spelling |= {key: None for key in ("stop_reason", "stop_sequence") if key not in doc}
+        stop = self.read_stop(doc)
+        taken = RESPONSE_KEYS if stop is not None else RESPONSE_KEYS - STOP_KEYS
         return Response(
             maybe_str(doc, "id", ""),
             maybe_str(doc, "model", ""),
-            (Candidate(Message("assistant", blocks, at=""), self.read_stop(doc), at=""),),
+            (Candidate(Message("assistant", blocks, at=""), stop, at=""),),
             None if usage is None else self.read_usage(usage, "/usage"),
             dialect=NAME,
-            extras=self.keep(doc, RESPONSE_KEYS | {"usage"}, spelling),
+            extras=self.keep(doc, taken, spelling),
         )
 
     def read_stop(self, doc: dict[str, Json]) -> Stop | None:
@@ -198,7 +202,7 @@ class Responses(Requests):
             out["stop_reason"] = word
             if word is None:
                 why = f"no word here for {stop.native or stop.reason!r}"
-                log.approximated("stop.reason", candidate.at, why)
+                log.dropped("stop.reason", candidate.at, why)
             if stop.detail is not None:
                 log.dropped("stop.detail", candidate.at, "only the source knows these details")
         out["stop_sequence"] = stop.sequence
@@ -264,7 +268,7 @@ class Responses(Requests):
             extras = self.keep(
                 doc,
                 ("request_id",),
-                {"has": [k for k in ("type", "message", "request_id") if k in doc]},
+                {"has": [k for k in ("type", "message", "request_id") if k in doc], "says": keys},
                 partly={"error": keys},
             )
             if extras is not None and doc.get("type") == "error":
@@ -296,7 +300,7 @@ class Responses(Requests):
             inner["type"] = ERROR_TYPES.get(tree.kind, "api_error")
             if tree.kind not in ERROR_TYPES:
                 log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
-        if not home or not tree.extras or "message" not in (tree.extras.fields.get("error") or {}):
+        if not home or "message" in spelling.get("says", ("message",)):
             inner["message"] = tree.message
         for key in ("code", "param"):
             if getattr(tree, key) is not None:

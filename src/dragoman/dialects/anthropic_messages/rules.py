@@ -1,8 +1,9 @@
 """What the Anthropic Messages API rejects.
 
 Unknown keys are not reported, though the API rejects them: new ones arrive every month, and each
-model and each beta has its own. Nor are rules that hold for some models only, or no longer: a
-conversation may begin with the assistant since 2025, and recorded requests do.
+model and each beta has its own. Nor are rules that hold no longer: a conversation may begin with
+the assistant since 2025, and recorded requests do. What holds for some models only is in
+``model_rules.py``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from ...writing import is_blank
+from .._model_rules import RULES as MODEL_RULES
+from .model_rules import adaptive, display, model
 
+UNSAID = ("model-output", "model-media")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/errors
@@ -56,6 +61,10 @@ RULES: dict[str, str] = {
     "tool-name": "Names of tools match '^[a-zA-Z0-9_-]{1,128}$'.",
     "duplicate-tool": "'Tool names must be unique.'",
     "tool-schema": "The schema of a tool is an object schema: 'input_schema.type: Field required'.",
+    "tool-deferred": "'At least one tool must have defer_loading=false. All tools cannot be "
+    "deferred.'",
+    "tool-reference": "A reference names a tool of the request: 'Tool reference not found in "
+    "available tools'.",
     "tool-choice": "A choice is auto, any, tool or none, needs tools, and names one of them: "
     "'tool_choice may only be specified while providing tools'.",
     "thinking-signature": "A thought comes back as it was signed: 'thinking.signature: Field "
@@ -78,6 +87,9 @@ RULES: dict[str, str] = {
     "stop-sequence": "'each stop sequence must contain non-whitespace'.",
     "response-field": "An answer has all its fields; clients rely on them.",
     "error-field": "An error says its type and a message.",
+    "thinking-display": "Only thinking that is on is displayed: 'thinking.disabled.display: Extra "
+    "inputs are not permitted'.",
+    **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 
 ROLES = ("user", "assistant", "system")
@@ -97,8 +109,8 @@ class Rules(Ruled):
     call_ids = ("[a-zA-Z0-9_-]", 512)
     tool_names = ("[a-zA-Z0-9_-]", 128)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 # -- the parts of a document ----------------------------------------------------------------------
@@ -265,6 +277,28 @@ def tool_schemas(page: Page) -> Problems:
         elif schema["type"] != "object":
             message = f"{where}.type: Input should be 'object'"
             yield Problem("tool-schema", f"{at}/input_schema/type", message)
+
+
+def deferred_tools(page: Page) -> Problems:
+    if page.tools and all(tool.get("defer_loading") is True for _, tool in page.tools):
+        message = "At least one tool must have defer_loading=false. All tools cannot be deferred."
+        yield Problem("tool-deferred", page.tools[0][0], message)
+
+
+def tool_references(page: Page) -> Problems:
+    """What a tool of the client found is among the tools, or defined in the conversation."""
+    if not page.whole or any("name" not in tool for _, tool in page.tools):
+        return  # what a toolset holds cannot be seen
+    names = {string(tool.get("name")) for _, tool in page.tools}
+    blocks = list(all_blocks(page))
+    if any(block.get("type") == "tool_addition" for _, _, block in blocks):
+        return
+    for _, at, block in blocks:
+        for where, inner in nested(at, block) if block.get("type") == "tool_result" else ():
+            name = inner.get("tool_name")
+            if inner.get("type") == "tool_reference" and name not in names:
+                message = f"Tool reference {name!r} not found in available tools"
+                yield Problem("tool-reference", where, message)
 
 
 # -- messages -------------------------------------------------------------------------------------
@@ -607,10 +641,15 @@ FACETS: dict[str, tuple[Rule, ...]] = {
         stop_sequences,
         thinking,
         *TOOLS,
+        deferred_tools,
+        tool_references,
         tool_choice,
         *HISTORY,
         thinking_turns,
         trailing_space,
+        display,
+        adaptive,
+        model,
     ),
     "messages": HISTORY,
     "tools": TOOLS,

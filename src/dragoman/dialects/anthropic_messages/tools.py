@@ -5,12 +5,17 @@ from __future__ import annotations
 from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str
+from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
 from ...writing import Writing, object_schema
 from .blocks import NAME, Blocks
 
 SCHEMA = "/input_schema"
-TOOL_KEYS = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control"})
+TOOL_KEYS = frozenset(
+    {
+        "type", "name", "description", "input_schema", "strict", "cache_control", "defer_loading",
+    }
+)  # fmt: skip
+PLAIN_TOOL = only("name", "description", "input_schema")
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
 KINDS = {mode: kind for kind, mode in MODES.items()}
 
@@ -29,7 +34,7 @@ class Tools(Blocks):
         return tuple(out)
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        if len(doc) == 3:
+        if PLAIN_TOOL(doc):
             name, description = doc.get("name"), doc.get("description")
             if name.__class__ is description.__class__ is str and "input_schema" in doc:
                 if freeform.MARK not in description:
@@ -44,21 +49,23 @@ class Tools(Blocks):
         description = maybe_str(doc, "description", at)
         schema = doc.get("input_schema")
         spelling: dict[str, Json] | None = None if kind is None else {"type": kind}
-        extras = self.keep(doc, TOOL_KEYS, spelling) if len(doc) != 3 or spelling else None
+        extras = self.keep(doc, TOOL_KEYS, spelling)
         strict = maybe_bool(doc, "strict", at)
         cache = self.read_cache(doc, at)
+        deferred = maybe_bool(doc, "defer_loading", at)
         if (found := freeform.unwrap(description, schema)) is not None:
             description, grammar = found
             return Tool(
                 name, description, kind="custom", grammar=grammar, strict=strict, cache=cache,
-                at=at, extras=extras,
+                at=at, extras=extras, deferred=deferred,
             )  # fmt: skip
         return Tool(
             name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
-            schema_at=SCHEMA,
+            schema_at=SCHEMA, deferred=deferred,
         )  # fmt: skip
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
@@ -86,6 +93,8 @@ class Tools(Blocks):
             out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
         if strict is not None:
             out["strict"] = strict
+        if tool.deferred is not None:
+            out["defer_loading"] = tool.deferred
         if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):
             return out
         if "type" in (spelling := self.spelling(tool)):

@@ -73,7 +73,7 @@ class Turns(Tools):
             if text.strip() or w.home:
                 out["system"] = text
             else:
-                w.log.dropped("text.empty", first.at, "an empty system prompt is no prompt")
+                w.log.dropped("text.empty", only.at, "an empty system prompt is no prompt")
             return
         blocks: list[Json] = []
         for index, message in enumerate(messages):
@@ -248,13 +248,10 @@ class Turns(Tools):
 
     def note_place(self, messages: Sequence[Message], index: int, w: Writing) -> None:
         """A system turn must follow a user turn and precede the assistant's, or end the list."""
-        message = messages[index]
-        before = messages[index - 1].role if index else None
-        after = messages[index + 1].role if index + 1 < len(messages) else None
-        calm = before in ("user", "tool", "system", "developer")
-        if not calm or after not in (None, "assistant", "system", "developer"):
+        others = (m.role for m in messages[index + 1 :] if m.role not in ("system", "developer"))
+        if next(others, None) in ("user", "tool"):
             why = "a system turn stands right before the assistant's turn here"
-            w.moved("message.position", message.at, why)
+            w.moved("message.position", messages[index].at, why)
 
     def flush_system(self, waiting: list[Message], out: list[dict[str, Json]], w: Writing) -> None:
         for message in waiting:
@@ -262,6 +259,11 @@ class Turns(Tools):
             doc = self.write_turn(message, "system", w)
             if not doc["content"]:
                 self.note_empty(message, w)
+            elif w.facts.system_turns is False:
+                # "role 'system' is not supported on this model"
+                why = f"a system turn is not supported by {w.model}; said by the user"
+                w.log.approximated("message.role", message.at, why)
+                out.append(doc | {"role": "user"})
             elif not out or out[-1]["role"] == "assistant":
                 # Nothing of the user's to stand behind: the words go on as the user's.
                 w.log.approximated("message.role", message.at, "said by the user here")

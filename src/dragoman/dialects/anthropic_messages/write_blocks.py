@@ -23,7 +23,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...writing import Writing, home_only, is_plain_text, lose_type, may_open, object_of
+from ...writing import Writing, home_only, is_plain_text, joined, lose_type, may_open, object_of
 from .read_blocks import LOCATIONS
 
 # https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
@@ -82,7 +82,7 @@ class WriteBlocks(Dialect):
                     "title": block.title,
                 }
                 out["content"] = self.write_blocks(block.content, w)
-                self.write_citable(out, block, block.citable)
+                self.write_citable(out, block.citable)
                 return self.finish(out, block, block.cache, w)
             case Refusal():
                 log.approximated("refusal", block.at, "a refusal is plain text here")
@@ -126,10 +126,11 @@ class WriteBlocks(Dialect):
         out: dict[str, Json]
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
-        if cite.kind == "url" and cite.seal is not None and home_only(self, cite.seal.issuer):
+        seal = cite.seal
+        if cite.kind == "url" and (w.home if seal is None else home_only(self, seal.issuer)):
             out = {"type": "web_search_result_location", "cited_text": cite.quote, "url": cite.url}
-            out |= {"title": cite.title, "encrypted_index": cite.seal.data}
-            return self.emit(out, cite, w.log)
+            out |= {"title": cite.title, "encrypted_index": seal and seal.data}
+            return self.emit(said_only(out) if w.home else out, cite, w.log)
         if cite.location is not None and cite.document is not None:
             unit, first, last = cite.location
             if cite.kind == "passage":
@@ -138,13 +139,14 @@ class WriteBlocks(Dialect):
                 units = {"char": "char_location", "page": "page_location"}
                 kind = units.get(unit, "content_block_location")
             _, start, end = LOCATIONS[kind]
-            out = {"type": kind, "cited_text": cite.quote or "", start: first, end: last}
+            quote = cite.quote if w.home else cite.quote or ""
+            out = {"type": kind, "cited_text": quote, start: first, end: last}
             if cite.kind == "passage":
                 out |= {"source": cite.url, "title": cite.title}
                 out["search_result_index"] = cite.document
             else:
                 out |= {"document_index": cite.document, "document_title": cite.title}
-            return self.emit(out, cite, w.log)
+            return self.emit(said_only(out) if w.home else out, cite, w.log)
         why = "a citation here points into a document of the request, or is sealed by the provider"
         w.log.dropped("text.citations", cite.at, why)
         return None
@@ -160,6 +162,10 @@ class WriteBlocks(Dialect):
         else:
             arguments = object_of(call, w.log)
         name = call.name
+        if call.id is None and w.home:
+            return self.finish(
+                {"type": "tool_use", "name": name, "input": arguments}, call, call.cache, w
+            )
         out: dict[str, Json] = {
             "type": "tool_use",
             "id": w.call_once(call),
@@ -177,7 +183,7 @@ class WriteBlocks(Dialect):
         if call_id is None or call_id not in w.ids.staying:
             call_id = w.result_id(result)
         if w.again:
-            call_id = w.again.get(call_id, call_id)
+            call_id = w.once(call_id, result)
         if (
             len(content) == 1
             and (extras is None or self.is_mute(extras))
@@ -200,7 +206,7 @@ class WriteBlocks(Dialect):
             if first.text or w.home:
                 out["content"] = first.text
             else:
-                w.log.dropped("text.empty", result.at, "an empty result has no content here")
+                w.log.dropped("text.empty", first.at, "an empty result has no content here")
         elif content or listed:
             parts = self.write_blocks(self.fit_result(content, w), w)
             if parts or listed:
@@ -248,7 +254,7 @@ class WriteBlocks(Dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
             return self.emit(out | block.extras.spelling, block, w.log)
         self.lose(block.extras, block.at, w.log)
-        text = "\n\n".join(block.content or block.summary)
+        text = joined(block.content or block.summary)
         if not text:
             if seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
@@ -256,6 +262,8 @@ class WriteBlocks(Dialect):
         if w.answer:
             if not block.content:
                 w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+            if len(block.content or block.summary) > 1:
+                w.log.approximated("text.boundary", block.at, "a thought is one text here")
             why = "the signature is empty: nobody sealed this thought"
             w.log.invented("reasoning.seal", block.at, why)
             return {"type": "thinking", "thinking": text, "signature": ""}
@@ -290,26 +298,23 @@ class WriteBlocks(Dialect):
                 out["title"] = title
             if block.context is not None:
                 out["context"] = block.context
-            self.write_citable(out, block, block.citable)
+            self.write_citable(out, block.citable)
         elif block.filename is not None:
             log.dropped("media.filename", block.at, "an image has no file name here")
         if block.detail not in (None, "auto"):
             log.dropped("media.detail", block.at, "images have no detail level here")
         return self.finish(out, block, block.cache, w)
 
-    def write_citable(
-        self, out: dict[str, Json], block: Media | Passage, citable: bool | None
-    ) -> None:
-        spelling = self.spelling(block)
-        if "citations" in spelling:
-            out["citations"] = spelling["citations"]
-        elif citable is not None:
+    def write_citable(self, out: dict[str, Json], citable: bool | None) -> None:
+        if citable is not None:
             out["citations"] = {"enabled": citable}
 
     def write_source(self, block: Media, w: Writing) -> Json | None:
         source = block.source
         if block.kind not in ("image", "document"):
             w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
+            return None
+        if not w.takes(block):
             return None
         out: dict[str, Json]
         spelled = self.spelling(block).get("source")
@@ -351,8 +356,6 @@ class WriteBlocks(Dialect):
                 out = {"type": "content", "content": self.write_blocks(source.blocks, w)}
             case _:
                 assert_never(source.kind)
-        if spelled.__class__ is dict:
-            out |= spelled
         return out
 
     def write_data(self, block: Media, w: Writing) -> Json | None:
@@ -404,6 +407,11 @@ class WriteBlocks(Dialect):
             else:
                 out["type"] = spelled["type"]
         return self.emit(out, cache, w.log)
+
+
+def said_only(doc: dict[str, Json]) -> dict[str, Json]:
+    """An object without its nulls; those that the source wrote are among its extras."""
+    return {key: value for key, value in doc.items() if value is not None}
 
 
 def text_of(data: str) -> str | None:

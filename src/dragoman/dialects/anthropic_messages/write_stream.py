@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ...events import Begin, Delta, Open, Ping
 from ...ledger import Ledger
-from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
+from ...model import Citation, Hosted, Json, Media, Raw, Reasoning, Refusal, Text, ToolCall
 from ...reading import compact, encode
 from ...streaming import OneByOne
 from ...writing import is_blank
@@ -73,7 +73,8 @@ class AnthropicWriter(OneByOne):
             return self.enter_block()
         if isinstance(block, Text | Refusal | Media | Reasoning):
             return b""  # it may turn out to be empty, or a thought to be redacted
-        docs = self.dialect.write_blocks([block], self.w) if self.home else ()
+        own = isinstance(block, Hosted | Raw) and self.dialect.is_home(block.dialect)
+        docs = self.dialect.write_blocks([block], self.w) if self.home or own else ()
         return b"".join(self.whole(doc) for doc in docs)
 
     def enter_block(self) -> bytes:

@@ -10,9 +10,12 @@ bag of its own; the stream comes in binary frames, and texts begin in it without
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...dialect import Problem
+from ...model import Json
+from ...models import DEFAULT, Models
 from .response import Responses
 from .sniff import Sniff
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
+    pairs = True
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
     framing = "eventstream"
@@ -38,6 +42,11 @@ class BedrockConverse(Sniff, Responses):
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "application/vnd.amazon.eventstream"
     }
+
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        from .model_rules import check_model
+
+        return check_model(doc, models) if facet == "request" else iter(())
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import BedrockReader

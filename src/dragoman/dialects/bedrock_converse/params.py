@@ -75,7 +75,7 @@ class ParamFields(Turns):
     def read_params(self, doc: dict[str, Json]) -> tuple[Params, dict[str, tuple[str, ...]]]:
         """The parameters, and the objects of which they are a part."""
         partly: dict[str, tuple[str, ...]] = {}
-        ats: dict[str, str] = {}
+        ats: dict[str, str] = {"model": "/modelId"}
         said = maybe_dict(doc, "inferenceConfig", "")
         if said is not None:
             partly["inferenceConfig"] = tuple(INFERENCE.values())
@@ -222,8 +222,10 @@ class ParamFields(Turns):
         mode, said = config.mode, dict[str, Json]()
         if mode is not None:
             said["type"] = THINKING_TYPES[mode]
-            if config.budget is not None:
+            if config.budget is not None and (mode == "on" or w.home):
                 said["budget_tokens"] = config.budget
+            elif config.budget is not None:
+                w.log.dropped("thinking.budget", config.at, f"{mode} thinking has no budget here")
             elif mode == "on" and not w.home:
                 said["type"] = "adaptive"
                 w.log.approximated("thinking", config.at, "thinking without a budget is adaptive")

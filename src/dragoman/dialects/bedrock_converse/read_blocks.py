@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ...dialect import Dialect
+from ...dialect import NOTHING, Dialect
 from ...errors import Malformed
 from ...model import (
     Block,
@@ -44,6 +44,8 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    only,
+    sole,
 )
 from .formats import FORMATS, type_of
 
@@ -58,6 +60,10 @@ MEDIA_KEYS = frozenset({"format", "source"})
 DOCUMENT_KEYS = MEDIA_KEYS | {"name", "context", "citations"}
 THOUGHT_KEYS = frozenset({"text", "signature"})
 PASSAGE_KEYS = frozenset({"source", "title", "content", "citations"})
+PLAIN_MESSAGE = only("role", "content")
+PLAIN_TEXT = only("text")
+CITABLE_REST: dict[str, Json] = {"citations": {"enabled": ()}}
+SOURCE_REST: dict[str, Json] = {"source": {"s3Location": {"uri": ()}}}
 STATUS = {"success": False, "error": True}
 # Where in a source -> what is counted, and the key that tells the source.
 LOCATIONS: dict[str, tuple[str, str]] = {
@@ -86,7 +92,7 @@ class ReadBlocks(Dialect):
         role = ROLES.get(said)
         if role is None:
             raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", at)
-        extras = None if len(doc) == 2 else self.keep(doc, ("role", "content"))
+        extras = None if PLAIN_MESSAGE(doc) else self.keep(doc, ("role", "content"))
         if role == "system" and not any(m.role != "system" for m in out):
             extras = self.respell(extras, place="message")
         docs = need_list(doc, "content", at)
@@ -126,7 +132,7 @@ class ReadBlocks(Dialect):
 
     def mark(self, block: Block, doc: dict[str, Json], at: str) -> Block | None:
         """The block with the cache mark that stands behind it; None where it cannot bear it."""
-        if len(doc) != 1 or not isinstance(block, Text | Media | Passage | ToolCall | ToolResult):
+        if not isinstance(block, Text | Media | Passage | ToolCall | ToolResult) or not sole(doc):
             return None
         return replace(block, cache=self.read_cache(doc, at)) if block.cache is None else None
 
@@ -137,13 +143,20 @@ class ReadBlocks(Dialect):
         return Cache(maybe_str(point, "ttl", where), at=where, extras=extras)
 
     def rest(
-        self, doc: dict[str, Json], key: str, taken: Set[str], spelling: Json = None
+        self,
+        doc: dict[str, Json],
+        key: str,
+        taken: Set[str],
+        spelling: Json = None,
+        within: dict[str, Json] = NOTHING,
     ) -> Extras | None:
-        """What is left of a block and of the object in it."""
+        """What is left of a block, of the object in it, and of the objects ``within`` that."""
         inner = doc[key]
-        if len(doc) == 1 and not spelling and inner.keys() <= taken and None not in inner.values():
-            return None  # as usual
-        return self.keep(doc, (key,), spelling, partly={key: taken})
+        if sole(doc) and not (spelling or within) and inner.keys() <= taken:
+            if None not in inner.values():
+                return None  # as usual
+        known = dict.fromkeys(taken, ()) | within if within else taken
+        return self.keep(doc, (key,), spelling, partly={key: known})
 
     # -- texts ------------------------------------------------------------------------------
 
@@ -151,7 +164,7 @@ class ReadBlocks(Dialect):
         spelling = None
         if doc.get("type") == "text":  # as others say it; it says nothing more
             spelling = {"type": "text"}
-        extras = None if len(doc) == 1 else self.keep(doc, ("text", *(spelling or ())), spelling)
+        extras = None if sole(doc) else self.keep(doc, ("text", *(spelling or ())), spelling)
         return Text(need_str(doc, "text", at), at=at, extras=extras)
 
     def read_json(self, doc: dict[str, Json], at: str) -> Block:
@@ -163,7 +176,7 @@ class ReadBlocks(Dialect):
         guard = need_dict(doc, "guardContent", at)
         inner = guard.get("text")
         words = inner.get("text") if isinstance(inner, dict) else None
-        if len(doc) != 1 or len(guard) != 1 or not isinstance(words, str):
+        if not sole(doc) or not sole(guard) or not isinstance(words, str):
             return Raw(NAME, doc, at=at)
         return Text(words, at=at, extras=Extras(NAME, fields={"guardContent": guard}))
 
@@ -188,7 +201,7 @@ class ReadBlocks(Dialect):
         texts = texts_of(doc.get("sourceContent"))
         quote = None if texts is None else "".join(texts)
         location = maybe_dict(doc, "location", at) or {}
-        kind = next(iter(location), "")
+        kind = sole(location) or ""
         place = location.get(kind)
         taken: tuple[str, ...] = ("title", "location")
         if texts is not None:
@@ -196,7 +209,7 @@ class ReadBlocks(Dialect):
         spelling: dict[str, Json] = {}
         if texts is not None and len(texts) != 1:
             spelling["sourceContent"] = doc["sourceContent"]
-        if len(location) != 1 or not isinstance(place, dict):
+        if not isinstance(place, dict):
             return Citation("other", at=at, extras=Extras(NAME, fields=doc))
         if kind == "web" and place.keys() <= {"url", "domain"} and "url" in place:
             spelling |= {key: place[key] for key in place if key == "domain"}  # part of the address
@@ -205,7 +218,11 @@ class ReadBlocks(Dialect):
             return Citation("url", url, title, quote, at=at, extras=extras)
         unit, index_key = LOCATIONS.get(kind, ("", ""))
         numbers = [place.get(key) for key in (index_key, "start", "end")]
-        if not unit or len(place) != 3 or any(number.__class__ is not int for number in numbers):
+        if (
+            not unit
+            or place.keys() != {index_key, "start", "end"}
+            or any(number.__class__ is not int for number in numbers)
+        ):
             return Citation("other", at=at, extras=Extras(NAME, fields=doc))
         passage = kind == "searchResultLocation"
         return Citation(
@@ -221,12 +238,12 @@ class ReadBlocks(Dialect):
 
     def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
         inner, where = need_dict(doc, "reasoningContent", at), f"{at}/reasoningContent"
-        extras = None if len(doc) == 1 else self.keep(doc, ("reasoningContent",))
+        extras = None if sole(doc) else self.keep(doc, ("reasoningContent",))
         if inner.keys() == {"redactedContent"}:
             seal = Seal(need_str(inner, "redactedContent", where), self.issuer, "encrypted")
             return Reasoning(seal=seal, at=at, extras=extras)
         said = inner.get("reasoningText")
-        if len(inner) != 1 or said.__class__ is not dict or not said.keys() <= THOUGHT_KEYS:
+        if not sole(inner) or said.__class__ is not dict or not said.keys() <= THOUGHT_KEYS:
             return Raw(NAME, doc, at=at)
         where += "/reasoningText"
         text, signature = need_str(said, "text", where), maybe_str(said, "signature", where)
@@ -296,31 +313,32 @@ class ReadBlocks(Dialect):
         source, spelling = self.read_source(kind, inner, where)
         if source is None:
             return Raw(NAME, doc, at=at)
-        return Media(kind, source, at=at, extras=self.rest(doc, kind, MEDIA_KEYS, spelling))
+        within = SOURCE_REST if source.kind == "file" else NOTHING
+        extras = self.rest(doc, kind, MEDIA_KEYS, spelling, within)
+        return Media(kind, source, at=at, extras=extras)
 
     def read_document(self, doc: dict[str, Json], at: str) -> Block:
         inner, where = need_dict(doc, "document", at), f"{at}/document"
         source, spelling = self.read_source("document", inner, where)
         if source is None:
             return Raw(NAME, doc, at=at)
-        citable, citations = self.read_citable(inner, where)
+        within = CITABLE_REST if "citations" in inner else NOTHING
+        if source.kind == "file":
+            within = within | SOURCE_REST
         return Media(
             "document",
             source,
             title=maybe_str(inner, "name", where),
             context=maybe_str(inner, "context", where),
-            citable=citable,
+            citable=self.read_citable(inner, where),
             at=at,
-            extras=self.rest(doc, "document", DOCUMENT_KEYS, spelling | citations),
+            extras=self.rest(doc, "document", DOCUMENT_KEYS, spelling, within),
         )
 
-    def read_citable(self, doc: dict[str, Json], at: str) -> tuple[bool | None, dict[str, Json]]:
-        """``citations: {"enabled": true}``; any other form is kept as it is."""
+    def read_citable(self, doc: dict[str, Json], at: str) -> bool | None:
+        """``citations: {"enabled": true}``."""
         citations = maybe_dict(doc, "citations", at)
-        if citations is None:
-            return None, {}
-        enabled = maybe_bool(citations, "enabled", f"{at}/citations")
-        return enabled, {} if citations == {"enabled": enabled} else {"citations": citations}
+        return None if citations is None else maybe_bool(citations, "enabled", f"{at}/citations")
 
     def read_source(
         self, kind: MediaKind, doc: dict[str, Json], at: str
@@ -332,16 +350,12 @@ class ReadBlocks(Dialect):
         spelling: dict[str, Json] = {}
         if media_type is not None and FORMATS[kind].get(media_type) != word:
             spelling["format"] = word
-        if len(holder) != 1:
-            return None, spelling
-        match next(iter(holder)):
+        match sole(holder):
             case "bytes":
                 return Source("base64", need_str(holder, "bytes", where), media_type), spelling
             case "s3Location":
                 place = need_dict(holder, "s3Location", where)
                 uri = need_str(place, "uri", f"{where}/s3Location")
-                if more := {k: v for k, v in place.items() if k != "uri"}:
-                    spelling["s3Location"] = more
                 return Source("file", uri, media_type, self.issuer), spelling
             case "text":
                 if media_type is None:
@@ -357,15 +371,19 @@ class ReadBlocks(Dialect):
 
     def read_passage(self, doc: dict[str, Json], at: str) -> Block:
         inner, where = need_dict(doc, "searchResult", at), f"{at}/searchResult"
-        citable, spelling = self.read_citable(inner, where)
         content = self.read_blocks(need_list(inner, "content", where), f"{where}/content")
         return Passage(
             need_str(inner, "source", where),
             need_str(inner, "title", where),
             tuple(content),
-            citable,
+            self.read_citable(inner, where),
             at=at,
-            extras=self.rest(doc, "searchResult", PASSAGE_KEYS, spelling),
+            extras=self.rest(
+                doc,
+                "searchResult",
+                PASSAGE_KEYS,
+                within=CITABLE_REST if "citations" in inner else NOTHING,
+            ),
         )
 
     READERS: ClassVar[dict[str, Callable[[Any, dict[str, Json], str], Block]]] = {
@@ -397,6 +415,6 @@ def texts_of(docs: Json) -> list[str] | None:
     """The words of a list that holds texts alone; None for anything else."""
     if docs.__class__ is not list:
         return None
-    found = (doc.get("text") for doc in docs if doc.__class__ is dict and len(doc) == 1)
+    found = (doc.get("text") for doc in docs if doc.__class__ is dict and PLAIN_TEXT(doc))
     texts = [text for text in found if isinstance(text, str)]
     return texts if len(texts) == len(docs) else None

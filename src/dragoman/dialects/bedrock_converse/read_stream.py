@@ -19,6 +19,7 @@ from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
 from ...reading import UNREADABLE, as_dict, decode, maybe_str, need_dict, need_list, need_str
 from ...streaming import Said, StreamReader, as_written
+from ...writing import repeats_a_key
 from .response import type_name
 
 if TYPE_CHECKING:
@@ -241,6 +242,8 @@ class BedrockReader(StreamReader):
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"{AT}/{number}"] = text
+        if not fit or repeats_a_key(text, value):
+            self.unfit[f"{AT}/{number}"] = None
         return value if fit else {"arguments": text}
 
     # -- the end ----------------------------------------------------------------------------

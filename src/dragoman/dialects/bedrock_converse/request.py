@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ... import fitting
 from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
+from ...models import Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
-from .._claude import EXCLUDED, is_claude, is_excluded, thoughtful
+from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_claude, is_excluded, mended
+from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
+from .._nine import ID_RULE, Nine
 from .params import ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
 from .write_blocks import Said
 
 MOST_MARKS = 4
+MAKERS = ("anthropic", "mistral", "amazon")
+"""Whose models are served here as their makers' tables say."""
 TAKEN = frozenset({"modelId", "messages", "system", "requestMetadata"})
 
 
-def begins_answer(message: Message) -> bool:
-    """Whether a last message is the beginning of the answer: the assistant's, and no call."""
-    return message.role == "assistant" and not any(
-        isinstance(block, ToolCall) for block in message.content
-    )
+def maker_of(model: str | None, models: Models) -> str:
+    """Whose table holds for a model here."""
+    maker = models.vendor_of(model)
+    return maker if maker in MAKERS else ""
 
 
 class Requests(ParamFields):
@@ -80,23 +85,39 @@ class Requests(ParamFields):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
         w.custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
-        w.signed = is_claude(tree.model)
+        w.signed = is_claude(tree.model, log.models)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["modelId"] = tree.model
+        facts = w.address(maker_of(tree.model, log.models), tree.model)
         if not w.home:
-            tree = thoughtful(tree, log)
+            tree = fit(tree, facts, log)
+            tree = without_final_space(apart(tree, log), log) if w.signed else tree
+            if facts.call_ids == "nine":
+                w.ids = Nine(ID_RULE, "tool_call.id")
         # Tools come before the system prompt and the messages: that is the order of the cache.
         config = self.write_config(tree, w)
         self.write_conversation(out, tree.messages, w)
         if not (out["messages"] or w.home):
             self.begin(out["messages"], tree.at, w)
+        tree = self.fit_thinking(out, tree, w)
         self.write_params(out, tree, w)
         if config or (w.home and tree.tools is not None):
             out["toolConfig"] = config
         self.limit_marks(out, w)
-        self.note_prefill(tree, w)
+        self.note_prefill(tree, out["messages"], w)
         return self.emit(out, tree, log)
+
+    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> Request:
+        """In the middle of a tool loop, thinking needs the thinking block that began it."""
+        config = tree.params.thinking
+        if w.home or config is None or config.budget is None or config.mode not in (None, "on"):
+            return tree  # it is off, or the model's own judgement
+        if not lacks_thinking(out["messages"], is_result, is_thinking):
+            return tree
+        w.log.dropped("thinking", config.at, WITHOUT_THINKING)
+        left = replace(config, mode=None, budget=None, display=None)
+        return replace(tree, params=replace(tree.params, thinking=left if left.effort else None))
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
@@ -141,10 +162,22 @@ class Requests(ParamFields):
             "toolSpec": {"name": w.tool_name(name, at), "inputSchema": {"json": NOTHING_NEEDED}}
         }
 
-    def note_prefill(self, tree: Request, w: Said) -> None:
-        """The model goes on with an assistant's turn that ends the conversation."""
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
+        tree = mended(tree, facts, log)
+        return fitting.without_media(tree, facts, log)
+
+    def note_prefill(self, tree: Request, turns: list[Json], w: Said) -> None:
+        """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
         last = tree.messages[-1] if tree.messages else None
-        if last is not None and begins_answer(last) and not (tree.prefill or w.home):
+        if last is None or w.home or not begins_answer(last):
+            return
+        if w.facts.prefill is False:
+            if turns[-1]["role"] == "assistant":
+                turns.append({"role": "user", "content": [{"text": CONTINUE}]})
+                why = f"prefill is not supported by {w.model}; the user says {CONTINUE!r}"
+                w.log.approximated("prefill", last.at, why)
+        elif not tree.prefill:
             why = "the model goes on with this turn here, and does not answer anew"
             w.log.approximated("prefill", last.at, why)
 
@@ -171,3 +204,11 @@ def used_tools(messages: tuple[Message, ...]) -> dict[str, str]:
             elif isinstance(block, ToolResult):
                 results.setdefault(block.name or "tool", block.at)
     return used or results
+
+
+def is_result(block: Json) -> bool:
+    return "toolResult" in block
+
+
+def is_thinking(block: Json) -> bool:
+    return "reasoningContent" in block

@@ -97,7 +97,7 @@ class Responses(Requests):
         return Response(
             None,
             None,
-            (Candidate(said, stop, at=at),),
+            (Candidate(said, stop, at=""),),
             None if usage is None else self.read_usage(usage, "/usage"),
             service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
             dialect=self.name,
@@ -224,7 +224,7 @@ class Responses(Requests):
             else:
                 log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
         if usage.reasoning is not None:
-            log.dropped("usage", usage.at, "tokens of thought are not counted apart here")
+            log.approximated("usage", usage.at, "tokens of thought are not counted apart here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
             out[key] = value

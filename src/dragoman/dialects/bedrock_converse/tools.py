@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str
+from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str, sole
 from ...writing import object_schema
 from .read_blocks import NAME, ReadBlocks
 from .write_blocks import Said, WriteBlocks
@@ -37,7 +37,7 @@ class Tools(ReadBlocks, WriteBlocks):
         for index, doc in enumerate(as_list(docs, at)):
             where = f"{at}/{index}"
             doc = as_dict(doc, where)
-            if "cachePoint" in doc and len(doc) == 1 and out and out[-1].cache is None:
+            if sole(doc) == "cachePoint" and out and out[-1].cache is None:
                 out[-1] = replace(out[-1], cache=self.read_cache(doc, where))
             else:
                 out.append(self.read_tool(doc, where))
@@ -74,6 +74,7 @@ class Tools(ReadBlocks, WriteBlocks):
         tools = self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
         if "config" in self.spelling(tree):
             return self.emit({"tools": tools}, tree, log)
+        self.lose(tree.extras, tree.at, log)
         return tools
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Said) -> list[Json]:
@@ -121,9 +122,9 @@ class Tools(ReadBlocks, WriteBlocks):
         return self.read_choice(as_dict(doc, ""), "")
 
     def read_choice(self, doc: dict[str, Json], at: str) -> ToolChoice:
-        word = next(iter(doc), "")
+        word = sole(doc) or ""
         mode = MODES.get(word)
-        if mode is None or len(doc) != 1:
+        if mode is None:
             return ToolChoice(payload=doc, dialect=self.name, at=at)
         inner = need_dict(doc, word, at)
         named = mode == "named"

@@ -131,6 +131,10 @@ class Turns(Tools):
             blocks = self.fit_user(content, w)
         self.note_speaker(message, w)
         said = {"tool": "user", "developer": "system"}.get(role, role)
+        if said == "system" and w.facts.system_turns is False:
+            why = f"a system turn is not supported by {w.model}; said by the user"
+            w.log.approximated("message.role", message.at, why)
+            said = "user"
         return self.emit({"role": said, "content": self.write_blocks(blocks, w)}, message, w.log)
 
     def fit_assistant(self, content: Sequence[Block], w: Said) -> Sequence[Block]:

@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import parse
-from ...writing import Rule, Writing, home_only, is_blank, may_open, object_of
+from ...writing import Rule, Writing, home_only, is_blank, joined, may_open, note_summary, object_of
 from .formats import (
     DOCUMENTS,
     FORMATS,
@@ -52,6 +52,9 @@ class Said(Writing):
     def __init__(self, log: Ledger, home: bool, answer: bool) -> None:
         super().__init__(log, IDS, NAMES, home, answer)
         self.documents: set[str] = set()
+
+    def made(self, call_id: str) -> str:
+        return call_id if self.ids.fits(call_id) else self.ids.rename(call_id)
 
 
 class WriteBlocks(Dialect):
@@ -205,13 +208,10 @@ class WriteBlocks(Dialect):
                 # "messages.1.content.0.thinking.signature: Field required", says Claude here too
                 w.log.dropped("reasoning", block.at, "a thought without a signature is rejected")
             return None
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        inner: dict[str, Json] = {"text": "\n\n".join(said)}
+        inner: dict[str, Json] = {"text": joined(said)}
         if seal is not None:
             inner["signature"] = seal.data
         inner |= {k: v for k, v in self.spelling(block).items() if k == "signature"}
@@ -248,7 +248,7 @@ class WriteBlocks(Dialect):
     def write_result(self, result: ToolResult, w: Said) -> tuple[Json, Cache | None]:
         """A result, and the cache mark behind it: that of its parts too, which can bear none."""
         call_id = w.result_id(result)
-        inner: dict[str, Json] = {"toolUseId": w.again.get(call_id, call_id)}
+        inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
         cache, parts = result.cache, self.fit_result(result.content, w)
         if w.home:
             inner["content"] = self.write_blocks(parts, w)
@@ -303,6 +303,8 @@ class WriteBlocks(Dialect):
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, w: Said) -> Json | None:
+        if not w.takes(block):
+            return None
         found = self.write_source(block, w)
         if found is None:
             return None
@@ -348,10 +350,7 @@ class WriteBlocks(Dialect):
         out["name"] = given
 
     def write_citable(self, out: dict[str, Json], block: Media | Passage) -> None:
-        spelling = self.spelling(block)
-        if "citations" in spelling:
-            out["citations"] = spelling["citations"]
-        elif block.citable is not None:
+        if block.citable is not None:
             out["citations"] = {"enabled": block.citable}
 
     def write_source(self, block: Media, w: Said) -> tuple[str | None, Json] | None:
@@ -387,7 +386,12 @@ class WriteBlocks(Dialect):
         if not source.value.startswith("s3://") and not w.home:
             log.dropped("media", block.at, "data can be sent here, and files in S3; no address")
             return None
-        place = {"uri": source.value} | self.spelling(block).get("s3Location", {})
+        if w.facts.stored_media is not None and block.kind not in w.facts.stored_media:
+            # "This model doesn't support the s3Uri field. Remove s3Uri and try again."
+            why = f"{block.kind} input from S3 is not supported by {w.model}"
+            w.log.dropped("media", block.at, why)
+            return None
+        place = {"uri": source.value}
         if w.home:
             return word, {"s3Location": place}
         if word is None:

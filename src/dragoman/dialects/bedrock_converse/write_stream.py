@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Begin, Delta, Open
+from ...events import Begin, Cite, Delta, Open
 from ...framing.eventstream import write_error, write_frame
 from ...ledger import Ledger
 from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
@@ -49,6 +49,8 @@ class BedrockWriter(OneByOne):
         self.open_text = False  # whether arguments have begun
         self.blank = ""  # white space that is said only if something follows
         self.cites: list[Json] = []  # that came before a word
+        self.texts: set[int | None] = set()  # those that have been said
+        self.late: list[Json] = []  # that came when their text was closed
 
     def begin(self, event: Begin) -> bytes:
         message = self.at_rest(replace(event.response, failure=None))["output"]["message"]
@@ -163,8 +165,16 @@ class BedrockWriter(OneByOne):
         self.cites.append(doc)
         return b""
 
+    def quote_late(self, event: Cite) -> bytes:
+        doc = self.dialect.write_citation(event.citation, self.w)
+        if doc is not None and event.index in self.texts:
+            self.late.append(doc)
+        return b""
+
     def leave(self) -> bytes:
         block = self.block
+        if isinstance(block, Text) and self.begun_here:
+            self.texts.add(self.current)
         out = self.argued('"}') if self.wrapped else b""
         if isinstance(block, Reasoning):
             out = self.leave_thought(block)
@@ -191,9 +201,12 @@ class BedrockWriter(OneByOne):
     # -- the end ----------------------------------------------------------------------------
 
     def end(self, doc: Json) -> bytes:
+        self.begun_here = False
+        late = b"".join(self.piece(citation=cite) for cite in self.late)
+        late += self.stop() if late else b""
         stop = {key: doc[key] for key in STOP_KEYS if key in doc}
         rest = {k: v for k, v in doc.items() if k not in stop and k != "output"}
-        return frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
+        return late + frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
 
     def fail(self, doc: Json) -> bytes:
         payload = dict(doc) if isinstance(doc, dict) else {"message": doc}

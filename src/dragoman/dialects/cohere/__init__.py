@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 class Cohere(Rules, Sniff, Responses):
     spec = "https://docs.cohere.com/reference/chat"
+    vendor = "cohere"
+    needs_model = True
+    serves = ("cohere",)
+    pairs = True
     stream_signs = (("type", "message-start"), ("type", "content-start"))
     # Servers and clients send all of these, and mostly empty.
     blank: ClassVar[frozenset[str]] = frozenset(

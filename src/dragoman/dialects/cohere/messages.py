@@ -28,11 +28,12 @@ from ...model import (
     ToolResult,
 )
 from ...normal import HOISTED, results_in_place, unhoist
-from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str
-from ...writing import is_blank
+from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
+from ...writing import is_blank, lose_labels
 from .documents import CohereWriting, is_document, last_question, respell
 from .parts import Parts, is_image
 
+PLAIN_MESSAGE = only("role", "content")
 ROLES: dict[str, Role] = {
     "system": "system",
     "user": "user",
@@ -62,7 +63,7 @@ class Messages(Parts):
         for index, doc in enumerate(docs):
             message = self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 2 and unhoist(message, out, self.holds_all):
+                if PLAIN_MESSAGE(doc) and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out
@@ -193,13 +194,12 @@ class Messages(Parts):
         content = self.lift_documents(message, last, w) if user else message.content
         parts: list[Json] = []
         for block in content:
-            parts += self.write_part(block, role, w)
-        if not w.home:
-            parts = self.without_empty(parts, message, w)
-            if not parts:
-                w.log.dropped("message.empty", message.at, "a message says something here")
-                self.lose(message.extras, message.at, w.log)
-                return None
+            said = self.write_part(block, role, w)
+            parts += said if w.home else self.without_empty(said, block, w)
+        if not parts and not w.home:
+            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.lose(message.extras, message.at, w.log)
+            return None
         doc: dict[str, Json] = {"role": role}
         if parts:
             doc["content"] = self.as_content(parts, message, False)
@@ -251,11 +251,11 @@ class Messages(Parts):
             return [self.write_part_document(block, w)]
         return [{"type": "text", "text": text} for text in self.texts_in(block, w)]
 
-    def without_empty(self, parts: list[Json], message: Message, w: CohereWriting) -> list[Json]:
+    def without_empty(self, parts: list[Json], block: Block, w: CohereWriting) -> list[Json]:
         """ "message must not be empty in a turn", says the API."""
         said = [part for part in parts if part.get("text") != ""]
         if len(said) != len(parts):
-            w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
         return said
 
     def as_content(self, parts: list[Json], message: Message, answer: bool) -> Json:
@@ -323,6 +323,10 @@ class Messages(Parts):
 
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
+        if isinstance(block, Refusal) and not (block.text or w.home):
+            w.log.dropped("text.empty", block.at, "an empty refusal says nothing here")
+            self.lose(block.extras, block.at, w.log)
+            return []
         if isinstance(block, Text):
             if block.text or block.citations or w.home:
                 return [self.write_text(block, w)]
@@ -384,7 +388,7 @@ class Messages(Parts):
         doc: dict[str, Json] = {"role": "tool"}
         if result.call_id is not None or not w.home:
             given = w.result_id(result)
-            doc["tool_call_id"] = w.again.get(given, given)
+            doc["tool_call_id"] = w.once(given, result)
         content = self.marked(result, w)
         if not self.holds_all(result):
             content = self.hoist(content, doc.get("tool_call_id"), w)
@@ -444,6 +448,8 @@ class Messages(Parts):
         """A part of a result."""
         if isinstance(block, Raw) and self.is_home(block.dialect):
             return [block.payload]
+        if not w.home and is_document(block) and isinstance(block, Media) and not block.title:
+            return [self.write_result_text(block, w)]
         if is_document(block) or "place" in self.spelling(block):
             return [self.write_part_document(block, w)]
         if isinstance(block, Text):
@@ -455,6 +461,18 @@ class Messages(Parts):
         w.log.dropped("tool_result.content", block.at, "a result is texts and documents here")
         self.lose(block.extras, block.at, w.log)
         return []
+
+    def write_result_text(self, block: Media, w: CohereWriting) -> Json:
+        """A document that has nothing but its text is what the tool said."""
+        w.log.approximated("media", block.at, "a document without a title is a text in a result")
+        if block.cache is not None:
+            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
+        lose_labels(replace(block, citable=None), "a text has", w.log)
+        out = {
+            "type": "document",
+            "document": {"data": {"text": "\n\n".join(self.texts_of(block, w))}},
+        }
+        return self.emit(out, block, w.log)
 
     def lose_name(self, message: Message, w: CohereWriting) -> None:
         if message.name is not None:

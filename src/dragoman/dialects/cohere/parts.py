@@ -16,7 +16,15 @@ from ...model import (
     Text,
 )
 from ...reading import as_dict, expected, maybe_str, need_str
-from ...writing import data_uri, is_blank, lose_labels, lose_type, split_data_uri
+from ...writing import (
+    data_uri,
+    is_blank,
+    joined,
+    lose_labels,
+    lose_type,
+    note_summary,
+    split_data_uri,
+)
 from .citations import Citations
 from .documents import CohereWriting, is_document
 
@@ -80,13 +88,11 @@ class Parts(Citations):
             w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if block.summary:
-            why = "a thought is said once here, and as such"
-            w.log.approximated("reasoning.summary", block.at, why)
+        note_summary(block, w)
         texts = block.content or block.summary
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = "\n\n".join(texts)
+        said = joined(texts)
         if said or w.home:
             return self.emit({"type": "thinking", "thinking": said}, block, w.log)
         self.lose(block.extras, block.at, w.log)

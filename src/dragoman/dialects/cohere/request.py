@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ... import fitting, freeform
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
+from ...models import UNKNOWN
 from ...reading import (
     as_dict,
     as_str,
@@ -157,6 +158,9 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect))
+        facts = w.address(self.vendor, tree.model)
+        if facts is not UNKNOWN:
+            tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
         w.custom = freeform.names_in(tree.tools)
         form = tree.params.output
         tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
@@ -170,9 +174,6 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         out["messages"] = self.write_history(tree.messages, w)
         if w.documents:
             out["documents"] = w.documents
@@ -270,7 +271,8 @@ class Requests(Tools):
         said: dict[str, Json] = {"type": "disabled" if off else "enabled"}
         if config.effort is not None:
             why = "the model thinks here, or does not"
-            log.approximated("thinking.effort", config.at, why)
+            note = log.approximated if config.mode is None else log.dropped
+            note("thinking.effort", config.at, why)
         elif config.mode not in ("on", "off"):
             if config.mode is None and config.budget is None:
                 self.lose(config.extras, config.at, log)

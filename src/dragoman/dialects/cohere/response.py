@@ -94,7 +94,7 @@ class Responses(Requests):
             message = replace(message, extras=self.respell(message.extras, role=role))
         word = maybe_str(doc, "finish_reason", "")
         stop = None if word is None else Stop(STOP.get(word, "other"), word, self.name)
-        return Candidate(message, stop, at="/message")
+        return Candidate(message, stop, at="")
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         """Tokens as they are; where only what is billed was counted, that."""
@@ -240,7 +240,7 @@ class Responses(Requests):
         if home and tree.type is not None:
             out["error_type"] = tree.type
         elif not home and kind_of(None, tree.message) != tree.kind:
-            log.approximated("error.type", tree.at, "an error is little but a text here")
+            log.dropped("error.type", tree.at, "an error is little but a text here")
         for code in ("code", "param"):
             if getattr(tree, code) is not None:
                 log.dropped(f"error.{code}", tree.at, "an error is little but a text here")

@@ -22,6 +22,7 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from .documents import NAMES
 from .request import MOST_STOPS, PARAMS, RANGES, why_not_strict
 from .tools import NONE, REQUIRED
@@ -62,8 +63,8 @@ class Rules(Ruled):
     call_ids = (r"[\s\S]", 10_000)
     tool_names = NAMES
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
 # -- the request ----------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ... import freeform
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
@@ -49,6 +51,7 @@ class Tools(Messages):
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect))
+        self.lose(tree.extras, tree.at, log)
         for tool in tree.tools:
             if tool.strict:
                 log.dropped("tool.strict", tool.at, "a request says whether tools are strict")
@@ -98,9 +101,8 @@ class Tools(Messages):
         return ToolChoice(payload=doc, dialect=self.name, at=at)
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        if tree.mode == "auto" and tree.allowed is None and tree.parallel is not False:
-            self.lose(tree.extras, tree.at, log)
-            return None
+        if tree.mode == "auto":  # which silence says here
+            tree = replace(tree, mode=None)
         return self.write_choice(tree, CohereWriting(log, self.is_home(tree.dialect)))
 
     def write_choice(self, choice: ToolChoice, w: CohereWriting) -> Json | None:
@@ -125,5 +127,5 @@ class Tools(Messages):
                 log.approximated("tool_choice", at, why)
                 return REQUIRED
             case "auto":
-                log.approximated("tool_choice", at, "that the model decides goes without saying")
+                log.dropped("tool_choice", at, "that the model decides goes without saying")
         return None

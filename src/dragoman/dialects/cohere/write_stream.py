@@ -143,8 +143,13 @@ class CohereWriter(StreamWriter):
         if (voice := self.voices.get(event_.index)) is not None:
             voice.cited.append(event_.citation)
             return b""
-        voice = self.texts.get(event_.index)
-        return b"" if voice is None else self.say_citations(voice, [event_.citation])
+        voice, begun = self.texts.get(event_.index), b""
+        if voice is None:
+            return b""
+        if voice.index < 0 and voice.kind == "text":
+            begun = self.start_content(voice, {"type": "text", "text": ""})
+            begun += event("content-end", {"index": voice.index})
+        return begun + self.say_citations(voice, [event_.citation])
 
     def close(self, event_: Close) -> bytes:
         voice = self.voices.pop(event_.index, None)
@@ -206,6 +211,8 @@ def source_of(cited: Json) -> Json:
 def apart(voice: Voice, event_: Delta) -> str:
     """The parts of a thought become one text, apart from each other by a blank line."""
     before, part = voice.part, (event_.place, event_.part)
+    if not event_.text:
+        return ""
     if before is not None and before[0] != event_.place:
         return ""  # a thought is said once here
     voice.part = part

@@ -29,7 +29,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out
+from ...writing import Writing, data_uri, leave_out, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -228,14 +228,23 @@ class Requests(Responses):
             w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
+    def only_texts(self, blocks: Sequence[Block], w: Writing) -> list[Text]:
+        """The texts of a passage; all else in it is lost."""
+        for block in blocks:
+            if not isinstance(block, Text):
+                w.log.dropped("tool_result.content", block.at, "an output is text here")
+        return [block for block in blocks if isinstance(block, Text)]
+
     def join(self, blocks: Sequence[Block], w: Writing) -> str:
         texts: list[str] = []
         for block in blocks:
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                if texts:
+                    w.log.approximated("text.boundary", block.at, "joined with a space")
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
-                inner = [part for part in block.content if isinstance(part, Text)]
+                inner = self.only_texts(block.content, w)
                 texts.append(JOINT.join(self.text_of(part, w) for part in inner))
             elif isinstance(block, Text):
                 if texts:
@@ -260,10 +269,7 @@ class Requests(Responses):
             w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "the thought itself is said here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         thoughts = block.content or block.summary
         if not thoughts:
             self.lose(block.extras, block.at, w.log)
@@ -373,6 +379,9 @@ class Requests(Responses):
         if choice.allowed is not None:
             w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
         if choice.mode == "named":
+            if choice.kind != "function":
+                why = "a freeform tool is chosen as a function"
+                w.log.approximated("tool_choice", choice.at, why)
             return {"function": {"name": w.tool_name(choice.name or "", choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
 

@@ -32,7 +32,7 @@ from ...reading import (
     need_list,
     need_str,
 )
-from ...writing import is_blank
+from ...writing import drop_empty_texts, is_blank, joined
 from ..openai_responses.parts import OUTPUT, ItemWriting
 from ..openai_responses.response import totals
 from .request import THOUGHT, Requests
@@ -84,8 +84,8 @@ class Answers(Requests):
         spelling: dict[str, Json] = {} if role is not None else {"role": None}
         content = doc.get("content")
         blocks: list[Block] = []
-        if content.__class__ is str:
-            blocks = [Text(content, at=f"{where}/content")]
+        if content.__class__ is str:  # an empty one says nothing
+            blocks = [Text(content, at=f"{where}/content")] if content else []
         elif content.__class__ is list:
             spelling["content"] = "list"
             blocks = self.read_parts(content, f"{where}/content", OUTPUT)
@@ -151,13 +151,13 @@ class Answers(Requests):
             ("service_tier", tree.service_tier),
             ("response.echo", tree.echo and tree.echo.fields),
         ):
-            if value:
+            if value is not None and value != {}:
                 w.log.dropped(code, tree.at, "an answer has no place for this here")
 
     def write_candidate(
         self, candidate: Candidate, out: dict[str, Json], w: ItemWriting
     ) -> dict[str, Json]:
-        message = candidate.message
+        message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
         spelling = self.spelling(message)
         doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
         said: list[Block] = []
@@ -170,18 +170,22 @@ class Answers(Requests):
             if calls and not w.home:
                 w.log.approximated("content.order", block.at, "calls come after the text here")
             if isinstance(block, Reasoning):
+                if said and not calls and not w.home:
+                    w.log.approximated("content.order", block.at, "reasoning comes first here")
                 thoughts += self.write_thought(block, thoughts, w)
             else:
                 said.append(self.as_text(block, w) if not w.home else block)
         if thoughts and THOUGHT in out:
-            at = candidate.at
-            w.log.dropped("reasoning", at, "only the first answer has its thoughts here")
+            for block in message.content:
+                if isinstance(block, Reasoning):
+                    why = "only the first answer has its thoughts here"
+                    w.log.dropped("reasoning", block.at, why)
         elif thoughts:
-            out[THOUGHT] = "\n\n".join(thoughts)
+            out[THOUGHT] = joined(thoughts)
         if spelling.get("content") == "list":
             doc["content"] = self.write_spoken(said, w)
-        elif said:
-            doc["content"] = self.join_said(said, w)
+        elif said and (text := self.join_said(said, w)) is not None:
+            doc["content"] = text
         elif "nothing" in spelling:
             doc["content"] = spelling["nothing"]
         if calls or "calls" in spelling:
@@ -203,12 +207,14 @@ class Answers(Requests):
             return ()
         return thoughts
 
-    def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str:
+    def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str | None:
+        """All texts as one; None where there are none."""
         for block in blocks:
             if not isinstance(block, Text):
                 w.log.dropped("content.role", block.at, "an answer is text and calls here")
                 self.lose(block.extras, block.at, w.log)
-        return self.join([block for block in blocks if isinstance(block, Text)], w)
+        texts = [block for block in blocks if isinstance(block, Text)]
+        return self.join(texts, w) if texts else None
 
     def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
         spelling = self.spelling(call)
@@ -242,7 +248,7 @@ class Answers(Requests):
             w.log.invented("stop.reason", candidate.at, "an answer has ended here")
             return
         if stop.reason != ("tool-call" if called else "end"):
-            w.log.dropped("stop.reason", candidate.at, "why it ended is not said here")
+            w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
         if stop.sequence is not None:
             w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
         if stop.detail is not None:

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import Malformed
-from ...events import Begin, Close, Delta, End, Event, Odd, Open
+from ...events import Begin, Cite, Close, Delta, End, Event, Odd, Open, hollow
 from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
-from ...reading import as_dict, encode, maybe_list, maybe_str, need_str
-from ...streaming import Said, StreamReader, StreamWriter, is_complete
+from ...reading import as_dict, encode, maybe_list, maybe_str, need_str, parse
+from ...streaming import FunctionsOnly, Said, StreamReader, is_complete
 from ...writing import is_blank
 from ..openai_responses.parts import OUTPUT
 
@@ -105,7 +105,7 @@ class CopilotReader(StreamReader):
             raise Malformed(f"unknown role {role!r}; an answer is the assistant's", "/role")
         text = self.texts(doc)
         if self.text is None:
-            if self.spoke:
+            if self.spoke or self.calls:
                 self.out_of_order("/message/content")
             self.text = self.open(Text("", at="/message/content"), events)
             self.spoke = True
@@ -153,11 +153,70 @@ class CopilotReader(StreamReader):
             raise Malformed("the end of an answer that has not begun")
         if isinstance(doc.get("response"), dict):
             self.final = doc["response"]
+        if self.final is not None:
+            self.catch_up(self.at_rest(), events)
         self.close_texts(events)
         events += [Close(call.index) for call in self.calls.values() if call.open]
         self.done = True
         tree = self.response()
         events.append(End(tree))
+
+    def catch_up(self, tree: Response, events: list[Event]) -> None:
+        """What the last event has and the others had not."""
+        for number, candidate in enumerate(tree.candidates):
+            texts = [b for b in candidate.message.content if isinstance(b, Text)]
+            for block in candidate.message.content:
+                alone = isinstance(block, Text) and not self.spoke
+                if number or alone or not isinstance(block, Text | Reasoning | ToolCall):
+                    self.at_once(block, number, events)
+                elif isinstance(block, ToolCall):
+                    self.catch_up_call(block, events)
+                elif isinstance(block, Reasoning):
+                    self.catch_up_text(block, self.reasoned, "".join(block.content), events)
+                elif block is texts[0]:
+                    self.catch_up_text(block, self.said, "".join(b.text for b in texts), events)
+
+    def catch_up_text(self, block: Block, said: Said, final: str, events: list[Event]) -> None:
+        rest = said.lacks(final)
+        if rest is None or (isinstance(block, Text) and block.text != final):
+            why = "in the end it is another text than came bit by bit"
+            self.notes.append(("stream.text", block.at, why))
+        elif rest:
+            current = self.text if isinstance(block, Text) else self.thought
+            if current is None:
+                if self.count:
+                    self.out_of_order(block.at)
+                current = self.open(hollow(block), events)
+                self.text, self.thought = (
+                    (current, None) if isinstance(block, Text) else (None, current)
+                )
+            events.append(Delta(current, rest))
+
+    def catch_up_call(self, block: ToolCall, events: list[Event]) -> None:
+        call = self.calls.get(block.id or "")
+        if call is None:
+            self.at_once(block, 0, events)
+            return
+        rest = call.said.lacks(block.arguments)
+        if rest and call.open:
+            events.append(Delta(call.index, rest))
+        elif (rest or rest is None) and not is_same(str(call.said), block.arguments):
+            why = "in the end these are other arguments than came bit by bit"
+            self.notes.append(("stream.text", block.at, why))
+
+    def at_once(self, block: Block, candidate: int, events: list[Event]) -> None:
+        """A block that comes whole."""
+        index = self.open(hollow(block), events)
+        events[-1] = Open(index, hollow(block), candidate)
+        if isinstance(block, Text | Refusal) and block.text:
+            events.append(Delta(index, block.text))
+        elif isinstance(block, ToolCall) and block.arguments:
+            events.append(Delta(index, block.arguments))
+        elif isinstance(block, Reasoning):
+            events += [Delta(index, text, "text", n) for n, text in enumerate(block.content)]
+        for cite in block.citations if isinstance(block, Text) else ():
+            events.append(Cite(index, cite))
+        events.append(Close(index))
 
     def document(self) -> Json | None:
         if not self.began:
@@ -182,6 +241,14 @@ class CopilotReader(StreamReader):
         return doc
 
 
+def is_same(one: str, other: str) -> bool:
+    """Whether two texts are the same arguments; blank is none."""
+    try:
+        return bool(parse(one or "{}") == parse(other or "{}"))
+    except Malformed:
+        return False
+
+
 # -- writing --------------------------------------------------------------------------------
 
 
@@ -189,7 +256,7 @@ def frame(doc: Json) -> bytes:
     return b"data: " + encode(doc) + b"\n\n"
 
 
-class CopilotWriter(StreamWriter):
+class CopilotWriter(FunctionsOnly):
     needs_whole: ClassVar[bool] = True
     dialect: CopilotResponses
 
@@ -199,6 +266,10 @@ class CopilotWriter(StreamWriter):
         self.blocks: dict[int, Block] = {}
         self.calls: dict[int, tuple[str, str]] = {}
         self.silent: set[int] = set()  # calls of which nothing was said yet
+        self.parts: dict[int, tuple[str, int]] = {}  # what was said last of a reasoning
+        self.reasoned = False  # whether any reasoning was said
+        if not home:
+            self.wrap_freeform()
 
     def begin(self, event: Begin) -> bytes:
         return frame({"type": "status", "status": "in_progress"})
@@ -224,10 +295,21 @@ class CopilotWriter(StreamWriter):
         block = self.blocks.get(event.index)
         if block is None or event.place == "transcript" or not event.text:
             return b""
-        part = {"type": OUTPUT, "text": event.text}
         if isinstance(block, Reasoning):
-            return frame({"type": "reasoning", "content": [part]})
+            return self.think(event)
+        part = {"type": OUTPUT, "text": event.text}
         return frame({"type": "message", "role": "assistant", "content": [part]})
+
+    def think(self, event: Delta) -> bytes:
+        """All reasoning is one text, its parts apart by a blank line; it is said once."""
+        before, part = self.parts.get(event.index), (event.place, event.part)
+        if before is not None and before[0] != event.place:
+            return b""
+        self.parts[event.index] = part
+        apart = self.reasoned and before != part
+        self.reasoned = True
+        said = {"type": OUTPUT, "text": f"\n\n{event.text}" if apart else event.text}
+        return frame({"type": "reasoning", "content": [said]})
 
     def say_call(self, index: int, text: str) -> bytes:
         call_id, name = self.calls[index]

@@ -103,11 +103,12 @@ class Texts(Reading):
             ("response.model", tree.model),
             ("response.created", tree.created),
             ("service_tier", tree.service_tier),
-            ("usage", tree.usage),
             ("response.echo", tree.echo and tree.echo.fields),
         ):
             if value is not None and value != {}:
                 log.dropped(code, tree.at, "an answer is only its text here")
+        if tree.usage is not None:
+            log.dropped("usage", tree.usage.at, "an answer is only its text here")
         for other in tree.candidates[1:]:
             log.dropped("candidates", other.at, "there is one answer here")
 
@@ -244,7 +245,7 @@ class Texts(Reading):
                         else "assistant"
                     )
                 case "system":
-                    if not w.home:
+                    if pieces and not w.home:
                         why = "only the first system prompt is one; this is the developer's"
                         w.log.approximated("message.role", message.at, why)
                     kind, text = "developer", self.write_said(message, w)
@@ -355,8 +356,6 @@ class Texts(Reading):
             w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
             return {"value": mark_error(text)}
         if text is None:
-            if result.content:
-                w.log.invented("text.empty", result.at, "nothing of the result could be said")
             return {}
         if text.startswith("{") and (found := object_in(text)) is not None:
             if encode(found) != text.encode() or is_unsorted(found):

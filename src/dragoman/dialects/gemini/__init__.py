@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 class Gemini(Sniff, Rules, Responses):
     name = "gemini"
+    vendor = "google"
+    serves = ("google",)
+    pairs = True
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error

@@ -34,6 +34,8 @@ from ...reading import (
     maybe_list,
     maybe_str,
     need_str,
+    only,
+    sole,
     tokens,
 )
 from .spelling import SNAKE, both, pick
@@ -59,6 +61,13 @@ SERVICES = {
 }
 # Addresses that only Google can open: the Files API's, and those of its cloud storage.
 OWN_FILES = ("https://generativelanguage.googleapis.com/", "gs://")
+# The usual shapes
+PLAIN_PART = only("text")
+PLAIN_CALLING = only("functionCall")
+PLAIN_CALL = only("id", "name", "args")
+PLAIN_ANSWERING = only("functionResponse")
+PLAIN_RESULT = only("id", "name", "response")
+PLAIN_ANSWER = only("output")
 ANSWER = "/functionResponse/response/output"
 FILMS = ("https://youtu.be/", "https://www.youtube.com/", "https://youtube.com/")
 
@@ -78,14 +87,14 @@ class ReadParts(Dialect):
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             # The usual shapes, most parts by far: nothing in them is null, missing or unknown.
-            if len(doc) == 1:
+            if PLAIN_PART(doc):
                 if (text := doc.get("text")).__class__ is str:
                     out.append(Text(text, at=where))
                     continue
-                if (call := doc.get("functionCall")).__class__ is dict:
-                    call_id, name, given = call.get("id"), call.get("name"), call.get("args")
-                    size = 3 if call_id.__class__ is str else 2
-                    if name.__class__ is str and given.__class__ is dict and len(call) == size:
+            elif PLAIN_CALLING(doc) and (call := doc.get("functionCall")).__class__ is dict:
+                call_id, name, given = call.get("id"), call.get("name"), call.get("args")
+                if name.__class__ is str and given.__class__ is dict and PLAIN_CALL(call):
+                    if call_id.__class__ is str or "id" not in call:
                         if name not in custom:
                             if call_id is not None:
                                 called[call_id] = name
@@ -110,9 +119,9 @@ class ReadParts(Dialect):
                 return None
             if name.__class__ is not str or said.__class__ is not str:
                 return None
-            if len(result) != (3 if call_id.__class__ is str else 2):
+            if call_id.__class__ is not str and "id" in result:
                 return None
-            if len(doc) != 1 or len(answer) != 1:
+            if not (PLAIN_ANSWERING(doc) and PLAIN_RESULT(result) and PLAIN_ANSWER(answer)):
                 return None
             if call_id is not None and called.get(call_id) == name:
                 name = None
@@ -178,7 +187,7 @@ class ReadParts(Dialect):
             if given["input"].__class__ is str:
                 kind, arguments = "custom", given["input"]
         extras = None
-        if len(doc) > 1 or said or call.keys() - CALL_SET or None in call.values():
+        if said or not sole(doc) or call.keys() - CALL_SET or None in call.values():
             extras = self.keep_part(doc, NOBODY, said, at, partly={key: CALL_KEYS})
         return ToolCall(call_id, name, arguments, kind, at=at, extras=extras)  # type: ignore[arg-type]
 
@@ -223,7 +232,7 @@ class ReadParts(Dialect):
             if not parts:
                 spelling["parts"] = []
         extras = None
-        if len(doc) > 1 or spelling or result.keys() - RESULT_KEYS or None in result.values():
+        if spelling or not sole(doc) or result.keys() - RESULT_KEYS or None in result.values():
             extras = self.keep(doc, (), spelling, partly={key: RESULT_KEYS})
         return ToolResult(call_id, tuple(content), failed, name, at=at, extras=extras)
 
@@ -241,7 +250,7 @@ class ReadParts(Dialect):
             return [], None
         if not response:
             return [], None
-        if len(response) == 1:
+        if sole(response):
             for key, failed in (("output", None), ("error", True)):
                 value, place = response.get(key), f"{where}/{key}"
                 if value.__class__ is str:

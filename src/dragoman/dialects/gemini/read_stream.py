@@ -294,9 +294,8 @@ class GeminiReader(StreamReader):
         """What a text cites is known when all has been said."""
         if not isinstance(block, Text) or not block.citations:
             return
-        if part.open:
-            events += [Cite(part.index, cite) for cite in block.citations]
-        else:
+        events += [Cite(part.index, cite) for cite in block.citations]
+        if not part.open:
             why = "what a text cites comes when the text has been closed"
             self.notes.append(("stream.order", block.citations[0].at, why))
 

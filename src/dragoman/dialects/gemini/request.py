@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from ... import schemas
+from ... import fitting, schemas
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -18,7 +18,7 @@ from ...model import (
     Request,
     Thinking,
 )
-from ...normal import SILENCE, read_store
+from ...normal import BUDGETS, SILENCE, read_store
 from ...reading import (
     as_dict,
     as_str,
@@ -36,7 +36,7 @@ from .read_parts import NOBODY
 from .schema import Saying
 from .spelling import both, pick, spelled
 from .tools import Tools
-from .vouching import vouch, wants_signatures
+from .vouching import vouch
 
 TAKEN = both(
     "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
@@ -64,10 +64,7 @@ CONFIG = "/generationConfig"
 ATS = {"max_tokens": f"{CONFIG}/maxOutputTokens", "temperature": f"{CONFIG}/temperature"}
 CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
-# https://ai.google.dev/gemini-api/docs/openai#thinking: what each effort is for Gemini 2.5
-BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
-LEAST = 128
-LEVELS = frozenset({"minimal", "low", "medium", "high"})
+LEVELS = ("minimal", "low", "medium", "high")
 TIERS = frozenset({"flex", "standard", "priority"})
 UNSPECIFIED = "THINKING_LEVEL_UNSPECIFIED"
 MOST_STOPS = 5
@@ -290,7 +287,8 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        w.model = tree.model
+        facts = w.address(self.vendor, tree.model)
+        tree = fitting.fit(tree, facts, log)
         spelling = {} if tree.extras is None else self.spelling(tree)
         if tree.tools:
             w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
@@ -309,7 +307,7 @@ class Requests(Tools):
             # "contents is not specified"
             log.invented("message.empty", tree.at, f"a user must speak here, and says {SILENCE!r}")
             contents = [{"role": "user", "parts": [{"text": SILENCE}]}]
-        if not w.home and wants_signatures(tree.model):
+        if facts.signatures:
             vouch(contents, tree.messages, log)
         out["contents"] = contents
         if tree.tool_choice is not None:
@@ -325,12 +323,15 @@ class Requests(Tools):
             return out
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
 
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        return fitting.mended(tree, log.models.facts(self.vendor, tree.model), log)
+
     def fit_output(self, tree: Request, w: Saying) -> Params:
         """The parameters, without a form of the answer where the model takes none beside tools."""
         params, choice = tree.params, tree.tool_choice
         form = params.output
         assert form is not None
-        if form.kind == "text" or not w.early:
+        if form.kind == "text" or w.facts.tools_with_output is not False:
             return params
         if choice is not None and choice.mode == "none":
             return params
@@ -442,6 +443,11 @@ class Requests(Tools):
                 w.log.dropped("service_tier", params.where("service_tier"), why)
 
     def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Saying) -> None:
+        if w.facts.thinking == () and w.facts.efforts == ():
+            # "Thinking is not supported by this model."
+            w.log.dropped("thinking", thinking.at, f"thinking is not supported by {w.model}")
+            self.lose(thinking.extras, thinking.at, w.log)
+            return
         out: dict[str, Json] = {}
         spelling = self.spelling(thinking)
         self.write_budget(out, thinking, w)
@@ -468,44 +474,68 @@ class Requests(Tools):
             w.log.dropped("thinking.effort", thinking.at, why)
         elif effort == "none":
             self.write_off(out, thinking, "thinking.effort", w)
-        elif w.early:
+        elif w.facts.efforts == ():
             # "thinking_level is not supported by this model."
-            out["thinkingBudget"] = BUDGETS.get(effort, BUDGETS["high"])
-            why = f"models before Gemini 3 take a budget: {effort!r} is {out['thinkingBudget']}"
+            budget = self.fit_budget(BUDGETS.get(effort, BUDGETS["high"]), w)
+            out["thinkingBudget"] = budget
+            why = f"models before Gemini 3 take a budget: {effort!r} is {budget}"
             w.log.approximated("thinking.effort", thinking.at, why)
+        elif w.facts.efforts:
+            near = fitting.fit_effort(effort, w.facts, thinking, w.model or "", w.log)
+            out["thinkingLevel"] = near.upper()
         elif effort in LEVELS:
             out["thinkingLevel"] = effort.upper()
         else:
             out["thinkingLevel"] = "HIGH"
             w.log.approximated("thinking.effort", thinking.at, f"{effort!r} becomes 'HIGH'")
 
+    def fit_budget(self, budget: int, w: Saying) -> int:
+        """A budget within the range of the model."""
+        least, most = w.facts.budgets or (budget, budget)
+        return min(max(budget, least), most)
+
     def write_off(self, out: dict[str, Json], thinking: Thinking, what: str, w: Saying) -> None:
         """Not to think, or as little as the model can; some cannot be kept from it."""
-        if w.home or not always_thinks(w.model or ""):
+        ways = w.facts.thinking
+        if ways is None or "off" in ways:
             out["thinkingBudget"] = 0
             if what != "thinking":
                 w.log.approximated(what, thinking.at, "not to think is a budget of 0")
             return
         # "Budget 0 is invalid. This model only works in thinking mode."
-        if w.early:
-            out["thinkingBudget"] = LEAST
-        else:
-            out["thinkingLevel"] = "LOW"
         w.log.approximated(what, thinking.at, "this model always thinks; as little as it can")
+        if w.facts.efforts:
+            level = w.facts.efforts[0]
+            out["thinkingLevel"] = level.upper()
+            if what == "thinking":
+                why = f"{level!r}, the lowest level of {w.model}"
+                w.log.invented("thinking.effort", thinking.at, why)
+        elif w.facts.budgets is not None:
+            least = out["thinkingBudget"] = w.facts.budgets[0]
+            why = f"{least}, the smallest budget of {w.model}"
+            w.log.invented("thinking.budget", thinking.at, why)
 
     def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Saying) -> None:
         """How many tokens may be thought: 0 is none, -1 as many as the model likes."""
         mode, budget = thinking.mode, thinking.budget
         if mode is None and budget is None:
             return
-        if thinking.effort is not None and not w.home and not (w.early and budget is not None):
+        levels = w.facts.efforts != ()
+        if thinking.effort is not None and not w.home and (levels or budget is None):
             # "You can only set only one of thinking budget and thinking level."
             what = "thinking" if budget is None else "thinking.budget"
             w.log.dropped(what, thinking.at, "the level says how much to think, and nothing else")
+        elif w.facts.thinking == ():
+            # "Thinking budget is not supported for this model."
+            why = f"a thinking budget is not supported by {w.model}"
+            w.log.dropped("thinking" if budget is None else "thinking.budget", thinking.at, why)
         elif mode == "off":
             self.write_off(out, thinking, "thinking", w)
         elif budget is not None:
-            out["thinkingBudget"] = budget
+            out["thinkingBudget"] = fit = budget if w.home else self.fit_budget(budget, w)
+            if fit != budget:
+                why = f"a budget of {budget} tokens is {fit} for {w.model}"
+                w.log.approximated("thinking.budget", thinking.at, why)
             if mode != "on" and not w.home:
                 w.log.approximated("thinking", thinking.at, "a budget means to think here")
         else:
@@ -556,7 +586,3 @@ def is_label(value: Json) -> bool:
 def is_key(name: str) -> bool:
     """Whether a name can be that of a label: it begins with a letter."""
     return name[:1].isalpha() and is_label(name)
-
-
-def always_thinks(model: str) -> bool:
-    return "gemini-3" in model or "gemini-2.5-pro" in model

@@ -350,7 +350,7 @@ class Responses(Requests):
         if usage.cache_write is not None:
             why = "what was written to the cache is not counted apart here"
             log.approximated("usage", usage.at, why)
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():

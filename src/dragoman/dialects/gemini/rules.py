@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
 from ...dialect import Problem
 from ...model import Json, ToolCall, ToolResult
+from ...models import DEFAULT, Models
+from .._model_rules import RULES as MODEL_RULES
+from .model_rules import model
 from .order import pair
-from .schema import is_early
-from .spelling import SNAKE
+from .spelling import look
 from .turns import IDS, NAMES, ROLES
-from .vouching import wants_signatures
 
+UNSAID = ("model-parameter", "model-limit", "model-prefill", "model-media")
 # rule -> what it says, in quotes as the server says it.
 RULES: dict[str, str] = {
     "malformed": "The document has not the shape of this API.",
@@ -45,6 +47,7 @@ RULES: dict[str, str] = {
     "Gemini 3 know no level.",
     "range": "temperature 0..2, topP 0..1.",
     "stop": "At most 5 stop sequences.",
+    **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 CONFIG = "generationConfig"
 MODES = ("AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED")
@@ -52,6 +55,8 @@ NARROWING = ("ANY", "VALIDATED")
 RANGES = {"temperature": 2, "topP": 1}
 MOST_STOPS = 5
 _named = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}").fullmatch
+
+VENDOR = "google"
 
 
 class Rules(Ruled):
@@ -61,11 +66,11 @@ class Rules(Ruled):
     call_ids = IDS
     tool_names = NAMES
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        return examine(self, lay_open(doc, facet, models), doc, FACETS.get(facet, ()))
 
 
-def lay_open(doc: Json, facet: str) -> Page:
+def lay_open(doc: Json, facet: str, models: Models) -> Page:
     if facet == "tools":
         return Page(facet, tools=functions(doc, ""))
     if facet == "messages" and doc.__class__ is list:
@@ -82,16 +87,8 @@ def lay_open(doc: Json, facet: str) -> Page:
         choice,
         where,
         whole=facet == "request",
+        models=models,
     )
-
-
-def look(doc: Json, key: str, at: str) -> tuple[Json, str]:
-    """What stands under a key in either spelling, and where."""
-    if doc.__class__ is not dict:
-        return None, f"{at}/{key}"
-    other = SNAKE.get(key, key)
-    key = other if key not in doc and other in doc else key
-    return doc.get(key), f"{at}/{key}"
 
 
 def functions(tools: Json, at: str) -> tuple[Placed, ...]:
@@ -148,7 +145,7 @@ def thinking(page: Page) -> Problems:
         message = "You can only set only one of thinking budget and thinking level."
         yield Problem("thinking", where, message)
     level, place = look(said, "thinkingLevel", where)
-    if level is not None and is_early(string(page.top.get("model")) or ""):
+    if level is not None and page.facts(VENDOR).efforts == ():
         yield Problem("thinking", place, "thinking_level is not supported by this model.")
 
 
@@ -157,7 +154,7 @@ def form(page: Page) -> Problems:
     kind, where = look(config, "responseMimeType", at)
     if kind != "application/json" or not page.top.get("tools"):
         return
-    if mode_of(page) != "NONE" and is_early(string(page.top.get("model")) or ""):
+    if mode_of(page) != "NONE" and page.facts(VENDOR).tools_with_output is False:
         message = f"Function calling with a response mime type: {kind!r} is unsupported"
         yield Problem("format-tools", where, message)
 
@@ -294,7 +291,7 @@ def named_in(part: dict[str, Json], kind: str, at: str) -> tuple[str | None, str
 
 def signatures(page: Page) -> Problems:
     """In the current turn, the first call of every step is signed."""
-    if not wants_signatures(string(page.top.get("model"))):
+    if not page.facts(VENDOR).signatures:
         return
     current: list[list[Placed]] = []
     for is_model, _, parts in turns_of(page):
@@ -311,7 +308,7 @@ def signatures(page: Page) -> Problems:
 
 def result_media(page: Page) -> Problems:
     """https://ai.google.dev/gemini-api/docs/function-calling#multimodal"""
-    if not is_early(string(page.top.get("model")) or ""):
+    if page.facts(VENDOR).media_in_results is not False:
         return
     for at, content in page.messages:
         for where, part in those(parts_of(at, content), "functionResponse"):
@@ -333,6 +330,7 @@ FACETS: dict[str, tuple[Rule, ...]] = {
         *HISTORY,
         result_media,
         signatures,
+        model,
     ),
     "messages": HISTORY,
     "tools": (tools,),

@@ -58,3 +58,12 @@ def both(*keys: str) -> frozenset[str]:
 def spelled(out: dict[str, Json], said: dict[str, str]) -> dict[str, Json]:
     """An object with its keys as they were spelled."""
     return {said.get(key, key): value for key, value in out.items()} if said else out
+
+
+def look(doc: Json, key: str, at: str) -> tuple[Json, str]:
+    """What stands under a key in either spelling, and where."""
+    if doc.__class__ is not dict:
+        return None, f"{at}/{key}"
+    other = SNAKE.get(key, key)
+    key = other if key not in doc and other in doc else key
+    return doc.get(key), f"{at}/{key}"

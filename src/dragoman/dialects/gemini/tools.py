@@ -12,13 +12,14 @@ from ... import freeform, schemas
 from ...dialect import NOTHING
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_str, expected, maybe_str, need_str
+from ...reading import as_dict, as_str, expected, maybe_str, need_str, only
 from ...writing import Writing
 from .schema import Saying, write_parameters
 from .spelling import both, pick, snake, spelled
 from .turns import Turns
 
 TOOL_KEYS = frozenset({"name", "description"})
+PLAIN_TOOL = only("name", "description", "parametersJsonSchema")
 DECLARATIONS = ("functionDeclarations", "function_declarations")
 # https://ai.google.dev/api/caching#Mode_1
 MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
@@ -103,7 +104,7 @@ class Tools(Turns):
         )
 
     def read_tool(self, doc: dict[str, Json], at: str, key: str) -> Tool:
-        if len(doc) == 3 and key == DECLARATIONS[0]:
+        if key == DECLARATIONS[0] and PLAIN_TOOL(doc):
             name, description = doc.get("name"), doc.get("description")
             if name.__class__ is description.__class__ is str and freeform.MARK not in description:
                 if (schema := doc.get("parametersJsonSchema")) is not None:

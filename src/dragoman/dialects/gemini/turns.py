@@ -20,11 +20,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import SILENCE, mark_custom_results, unhoist
-from ...reading import as_dict, expected, pointers
+from ...normal import SILENCE, mark_custom_results, place_of, unhoist
+from ...reading import as_dict, expected, only, pointers
 from ...writing import Writing, is_plain_text
 from .order import arranged, is_odd, pairs_of
-from .read_parts import NOBODY, Called
+from .read_parts import NOBODY, PLAIN_PART, Called
 from .schema import Saying
 from .write_parts import WriteParts
 
@@ -45,6 +45,8 @@ SPEAKERS: dict[Role, str] = {
     "developer": "user",
 }
 CONTENT_KEYS = frozenset({"role", "parts"})
+PLAIN_CONTENT = only("role", "parts")
+PLAIN_SYSTEM = only("parts")
 NOT_USER = frozenset({Reasoning, ToolCall})
 UNFIT = NOT_USER | {ToolResult}
 # Any string is an id; "must start with a letter or an underscore", then these.
@@ -57,7 +59,7 @@ class Turns(WriteParts):
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Saying:
         w = Saying(log, IDS, NAMES, self.is_home(dialect), answer)
-        w.hoisted, w.model, w.plain = [], None, False
+        w.hoisted, w.plain = [], False
         return w
 
     # -- reading ----------------------------------------------------------------------------
@@ -71,11 +73,15 @@ class Turns(WriteParts):
         places, inside = pointers(at, docs, "/parts")
         for index, doc in enumerate(docs):
             # The usual shapes: one text, what the model says, what its tools answer.
-            if doc.__class__ is dict and len(doc) == 2:
+            if doc.__class__ is dict and PLAIN_CONTENT(doc):
                 said, parts = doc.get("role"), doc.get("parts")
                 if parts.__class__ is list and (said == "user" or said == "model"):
                     where = inside[index]
-                    if len(parts) == 1 and (part := parts[0]).__class__ is dict and len(part) == 1:
+                    if (
+                        len(parts) == 1
+                        and (part := parts[0]).__class__ is dict
+                        and PLAIN_PART(part)
+                    ):
                         if (text := part.get("text")).__class__ is str:
                             block = Text(text, at=where + "/0")
                             out.append(Message(ROLES[said], (block,), at=places[index]))
@@ -107,7 +113,7 @@ class Turns(WriteParts):
         if said not in ("user", "model"):
             spelling["role"] = said
         extras = None
-        if len(doc) != 2 or spelling:
+        if spelling or not PLAIN_CONTENT(doc):
             extras = self.keep(doc, CONTENT_KEYS, spelling)
         if role == "user" and ToolResult in map(type, blocks):
             self.split_results(blocks, at, extras, out)
@@ -184,13 +190,15 @@ class Turns(WriteParts):
                 out.append(Message("user", tuple(run), at=where, extras=note(False)))
                 run, first, after_result = [], False, False
             if block is not None:
-                out.append(Message("tool", (block,), at=block.at, extras=note(after_result)))
+                extras_here = note(after_result)
+                place = place_of(block, at, extras_here)
+                out.append(Message("tool", (block,), at=place, extras=extras_here))
                 first, after_result = False, True
 
     def read_system(self, doc: Json, at: str) -> Message:
         doc = as_dict(doc, at)
         parts = doc.get("parts")
-        if len(doc) == 1 and parts.__class__ is list:  # the usual shape
+        if parts.__class__ is list and PLAIN_SYSTEM(doc):  # the usual shape
             return Message("system", tuple(self.read_parts(parts, f"{at}/parts", {})), at=at)
         blocks, spelling = self.read_content(doc, at, {})
         if "role" in doc:

@@ -41,10 +41,6 @@ def vouch(contents: list[Json], messages: Sequence[Message], log: Ledger) -> Non
             log.invented("reasoning.seal", at, WHY)
 
 
-def wants_signatures(model: str | None) -> bool:
-    return model is not None and "gemini-3" in model
-
-
 def first_calls(contents: list[Json]) -> Iterator[dict[str, Json]]:
     """The first call of every step; of earlier turns too, so that a history only ever grows."""
     for content in contents:

@@ -28,7 +28,7 @@ from ...model import (
 )
 from ...normal import HOISTED
 from ...reading import parse
-from ...writing import Writing, home_only, object_of
+from ...writing import Writing, home_only, joined, note_summary, object_of
 from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
 from .schema import Saying
 from .spelling import spelled
@@ -170,10 +170,7 @@ class WriteParts(ReadParts):
             seal = None
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         texts = block.content or block.summary
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
@@ -182,7 +179,7 @@ class WriteParts(ReadParts):
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)
             return []
-        out: dict[str, Json] = {"text": "\n\n".join(texts), "thought": True}
+        out: dict[str, Json] = {"text": joined(texts), "thought": True}
         if seal is not None:
             out["thoughtSignature"] = seal.data
         elif "seal" in spelling:
@@ -237,7 +234,8 @@ class WriteParts(ReadParts):
         if spelling.get("name") != "absent":
             inner["name"] = self.result_name(result, called, w)
         texts, parts = self.split_result(result, w)
-        if parts and isinstance(w, Saying) and ("hoisted" in spelling or (w.early and not w.home)):
+        refused = "hoisted" in spelling or w.facts.media_in_results is False
+        if parts and isinstance(w, Saying) and refused:
             self.hoist(result, parts, w)
             parts = []
         self.write_answer(inner, result, texts, bool(parts), w)
@@ -260,6 +258,9 @@ class WriteParts(ReadParts):
             return name
         if known is not None:
             return known
+        if result.call_id is None and called:
+            why = "a result without an id answers the next call here"
+            w.log.invented("tool_call.id", result.at, why)
         w.log.invented("tool_result.name", result.at, "a result names its tool; its call is gone")
         return "unknown"
 
@@ -339,7 +340,7 @@ class WriteParts(ReadParts):
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
         if not w.home:
-            fitted = self.fit_media(block, w)
+            fitted = self.fit_media(block, w) if w.takes(block) else None
             if fitted is None:
                 self.lose_cache(block.cache, w)
                 return None
@@ -420,6 +421,8 @@ class WriteParts(ReadParts):
                     w.log.dropped("media", block.at, "a document of several kinds of blocks")
                     return None
                 w.log.approximated("media", block.at, "a document of blocks is one text here")
+                for part in source.blocks:
+                    self.lose(part.extras, part.at, w.log)
                 words = [part.text for part in source.blocks if isinstance(part, Text)]
                 return Source("text", "\n\n".join(words), "text/plain")
             case _:

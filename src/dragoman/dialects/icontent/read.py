@@ -26,9 +26,11 @@ from ...model import (
     ToolResult,
 )
 from ...normal import mark_custom_results
-from ...reading import as_dict, compact, maybe_dict, maybe_str, need_list, need_str
+from ...reading import as_dict, compact, maybe_dict, maybe_str, need_list, need_str, only
 from ...writing import split_data_uri
 
+PLAIN_CONTENT = only("speaker", "blocks")
+PLAIN_TEXT = only("type", "text")
 ROLES: dict[str, Role] = {
     "human": "user",
     "ai": "assistant",
@@ -122,7 +124,7 @@ class Read(Dialect):
                 if piece != role:
                     spelling["speaker"] = said
                 extras = None
-                if len(doc) > 2 or spelling:
+                if spelling or not PLAIN_CONTENT(doc):
                     partly = {"metadata": taken}
                     extras = self.keep(doc, ("speaker", "blocks"), spelling, partly=partly)
             out.append(Message(piece, content, at=at, extras=extras))
@@ -180,7 +182,7 @@ class Read(Dialect):
         match kind:
             case "text":
                 text = need_str(doc, "text", at)
-                extras = None if len(doc) == 2 else self.keep(doc, ("type", "text"))
+                extras = None if PLAIN_TEXT(doc) else self.keep(doc, ("type", "text"))
                 return Text(text, at=at, extras=extras)
             case "tool_call":
                 return self.read_call(doc, at, known)
@@ -219,7 +221,7 @@ class Read(Dialect):
         if doc.get("input") is not None and compact(doc["input"]) == text:
             spelling["input"] = doc["input"]  # llxprt's own converter says it twice
             taken.append("input")
-        extras = self.keep(doc, taken, spelling) if spelling or len(doc) != 4 else None
+        extras = self.keep(doc, taken, spelling)
         if name in known.custom and given.__class__ is dict and given.keys() == {"input"}:
             if isinstance(given["input"], str):
                 return ToolCall(call_id, name, given["input"], "custom", at=at, extras=extras)

@@ -115,7 +115,8 @@ class Requests(Write):
             max_tokens=maybe_int(resolved, "maxTokens", at),
             temperature=maybe_number(resolved, "temperature", at),
             stream=maybe_bool(resolved, "streaming", at),
-            ats={k: f"{at}/{v}" for k, v in names.items() if resolved.get(v) is not None},
+            ats={"model": f"{at}/model"}
+            | {k: f"{at}/{v}" for k, v in names.items() if resolved.get(v) is not None},
         )
         return Request(
             maybe_str(resolved, "model", at),
@@ -207,9 +208,11 @@ class Requests(Write):
         self.lose(params.extras, params.at, w.log)
 
     def note_choice(self, choice: ToolChoice, w: ContentWriting) -> None:
-        said = choice.mode is not None or choice.payload is not None or choice.parallel is False
+        said = choice.mode is not None or choice.payload is not None
         if said or choice.allowed is not None:
             w.log.dropped("tool_choice", choice.at, "the model chooses by itself here")
+        if choice.parallel is False:
+            w.log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
 
     # -- histories --------------------------------------------------------------------------
 
@@ -260,6 +263,7 @@ class Requests(Write):
         return Tool(name, description, schema, at=at, extras=extras)
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_groups(tree.tools, self.writing(log, tree.dialect))
 
     def write_groups(self, tools: Sequence[Tool], w: ContentWriting) -> list[Json]:
@@ -384,6 +388,9 @@ class Requests(Write):
             metadata["model"] = tree.model
         if tree.created is not None:
             metadata["timestamp"] = whole(tree.created * 1000)
+            time = tree.created
+            if not w.home and isinstance(time, float) and time * 1000 / 1000 != time:
+                log.approximated("response.created", tree.at, "milliseconds are rounded")
         if tree.candidates:
             candidate = tree.candidates[0]
             out["blocks"] = self.write_message(candidate.message, w)["blocks"]
@@ -438,7 +445,7 @@ class Requests(Write):
                 out[key] = count
         if usage.reasoning is not None:
             out["reasoningTokens"] = usage.reasoning
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, w.log)
         for key, value in self.spelling(usage).items():

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from ...dialect import Dialect
 from ...errors import Malformed
 from ...ids import to_history
 from ...ledger import Ledger
@@ -219,7 +220,8 @@ class Write(Read):
             why = "a result has a text here, if only an empty one"
             w.log.invented("text.empty", result.at, why)
         elif mute and not answer and texts:
-            w.log.dropped("text.empty", result.at, "a tool that failed without a word")
+            for text in texts:
+                w.log.dropped("text.empty", text.at, "a tool that failed without a word")
         out = self.name_result(result, w)
         out["result"] = answer
         if result.is_error:
@@ -245,7 +247,7 @@ class Write(Read):
         texts: list[Text] = []
         before: list[Json] = []
         media: list[Json] = []
-        for block in flat(content, w):
+        for block in flat(content, self, w):
             if isinstance(block, Text):
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
@@ -259,6 +261,9 @@ class Write(Read):
             elif isinstance(block, Media):
                 for doc in self.write_media(block, w):
                     if doc["type"] == "text":  # a document of plain text
+                        if texts:
+                            why = "a result is one text here"
+                            w.log.approximated("text.boundary", block.at, why)
                         texts.append(Text(doc["text"], at=block.at))
                     else:
                         media.append(doc)
@@ -436,12 +441,13 @@ class Write(Read):
         return [{"type": "text", "text": block.source.value}]
 
 
-def flat(content: Sequence[Block], w: Writing) -> list[Block]:
+def flat(content: Sequence[Block], dialect: Dialect, w: Writing) -> list[Block]:
     """What a result holds, passages as their texts."""
     out: list[Block] = []
     for block in content:
         if isinstance(block, Passage):
             w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+            dialect.lose(block.extras, block.at, w.log)
             out += block.content
         else:
             out.append(block)

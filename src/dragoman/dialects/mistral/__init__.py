@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from ...checking import lay_open
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
+from .._model_rules import chat_model
 from .response import Responses
 from .sniff import sniff
 
@@ -24,15 +27,20 @@ if TYPE_CHECKING:
 
 class Mistral(Responses):
     spec = "https://docs.mistral.ai/api/#tag/chat"
+    vendor = "mistral"
+    serves = ("mistral",)
+    pairs = True
     aliases: ClassVar[tuple[str, ...]] = ()
     rules: ClassVar[dict[str, str]] = {}
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return sniff(super().sniff(doc), doc)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        """The rules of OpenAI are not Mistral's."""
-        return iter(())
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        """The rules of OpenAI are not Mistral's; what a model refuses is the table's."""
+        if facet != "request":
+            return iter(())
+        return chat_model(lay_open(doc, facet, models), self.vendor)
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import MistralReader

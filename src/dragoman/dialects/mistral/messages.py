@@ -25,10 +25,11 @@ from ...model import (
     ToolResult,
 )
 from ...normal import SILENCE, results_in_place
-from ...writing import Writing, home_only, is_plain_text
+from ...writing import Writing, home_only, is_plain_text, note_joined
+from .._nine import ID_RULE
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
-from .ids import ID_RULE, MistralWriting
+from .ids import MistralWriting
 from .parts import Parts
 
 
@@ -137,9 +138,15 @@ class Messages(Parts):
             return None
         if not (w.home or w.answer) and self.says_nothing(message):
             # "Assistant message must have either content or tool_calls, but not none." (3240)
-            w.log.dropped("text.empty", message.at, "an empty text says nothing here")
+            for block in message.content:
+                if isinstance(block, Text):
+                    w.log.dropped("text.empty", block.at, "an empty text says nothing here")
             w.log.dropped("message.empty", message.at, "a message must say something here")
             return None
+        if doc.get("content") == "" and "tool_calls" in doc and not w.home:
+            for block in message.content:
+                if isinstance(block, Text):
+                    w.log.dropped("text.empty", block.at, "an empty text beside calls is none here")
         if "prefix" in (spelling := self.spelling(message)):
             doc["prefix"] = spelling["prefix"]
         return doc
@@ -193,7 +200,7 @@ class Messages(Parts):
             if self.is_wordless(block):
                 continue
             if isinstance(block, Text) and isinstance(last, Text):
-                w.log.approximated("text.boundary", block.at, "an answer is one text here")
+                note_joined(block, "an answer is one text here", w)
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)

@@ -15,9 +15,9 @@ from ...model import (
     Text,
 )
 from ...reading import maybe_str
-from ...writing import Writing, home_only
+from ...writing import Writing, home_only, joined, note_summary
 from ..openai_chat import OpenAIChat
-from ..openai_chat.parts import url_of
+from ..openai_chat.parts import PLAIN_TEXT, url_of
 
 
 class Parts(OpenAIChat):
@@ -89,7 +89,7 @@ class Parts(OpenAIChat):
             w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
             seal = None
         texts = self.thoughts_of(block, w)
-        if not texts and seal is None and not w.home:
+        if not any(texts) and seal is None and not w.home:
             if block.seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)
@@ -109,14 +109,10 @@ class Parts(OpenAIChat):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         texts = block.content or block.summary
-        if block.summary:
-            if block.content:
-                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-            else:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if w.answer and not w.home and len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            texts = ("\n\n".join(texts),)
+            texts = (joined(texts),)
         return texts
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
@@ -184,7 +180,7 @@ def is_bare_text(item: Json) -> bool:
     """``{"type": "text", "text": ...}`` and nothing more."""
     return (
         item.__class__ is dict
-        and len(item) == 2
+        and PLAIN_TEXT(item)
         and item.get("type") == "text"
         and item.get("text").__class__ is str
     )

@@ -80,7 +80,7 @@ class Responses(Requests):
             tree = replace(tree, usage=Usage())
         usage = tree.usage
         if usage is not None and usage.reasoning is not None and not self.is_home(tree.dialect):
-            log.dropped("usage", usage.at, "tokens of thought are not counted apart here")
+            log.approximated("usage", usage.at, "tokens of thought are not counted apart here")
             usage = replace(usage, output=usage.output_total, reasoning=None)
             tree = replace(tree, usage=usage)
         return super().write_response(tree, log)
@@ -167,6 +167,9 @@ class Responses(Requests):
         )
         if kind is None:
             kind = "invalid-request" if said.get("type", "").startswith("invalid_") else "other"
+        agreed = status is None or (status.__class__ is int and STATUS.get(status) == kind)
+        if agreed:  # else it says something else than the words
+            known = [*known, "raw_status_code"]
         return Failure(
             kind,
             said["message"],
@@ -174,8 +177,8 @@ class Responses(Requests):
             said.get("code"),
             said.get("param"),
             dialect=self.name,
-            extras=self.keep(doc, (*known, "object", "raw_status_code"), {"flat": known}
-                | ({"status": status} if "raw_status_code" in doc else {})),
+            extras=self.keep(doc, (*known, "object"), {"flat": list(said)}
+                | ({"status": status} if agreed and "raw_status_code" in doc else {})),
         )  # fmt: skip
 
     def read_detail(self, doc: dict[str, Json]) -> Failure:
@@ -208,6 +211,8 @@ class Responses(Requests):
             out["raw_status_code"] = STATUS_OF[tree.kind]
         if self.read_error(out).kind != tree.kind:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+        elif tree.kind == "other" and tree.type is None:
+            log.invented("error.type", tree.at, f"an error has a type here: {out['type']!r}")
         if tree.request_id is not None:
             log.dropped("error.request_id", tree.at, "said in a header here")
         return self.emit(out, tree, log)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from ...model import Json
 from ...sniffing import FIRST, PARTS, Verdict, objects, told_by
+from .._nine import is_legal
 from ..openai_chat.sniff import is_mistral
-from .ids import is_legal
 
 KEYS = {
     "random_seed": 0.9, "safe_prompt": 0.9, "prompt_mode": 0.7, "guardrails": 0.5,

@@ -206,6 +206,8 @@ class MistralWriter(ChatWriter):
     def delta(self, event: Delta) -> bytes:
         index = event.index
         if index in self.thoughts:
+            if not (event.text or self.home):
+                return b""
             if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
                 return b""  # a thought is said once here
             number = self.thoughts[index]

@@ -42,9 +42,10 @@ from ...reading import (
     need_dict,
     need_list,
     need_str,
+    only,
     parse,
 )
-from ...writing import Writing, is_blank, lose_labels, object_of
+from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -55,6 +56,7 @@ ROLES: dict[str, Role] = {
 }
 # https://ollama.com/library/granite3.2: what it says ("thinking") is a switch of that model.
 CONTROL = "control"
+HOISTED_KEYS = only("role", "content", "images")
 SAID = ("role", "content", "images", "thinking", "tool_calls")
 ANSWERED = ("role", "content", "images", "tool_name", "tool_call_id")
 ANYTHING = (r"[\s\S]", 10_000)
@@ -96,7 +98,7 @@ class Messages(Dialect):
                 if isinstance(block, ToolCall) and block.id is not None:
                     known[block.id] = block.name
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 3 and unhoist(message, out, self.holds_all):
+                if HOISTED_KEYS(doc) and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out
@@ -242,7 +244,7 @@ class Messages(Dialect):
             said.add(block)
         doc: dict[str, Json] = {"role": role, "content": said.text(message)}
         if said.thoughts:
-            doc["thinking"] = "\n\n".join(said.thoughts)
+            doc["thinking"] = joined(said.thoughts)
         if said.images:
             doc["images"] = said.images
         if said.calls:
@@ -382,6 +384,7 @@ class Messages(Dialect):
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
                 found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Media(source=Source(kind="text" | "blocks")):
                 w.log.approximated("media", block.at, "a document of plain text is plain text here")
@@ -404,8 +407,9 @@ class Messages(Dialect):
 
     def write_image(self, block: Media, w: Writing) -> str:
         source = block.source
-        if source.media_type != sniff(source.value):
-            w.log.dropped("media.type", block.at, "the data of an image speak for themselves")
+        if source.media_type != (known := sniff(source.value)):
+            note = w.log.dropped if known is None else w.log.approximated
+            note("media.type", block.at, "the data of an image speak for themselves")
         lose_labels(block, "images have", w.log)
         if block.detail not in (None, "auto"):
             w.log.dropped("media.detail", block.at, "images have no detail level here")
@@ -421,12 +425,10 @@ class Messages(Dialect):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
         texts = block.content or block.summary
-        if block.summary:
-            why = "a thought is said once here, and as such"
-            w.log.approximated("reasoning.summary", block.at, why)
+        note_summary(block, w)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = "\n\n".join(texts)
+        said = joined(texts)
         if not said and block.seal is None and block.id is None:
             w.log.dropped("reasoning", block.at, "a thought without words")
         return said or None
@@ -468,6 +470,7 @@ class Messages(Dialect):
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
 
     def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
@@ -506,6 +509,7 @@ class Turn:
         self.rank = 0
         self.thoughts: list[str] = []
         self.texts: list[str] = []
+        self.empty: list[str] = []  # where those stood that are empty
         self.images: list[Json] = []
         self.calls: list[Json] = []
 
@@ -527,8 +531,10 @@ class Turn:
         else:
             for text in dialect.texts_in(block, w):
                 self.follow(1, block)
-                if self.texts:
+                if text and any(self.texts):
                     w.log.approximated("text.boundary", block.at, "a message is one text here")
+                if not text:
+                    self.empty.append(block.at)
                 self.texts.append(text)
 
     def follow(self, rank: int, block: Block) -> None:
@@ -540,12 +546,16 @@ class Turn:
     def text(self, message: Message) -> str:
         """One string. What an assistant says in pieces is one piece; others say paragraphs."""
         said = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
-        if said or self.w.home:
+        if self.w.home:
             return said
         beside = self.thoughts or self.images or self.calls
-        if self.texts and (self.w.answer or beside):
-            self.w.log.dropped("text.empty", message.at, "an empty text says nothing here")
-        elif not self.texts and not self.w.answer and not beside:
+        # An empty text says nothing beside others; alone, it is what the message says.
+        alone = not (said or self.w.answer or beside)
+        for at in self.empty[1:] if alone else self.empty:
+            self.w.log.dropped("text.empty", at, "an empty text says nothing here")
+        if said or self.texts:
+            return said
+        if alone:
             self.w.log.invented("text.empty", message.at, "a message has a text here")
         return said
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import freeform
 from ...ledger import Ledger
-from ...model import Json, OutputFormat, Params, Request, Thinking, ToolChoice
+from ...model import Json, OutputFormat, Params, Request, Thinking, Tool, ToolChoice
 from ...normal import effort_of
 from ...reading import (
     as_dict,
@@ -138,29 +138,30 @@ class Requests(Messages):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         out["messages"] = self.write_history(tree.messages, w)
         if tree.tools is not None:
             tools = self.write_tool_list(tree.tools, w)
             if tools or w.home:
                 out["tools"] = tools
         if tree.tool_choice is not None:
-            self.write_choice(out, tree.tool_choice, w)
+            self.write_choice(out, tree.tool_choice, tree.tools or (), w)
         self.write_params(out, tree, w)
         if tree.prefill:
             why = "whether the model goes on with this turn is its own affair here"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
 
-    def write_choice(self, out: dict[str, Json], choice: ToolChoice, w: Writing) -> None:
+    def write_choice(
+        self, out: dict[str, Json], choice: ToolChoice, tools: tuple[Tool, ...], w: Writing
+    ) -> None:
         """There is no choice here: the model decides, if it has tools."""
         if choice.parallel is False:
             why = "that calls come one by one cannot be said here"
             w.log.dropped("tool_choice.parallel", choice.at, why)
         if choice.mode == "none" and out.pop("tools", None):
-            w.log.approximated("tool_choice", choice.at, "no tools are offered at all")
+            w.log.dropped("tool_choice", choice.at, "no tools are offered at all")
+            for tool in tools:
+                w.log.dropped("tool", tool.at, "no tool may be used, and ollama has no tool_choice")
         elif choice.mode is not None or choice.payload is not None:
             w.log.dropped("tool_choice", choice.at, "the model decides here")
         self.lose(choice.extras, choice.at, w.log)
@@ -205,7 +206,7 @@ class Requests(Messages):
             why = f"a budget of {config.budget} tokens is about {effort!r} effort"
             log.approximated("thinking.budget", config.at, why)
         elif effort is not None and config.mode is not None:
-            log.approximated("thinking", config.at, "the effort says that the model should think")
+            log.dropped("thinking", config.at, "the effort says that the model should think")
         elif config.mode not in (None, "on"):
             log.approximated("thinking", config.at, "the model thinks, or does not")
         if effort is not None and effort not in EFFORTS and not w.home:

@@ -84,7 +84,7 @@ class Responses(Requests):
             message = Message("assistant", message.content, at=message.at, extras=extras)
         word = maybe_str(doc, "done_reason", "")
         stop = None if word is None else Stop(stop_reason(word, message), word, self.name)
-        return Candidate(message, stop, at="/message")
+        return Candidate(message, stop, at="")
 
     def read_usage(self, doc: dict[str, Json]) -> Usage | None:
         asked, answered = (maybe_int(doc, key, "") for key in COUNTS)
@@ -142,7 +142,7 @@ class Responses(Requests):
             ("service_tier", tree.service_tier),
             ("response.echo", tree.echo and tree.echo.fields),
         ):
-            if value:
+            if value is not None and value != {}:
                 log.dropped(code, tree.at, "not said in an answer here")
 
     def write_answer(self, candidate: Candidate, w: OllamaWriting) -> Json:
@@ -202,7 +202,7 @@ class Responses(Requests):
             return tree.extras.fields
         if not self.is_home(tree.dialect):
             if tree.type is not None or kind_of(tree.message) != tree.kind:
-                log.approximated("error.type", tree.at, "an error is nothing but a text here")
+                log.dropped("error.type", tree.at, "an error is nothing but a text here")
             for code in ("code", "param", "request_id"):
                 if getattr(tree, code) is not None:
                     why = "an error is nothing but a text here"

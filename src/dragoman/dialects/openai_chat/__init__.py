@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 class OpenAIChat(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/chat"
+    vendor = "openai"
+    needs_model = True
+    serves: ClassVar[tuple[str, ...]] = ("openai",)
+    pairs = True
     aliases: ClassVar[tuple[str, ...]] = ("chat",)
     blank = frozenset({"annotations", "tool_calls", "reasoning_content", "reasoning", "stop"})
     stream_signs = (("object", "chat.completion.chunk"),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ...dialect import NOTHING
 from ...model import (
     Block,
     Cache,
@@ -20,10 +21,11 @@ from ...model import (
     Text,
 )
 from ...normal import with_extension
-from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str
+from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str, only
 from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
 from .signing import Signing
 
+PLAIN_TEXT = only("type", "text")
 TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control"})
 MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
 CITATION_KEYS = ("url", "title", "start_index", "end_index")
@@ -68,7 +70,7 @@ class Parts(Signing):
                 continue
             doc = as_dict(doc, where)
             kind = doc.get("type")
-            if kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+            if kind == "text" and PLAIN_TEXT(doc) and doc.get("text").__class__ is str:
                 out.append(Text(doc["text"], at=where))
             else:
                 out.append(self.read_part(doc, kind, where))
@@ -79,7 +81,7 @@ class Parts(Signing):
             case "text":
                 cache, spelling = self.read_cache(doc, at)
                 text = need_str(doc, "text", at)
-                extras = self.keep(doc, TEXT_KEYS, spelling)
+                extras = self.keep_marked(doc, TEXT_KEYS, spelling)
                 return Text(text, cache=cache, at=at, extras=extras)
             case "image_url":
                 return self.read_image(doc, at)
@@ -111,12 +113,27 @@ class Parts(Signing):
         mark = doc.get("cache_control")
         if mark.__class__ is dict:
             where = f"{at}/cache_control"
-            extras = self.keep(mark, ("ttl",))
-            cache = Cache(maybe_str(mark, "ttl", where), at=where)
-            if extras is not None:
-                cache = Cache(cache.ttl, at=where, extras=Extras(self.name, spelling=extras.fields))
+            usual = mark.get("type") == "ephemeral"
+            extras = self.keep(
+                mark,
+                ("type", "ttl") if usual else ("ttl",),
+                {"type": "ephemeral"} if usual else None,
+            )
+            cache = Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
             return cache, {"cache": "cache_control"}
         return None, {}
+
+    def keep_marked(
+        self,
+        doc: dict[str, Json],
+        taken: frozenset[str],
+        spelling: dict[str, Json],
+        partly: dict[str, Json] = NOTHING,
+    ) -> Extras | None:
+        """``keep``, also of a second mark that says the same as the first."""
+        if "cache_control" in spelling:
+            partly = partly | {"cache_control": ("type", "ttl")}
+        return self.keep(doc, taken, spelling, partly=partly)
 
     def read_image(self, doc: dict[str, Json], at: str) -> Block:
         image = doc.get("image_url")
@@ -124,14 +141,14 @@ class Parts(Signing):
         if image.__class__ is str:
             spelling["image_url"] = "string"
             source, detail = self.read_url(image), None
-            extras = self.keep(doc, MEDIA_KEYS | {"image_url"}, spelling)
+            extras = self.keep_marked(doc, MEDIA_KEYS | {"image_url"}, spelling)
         else:
             image = need_dict(doc, "image_url", at)
             where = f"{at}/image_url"
             source = self.read_url(need_str(image, "url", where))
             detail = maybe_str(image, "detail", where)
             partly = {"image_url": ("url", "detail")}
-            extras = self.keep(doc, MEDIA_KEYS, spelling, partly=partly)
+            extras = self.keep_marked(doc, MEDIA_KEYS, spelling, partly)
         return Media("image", source, detail, cache=cache, at=at, extras=extras)
 
     def read_url(self, url: str) -> Source:
@@ -156,7 +173,8 @@ class Parts(Signing):
             spelling["format"] = form
         media_type = None if form is None else AUDIO.get(form, f"audio/{form}")
         source = Source("base64", data, media_type)
-        extras = self.keep(doc, MEDIA_KEYS, spelling, partly={"input_audio": ("data", "format")})
+        partly = {"input_audio": ("data", "format")}
+        extras = self.keep_marked(doc, MEDIA_KEYS, spelling, partly)
         return Media("audio", source, cache=cache, at=at, extras=extras)
 
     def read_file(self, doc: dict[str, Json], at: str) -> Block:
@@ -183,7 +201,7 @@ class Parts(Signing):
             filename=maybe_str(file, "filename", where),
             cache=cache,
             at=at,
-            extras=self.keep(doc, MEDIA_KEYS, spelling, partly={"file": taken}),
+            extras=self.keep_marked(doc, MEDIA_KEYS, spelling, {"file": taken}),
         )
 
     def read_unofficial(self, doc: dict[str, Json], kind: str, at: str) -> Block:
@@ -192,7 +210,7 @@ class Parts(Signing):
             return Raw(self.name, doc, at=at)
         cache, spelling = self.read_cache(doc, at)
         spelling["type"] = kind
-        extras = self.keep(doc, MEDIA_KEYS, spelling, partly={kind: ("url",)})
+        extras = self.keep_marked(doc, MEDIA_KEYS, spelling, {kind: ("url",)})
         media = UNOFFICIAL[kind]
         return Media(media, self.read_url(url), cache=cache, at=at, extras=extras)  # type: ignore[arg-type]
 
@@ -244,6 +262,7 @@ class Parts(Signing):
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)
+                self.lose(block.extras, block.at, w.log)
                 return self.write_parts(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]
@@ -256,6 +275,9 @@ class Parts(Signing):
         return []
 
     def write_media(self, block: Media, w: Writing) -> list[Json]:
+        if not w.takes(block):
+            self.lose_cache(block.cache, w)
+            return []
         self.note_media(block, w)
         spelling = self.spelling(block)
         if "type" in spelling:
@@ -332,6 +354,8 @@ class Parts(Signing):
             forms = "wav or mp3" if self.audio_formats is AUDIO_FORMATS else "plain"
             w.log.dropped("media", block.at, f"recordings are sent as {forms} data here")
             return None
+        if not w.home and AUDIO.get(form, f"audio/{form}") != kind:
+            w.log.approximated("media.type", block.at, f"{kind} is written as {form!r}")
         return {"type": "input_audio", "input_audio": {"data": source.value, "format": form}}
 
     def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
@@ -385,6 +409,9 @@ class Parts(Signing):
         """Cache mark and extras, which every part can bear."""
         if cache is not None and self.cache_key is None and not w.home:
             self.lose_cache(cache, w)
+        elif cache is not None and w.facts.cache_marks is False:
+            why = f"cache marks are not supported by {w.model}"
+            w.log.dropped("cache", cache.at, why)
         elif cache is not None:
             key = self.spelling(node).get("cache")
             usual = self.cache_key if self.cache_key and not w.home else "prompt_cache_breakpoint"

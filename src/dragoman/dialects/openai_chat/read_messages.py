@@ -30,6 +30,7 @@ from ...reading import (
     maybe_str,
     need_dict,
     need_str,
+    only,
     pointers,
     tokens,
 )
@@ -48,6 +49,12 @@ ROLES: dict[str, Role] = {
 }
 PLAIN_KEYS = frozenset({"role", "content", "name"})
 SIMPLE_FUNCTION = frozenset({"name", "arguments"})
+# The usual shapes
+PLAIN_MESSAGE = only("role", "content")
+CALLING_MESSAGE = only("role", "content", "tool_calls")
+PLAIN_RESULT = only("role", "content", "tool_call_id")
+PLAIN_CALL = only("id", "type", "function")
+PLAIN_FUNCTION = only("name", "arguments")
 # How compatible servers say what the model thought; the official API never does.
 THINKING_KEYS = ("reasoning_content", "reasoning")
 
@@ -66,18 +73,18 @@ class ReadMessages(Parts):
                 expected("an object", doc, where)
             role = doc.get("role")
             content = doc.get("content")
-            size = len(doc)
             # The usual shapes, most messages by far; but no text that may begin with a mark.
             if content.__class__ is str:
                 text = Text(content, at=contents[index])
                 if role == "tool":
-                    if size == 3 and (call_id := doc.get("tool_call_id")).__class__ is str:
+                    call_id = doc.get("tool_call_id")
+                    if call_id.__class__ is str and PLAIN_RESULT(doc):
                         if not content or content[0] != "[" or not content.startswith(MARK):
                             result = ToolResult(call_id, (text,), at=where)
                             append(Message("tool", (result,), at=where))
                             after_tool = True
                             continue
-                elif size == 2:
+                elif PLAIN_MESSAGE(doc):
                     if (
                         role == "assistant"
                         or role == "system"
@@ -86,15 +93,16 @@ class ReadMessages(Parts):
                         append(Message(role, (text,), at=where))
                         after_tool = False
                         continue
-                elif size == 3 and role == "assistant":
+                elif role == "assistant" and CALLING_MESSAGE(doc):
                     if (calls := doc.get("tool_calls")).__class__ is list:
                         blocks: list[Block] = [text]
                         custom = self.read_calls(blocks, calls, where) or custom
                         append(Message("assistant", tuple(blocks), at=where))
                         after_tool = False
                         continue
-            elif size == 3 and role == "assistant" and content is None and "content" in doc:
-                if (calls := doc.get("tool_calls")).__class__ is list and calls:
+            elif role == "assistant" and content is None and CALLING_MESSAGE(doc):
+                calls = doc.get("tool_calls")
+                if calls.__class__ is list and calls and "content" in doc:
                     blocks = []
                     custom = self.read_calls(blocks, calls, where) or custom
                     append(Message("assistant", tuple(blocks), at=where))
@@ -102,7 +110,7 @@ class ReadMessages(Parts):
                     continue
             message = self.read_message(doc, where)
             if message.role == "user" and out and out[-1].role == "tool":
-                if len(doc) == 2 and unhoist(message, out, self.holds_all):
+                if PLAIN_MESSAGE(doc) and unhoist(message, out, self.holds_all):
                     continue
             elif message.role == "assistant":
                 custom = custom or any(is_custom(block) for block in message.content)
@@ -117,9 +125,9 @@ class ReadMessages(Parts):
         token = tokens(calls)
         for index, call in enumerate(calls):
             where = at + token[index]
-            if call.__class__ is dict and len(call) == 3 and call.get("type") == "function":
+            if call.__class__ is dict and call.get("type") == "function" and PLAIN_CALL(call):
                 function = call.get("function")
-                if function.__class__ is dict and len(function) == 2:
+                if function.__class__ is dict and PLAIN_FUNCTION(function):
                     call_id = call.get("id")
                     name = function.get("name")
                     text = function.get("arguments")
@@ -142,10 +150,10 @@ class ReadMessages(Parts):
         if role == "tool":
             return self.read_result(doc, str(said), at)
         content = doc.get("content")
-        if content.__class__ is str and len(doc) == 2:
+        if content.__class__ is str and PLAIN_MESSAGE(doc):
             return Message(role, (Text(content, at=f"{at}/content"),), at=at)
         blocks, spelling = self.read_content(doc, at)
-        extras = None if len(doc) == 2 else self.keep(doc, PLAIN_KEYS)
+        extras = None if PLAIN_MESSAGE(doc) else self.keep(doc, PLAIN_KEYS)
         if spelling:
             extras = self.respell(extras, **spelling)
         return Message(role, blocks, maybe_str(doc, "name", at), at=at, extras=extras)
@@ -174,10 +182,10 @@ class ReadMessages(Parts):
         content = doc.get("content")
         calls = doc.get("tool_calls")
         blocks: list[Block] = []
-        if content.__class__ is str and len(doc) == 2:
+        if content.__class__ is str and PLAIN_MESSAGE(doc):
             return Message("assistant", (Text(content, at=f"{at}/content"),), at=at)
         if (
-            len(doc) == 3
+            CALLING_MESSAGE(doc)
             and calls.__class__ is list
             and content is None
             and "content" in doc
@@ -221,7 +229,9 @@ class ReadMessages(Parts):
             taken.append("audio")
             blocks.append(self.read_spoken(doc["audio"], f"{at}/audio"))
         extras = None
-        if len(doc) != 3 or not calls or spelling:  # role, content and calls: the usual shape
+        if (
+            not calls or spelling or not CALLING_MESSAGE(doc)
+        ):  # role, content and calls: the usual shape
             extras = self.keep(doc, taken)
             if spelling:
                 extras = self.respell(extras, **spelling)
@@ -230,7 +240,7 @@ class ReadMessages(Parts):
 
     def read_call(self, doc: dict[str, Json], at: str) -> Block:
         function = doc.get("function")
-        if function.__class__ is dict and len(doc) == 3 and len(function) == 2:
+        if function.__class__ is dict and PLAIN_CALL(doc) and PLAIN_FUNCTION(function):
             call_id, name, text = doc.get("id"), function.get("name"), function.get("arguments")
             if (
                 call_id.__class__ is str
@@ -243,13 +253,14 @@ class ReadMessages(Parts):
         kind = doc.get("type")
         if kind == "custom":
             custom = need_dict(doc, "custom", at)
+            said = {} if custom.get("input").__class__ is str else {"input": None}
             return ToolCall(
                 maybe_str(doc, "id", at),
                 need_str(custom, "name", f"{at}/custom"),
                 maybe_str(custom, "input", f"{at}/custom") or "",
                 "custom",
                 at=at,
-                extras=self.keep_call(doc, {}, {"custom": ("name", "input")}),
+                extras=self.keep_call(doc, said, {"custom": ("name", "input")}),
             )
         if function.__class__ is not dict and isinstance(kind, str) and kind != "function":
             return Raw(self.name, doc, at=at)
@@ -313,7 +324,7 @@ class ReadMessages(Parts):
 
     def read_result(self, doc: dict[str, Json], role: str, at: str) -> Message:
         content = doc.get("content")
-        if role == "tool" and content.__class__ is str and len(doc) == 3:
+        if role == "tool" and content.__class__ is str and PLAIN_RESULT(doc):
             call_id = doc.get("tool_call_id")
             if call_id.__class__ is str and not content.startswith(MARK):
                 result = ToolResult(call_id, (Text(content, at=f"{at}/content"),), at=at)

@@ -19,6 +19,7 @@ from ...events import Cite, Close, Delta, End, Event, Open, Place, hollow
 from ...framing import Frame
 from ...model import (
     Block,
+    Citation,
     Json,
     Media,
     Reasoning,
@@ -98,6 +99,8 @@ decode_usual = msgspec.json.Decoder(Usual).decode
 # The parts of a speech, and what of its block they add to.
 SPOKEN: dict[str, Place] = {"data": "text", "transcript": "transcript"}
 SILENCE = Said(True)
+RANKS = {"content": 1, "refusal": 2, "function_call": 3}
+"""Reasoning stands first at rest, then these."""
 
 
 class Speaker:
@@ -113,8 +116,10 @@ class Speaker:
         self.places: dict[int, int] = {}  # index of a call as the server counts -> its number
         self.arguments: dict[int, Said] = {}
         self.annotations: list[Json] = []
+        self.cites: list[Citation] = []  # those that came before the text
         self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
+        self.text: int | None = None  # the block of the content, open or closed
         self.ended: set[str | int] = set()  # calls that were open and are no more
         self.signed = False
 
@@ -264,15 +269,24 @@ class ChatReader(StreamReader):
         """More of a text: the answer, a refusal, a thought."""
         index = speaker.open.get(key)
         if index is None:
-            if key in speaker.said or speaker.calls:
+            if key in speaker.said or speaker.calls or self.comes_late(speaker, key):
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
             index = self.begin_block(speaker, key, self.text_block(speaker, key), events)
+            if key == "content":
+                speaker.text = index
+                events += [Cite(index, cite) for cite in speaker.cites]
+                speaker.cites.clear()
         said = speaker.said.get(key)
         if said is None:
             said = speaker.said[key] = Said(self.whole)
         said.add(text)
         events.append(Delta(index, text))
+
+    def comes_late(self, speaker: Speaker, key: str) -> bool:
+        """Whether a text begins after one that stands behind it at rest."""
+        rank = RANKS.get(key, 0)
+        return any(RANKS.get(said, 0) > rank for said in speaker.said)
 
     def out_of_order(self, speaker: Speaker) -> None:
         why = "thoughts, text and calls came in turns; at rest each has its place"
@@ -402,7 +416,18 @@ class ChatReader(StreamReader):
             cite = self.dialect.read_annotation(as_dict(doc, at), at)
             if "content" in speaker.open:
                 events.append(Cite(speaker.open["content"], cite))
+            else:
+                self.cite_later(speaker, cite, events)
         known += docs
+
+    def cite_later(self, speaker: Speaker, cite: Citation, events: list[Event]) -> None:
+        """A text that is cited before its first word, or when it is closed."""
+        if speaker.text is None:
+            speaker.cites.append(cite)
+            return
+        events.append(Cite(speaker.text, cite))
+        why = "what a text cites comes when the text has been closed"
+        self.notes.append(("stream.order", cite.at, why))
 
     def read_spoken(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
         """Speech: its data and its transcript, bit by bit."""
@@ -421,6 +446,14 @@ class ChatReader(StreamReader):
                 events.append(Delta(speaker.open["audio"], text, place))
 
     def close_all(self, speaker: Speaker, events: list[Event]) -> None:
+        if speaker.cites and speaker.message.get("content") == "":  # a text without a word
+            index = self.begin_block(
+                speaker, "content", self.text_block(speaker, "content"), events
+            )
+            events += [Cite(index, cite) for cite in speaker.cites]
+            speaker.cites.clear()
+            if len(speaker.open) + len(speaker.ended) > 1:
+                self.out_of_order(speaker)
         for index in speaker.open.values():
             events.append(Close(index))
         speaker.ended.update(speaker.open)
@@ -467,19 +500,6 @@ class ChatReader(StreamReader):
     def is_complete(self) -> bool:
         said = [s.doc.get("finish_reason") is not None for s in self.speakers.values()]
         return bool(said) and all(said)
-
-    def at_rest(self) -> Response:
-        """Empty texts say nothing: ``"content": ""`` begins many a stream of calls or thoughts."""
-        tree = super().at_rest()
-        if self.home:
-            return tree
-        candidates = []
-        for candidate in tree.candidates:
-            content = tuple(block for block in candidate.message.content if says_something(block))
-            candidates.append(
-                replace(candidate, message=replace(candidate.message, content=content))
-            )
-        return replace(tree, candidates=tuple(candidates))
 
     def silent(self) -> Response:
         """The answer as it is known, without what it says."""
@@ -528,14 +548,6 @@ def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
     new, old = doc.get("id"), call.get("id")
     inner = doc.get("function") or doc.get("custom")
     return bool(new and old and new != old and isinstance(inner, dict) and inner.get("name"))
-
-
-def says_something(block: Block) -> bool:
-    if isinstance(block, Reasoning):
-        return any(block.content) or any(block.summary) or block.seal is not None
-    if isinstance(block, Text) and block.extras is not None and block.extras.seal is not None:
-        return True
-    return not isinstance(block, Text | Refusal) or bool(block.text)
 
 
 def is_named(call: dict[str, Json]) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform, schemas
+from ... import fitting, freeform, schemas
+from ...checking import JSON_PLEASE, JSON_WORD, says_json
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -20,6 +21,7 @@ from ...model import (
     Tool,
     ToolChoice,
 )
+from ...models import UNKNOWN, Facts
 from ...normal import effort_of, read_store
 from ...reading import (
     as_dict,
@@ -107,6 +109,8 @@ RARE = SAID - {"temperature", "stream"}
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
+    rules: ClassVar[dict[str, str]] = {}
+    """What the API demands, as far as ``check`` knows."""
     limit_key: ClassVar[str] = "max_completion_tokens"
     """What the output limit is called; readers know the other name as well."""
     tiers: ClassVar[tuple[str, ...]] = TIERS
@@ -308,16 +312,18 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home and not self.model_in_path:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
-        w.signed = self.is_addressed(tree.model)
+        facts = w.address(self.vendor, tree.model)
+        if facts is not UNKNOWN:
+            tree = fitting.fit(tree, facts, log)
+        w.signed = self.is_addressed(tree.model, log.models)
         self.write_params(out, tree, w)
         if tree.tools is not None:
             self.write_request_tools(out, tree.tools, w)
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree.tool_choice, w)
         out["messages"] = self.write_history(tree.messages, w)
+        if "response_format" in out and "json-word" in self.rules and not w.home:
+            self.say_json(out, tree, log)
         asks = self.spelling(tree).get("usage") if w.home else self.asks_for_usage
         if tree.params.stream and asks:
             out["stream_options"] = {"include_usage": True}  # elsewhere, streams always count
@@ -325,6 +331,26 @@ class Requests(Tools):
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(self.vendor, tree.model)
+        tree = fitting.without_media(fitting.mended(tree, facts, log), facts, log)
+        spelled = self.spelling(tree).get("max_tokens")
+        if facts.limit_key not in (None, spelled or self.limit_key) and tree.extras is not None:
+            why = f"{spelled} is not supported by {tree.model}; {facts.limit_key} is written"
+            log.renamed("max_tokens", tree.params.where("max_tokens"), why)
+            rest = {k: v for k, v in tree.extras.spelling.items() if k != "max_tokens"}
+            tree = replace(tree, extras=replace(tree.extras, spelling=rest))
+        return tree
+
+    def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
+        """ "'messages' must contain the word 'json' in some form" """
+        if out["response_format"].get("type") == "json_object" and not says_json(out["messages"]):
+            assert tree.params.output is not None
+            log.invented("output", tree.params.output.at, JSON_WORD)
+            facts = log.models.facts(self.vendor, tree.model)
+            role = "user" if facts.system_prompt is False else "system"
+            out["messages"].insert(0, {"role": role, "content": JSON_PLEASE})
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         messages = self.write_history(tree.messages, self.writing(log, tree.dialect))
@@ -361,7 +387,7 @@ class Requests(Tools):
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log = tree.params, w.log
         if self.refused and not w.home:
-            params = leave_out(params, self.refused, log)
+            params = leave_out(params, self.refused_by(w.facts), log)
         spelling = self.spelling(tree)
         if not spelling and write_usual(out, params, self.limit_key):
             return
@@ -408,6 +434,10 @@ class Requests(Tools):
                 log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
 
+    def refused_by(self, facts: Facts) -> dict[str, str]:
+        """The parameters that this API does not take for such a model, and why."""
+        return self.refused
+
     def write_stops(
         self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
     ) -> None:
@@ -443,11 +473,15 @@ class Requests(Tools):
             log.approximated("thinking.budget", config.at, why)
         elif config.budget is not None:
             log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+        elif config.mode is not None and effort is None and w.facts.thinks == "off":
+            effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None:
             why = "that the model should think goes without saying here"
             log.dropped("thinking", config.at, why)
         if config.display is not None:
             log.dropped("thinking.display", config.at, "thoughts are not shown here")
+        if effort is not None and w.facts.efforts is not None:
+            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
                 near = "low" if effort == "minimal" else "high"

@@ -27,7 +27,7 @@ from ...model import (
 )
 from ...normal import lose_answer
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
-from ...writing import Writing
+from ...writing import Writing, drop_empty_texts, is_empty_text
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 
@@ -60,6 +60,8 @@ RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage
 ENDED_IN_ERROR = "the answer ended in an error"
 WORDS = ("message", "error", "detail")
 """Where the message of an error stands, whatever the server made of it."""
+EMPTY_KEYS = frozenset({"content", "refusal"})
+"""Where a text stands that is a string."""
 USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -114,6 +116,7 @@ class Responses(Requests):
     def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
         at = f"/choices/{index}"
         message = self.read_assistant(need_dict(doc, "message", at), f"{at}/message")
+        message = self.without_empty_texts(message)
         if (role := doc["message"].get("role")) != "assistant":
             message = Message(
                 "assistant", message.content, message.name, at=message.at,
@@ -127,6 +130,16 @@ class Responses(Requests):
         taken = ("index", "message", "finish_reason", "logprobs")
         extras = self.keep(doc, taken, spelling)
         return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
+
+    def without_empty_texts(self, message: Message) -> Message:
+        """``"content": ""`` says no more than null: many servers put it beside calls."""
+        blocks = message.content
+        empty = [block.at[len(message.at) + 1 :] for block in blocks if is_empty_text(block)]
+        if not empty or not set(empty) <= EMPTY_KEYS:
+            return message
+        content = tuple(block for block in blocks if not is_empty_text(block))
+        spelling = dict.fromkeys(empty, "empty")
+        return replace(message, content=content, extras=self.respell(message.extras, **spelling))
 
     def stop_reason(self, word: str, message: Message) -> StopReason:
         """Why an answer ended; its content knows better than a bare "stop"."""
@@ -246,14 +259,14 @@ class Responses(Requests):
         return self.emit(out, candidate, w.log)
 
     def write_answer(self, candidate: Candidate, w: Writing) -> Json:
-        message = candidate.message
+        message = candidate.message if w.home else drop_empty_texts(candidate.message, w.log)
         doc = self.write_assistant(message, w)
-        if doc is None:
-            doc = {"role": "assistant", "content": None}
-            w.log.losses.pop()  # an answer may be empty; only a history has no place for it
+        assert doc is not None  # a response may be empty
         if not w.home:
             doc.setdefault("refusal", None)
-        elif "role" in (spelling := self.spelling(message)):
+        elif "refusal" in self.spelling(message):
+            doc["refusal"] = ""
+        if "role" in (spelling := self.spelling(message)) and w.home:
             doc["role"] = spelling["role"]
             if doc["role"] is None:
                 del doc["role"]
@@ -294,7 +307,7 @@ class Responses(Requests):
             out["prompt_tokens_details"] = inputs
         if usage.reasoning is not None:
             out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
@@ -348,11 +361,13 @@ class Responses(Requests):
         said = {k: inner[k] for k in known}
         spelling: dict[str, Json] = {"has": list(known)}
         status = inner.get("code")
-        if status.__class__ is int and status in STATUS:
+        number = STATUS.get(status) if status.__class__ is int else None
+        kind = self.error_kind(said, number)
+        if number is not None and number == kind:  # else it says something else than the words
             spelling["status"] = status
             known.append("code")
         return Failure(
-            self.error_kind(said, STATUS[spelling["status"]] if "status" in spelling else None),
+            kind,
             said.get("message", ""),
             said.get("type"),
             said.get("code"),
@@ -390,12 +405,12 @@ class Responses(Requests):
         words = self.error_types
         if words is not ERROR_TYPES or ERRORS.get(tree.type or "") != tree.kind:
             inner["type"] = words.get(tree.kind, words["server"])
-        if tree.kind not in words:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         if self.says_status:
             if tree.code is not None:
                 log.dropped("error.code", tree.at, "the code of an error is a number here")
             inner["code"] = STATUS_OF.get(tree.kind, 500)
+        if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
+            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
 
 
 def error_beside(

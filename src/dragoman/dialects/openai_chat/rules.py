@@ -1,13 +1,14 @@
 """What the OpenAI Chat Completions API rejects.
 
 Many servers speak this dialect and are stricter or laxer; these are the rules of OpenAI's own.
-Unknown keys are not reported, nor are rules that hold for some models only.
+Unknown keys are not reported. What some models only reject is in ``_model_rules.py``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from ...checking import (
     Page,
@@ -31,8 +32,12 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
 from ...reading import escape
+from .._model_rules import RULES as MODEL_RULES
+from .._model_rules import chat_model
 
+UNSAID = ("model-thinking", "model-prefill", "model-output")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://platform.openai.com/docs/api-reference/chat/create
@@ -78,6 +83,7 @@ RULES: dict[str, str] = {
     "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
     "response-field": "An answer has all its fields; clients rely on them.",
     "error-field": "An error holds a message.",
+    **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -110,8 +116,11 @@ class Rules(Ruled):
     call_ids = (".", ID_LIMIT)
     tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return examine(self, lay_open(doc, facet), doc, FACETS.get(facet, ()))
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        rules = FACETS.get(facet, ())
+        if facet == "request" and self.vendor:
+            rules = (*rules, partial(chat_model, vendor=self.vendor))
+        return examine(self, lay_open(doc, facet, models), doc, rules)
 
 
 # -- the parts of a document ----------------------------------------------------------------------

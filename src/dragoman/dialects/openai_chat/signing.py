@@ -13,11 +13,15 @@ from msgspec.structs import replace
 
 from ...dialect import Dialect
 from ...model import Block, Extras, Json, Seal, Text, ToolCall
+from ...models import Models
+from ...reading import only
 from ...writing import Writing
 
 KEY = "extra_content"
 VENDORS = ("google", "vertex")
 ISSUER = "google"
+SIGNED = {vendor: only(vendor) for vendor in VENDORS}
+PLAIN_SIGNATURE = only("thought_signature")
 
 B = TypeVar("B", bound=Text | ToolCall)
 
@@ -25,11 +29,11 @@ B = TypeVar("B", bound=Text | ToolCall)
 def signature_of(doc: dict[str, Json]) -> tuple[str, str] | None:
     """Who signed a call or a message, as it is called there, and how; None if nobody did."""
     extra = doc.get(KEY)
-    if extra.__class__ is not dict or len(extra) != 1:
+    if extra.__class__ is not dict:
         return None
     for vendor in VENDORS:
         inner = extra.get(vendor)
-        if inner.__class__ is dict and len(inner) == 1:
+        if inner.__class__ is dict and PLAIN_SIGNATURE(inner) and SIGNED[vendor](extra):
             signature = inner.get("thought_signature")
             if signature.__class__ is str and signature:
                 return vendor, signature
@@ -68,9 +72,9 @@ class Signing(Dialect):
                 return True
         return False
 
-    def is_addressed(self, model: str | None) -> bool:
+    def is_addressed(self, model: str | None, models: Models) -> bool:
         """Whether a request goes to Google, which alone may receive what it signed."""
-        return model is not None and "gemini" in model
+        return models.vendor_of(model) == "google"
 
     def write_signature(self, out: dict[str, Json], block: B, w: Writing) -> B:
         """Say the signature of a block, if it may be said; the block without it."""

@@ -9,13 +9,23 @@ from msgspec.structs import replace
 from ... import freeform, schemas
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
-from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str
+from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str, only
 from ...writing import Writing
 from .messages import Messages
 
 SCHEMA = "/function/parameters"
 FUNCTION_KEYS = ("name", "description", "parameters", "strict")
-CUSTOM_KEYS = ("name", "description", "format")
+GRAMMAR: dict[str, Json] = {"syntax": (), "definition": ()}
+CUSTOM_KEYS: dict[str, Json] = {
+    "name": (),
+    "description": (),
+    "format": {"type": (), "grammar": GRAMMAR},
+}
+FLAT_KEYS: dict[str, Json] = CUSTOM_KEYS | {"format": {"type": (), **GRAMMAR}}
+PLAIN_TOOL = only("type", "function")
+PLAIN_FUNCTION = only("name", "description", "parameters")
+PLAIN_CHOICE = only("type", "name", "function", "custom")
+PLAIN_NAME = only("name")
 IDS = (".", 40)
 NAMES = ("[a-zA-Z0-9_-]", 64)
 MODES = ("auto", "none", "required")
@@ -43,7 +53,7 @@ class Tools(Messages):
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
         function = doc.get("function")
-        if function.__class__ is dict and len(doc) == 2 and len(function) == 3:
+        if function.__class__ is dict and PLAIN_TOOL(doc) and PLAIN_FUNCTION(function):
             name, description = function.get("name"), function.get("description")
             schema = function.get("parameters")
             if name.__class__ is description.__class__ is str and schema is not None:
@@ -55,7 +65,7 @@ class Tools(Messages):
             return self.read_custom(doc, at)
         if doc.get("function").__class__ is dict:
             spelling: dict[str, Json] = {} if kind == "function" else {"type": kind}
-            if kind == "function" and len(doc) == 2:
+            if kind == "function" and PLAIN_TOOL(doc):
                 return self.read_function(doc["function"], f"{at}/function", None, at)
             extras = self.keep(doc, ("type", "function"), spelling)
             return self.read_function(doc["function"], f"{at}/function", extras, at)
@@ -69,20 +79,19 @@ class Tools(Messages):
     ) -> Tool:
         """The function of a tool; what only this dialect knows of it is kept under its name."""
         schema = doc.get("parameters")
-        spelling: dict[str, Json] = {}
-        if extras is None and len(doc) == 3 and "description" in doc and schema is not None:
-            pass  # the usual shape: name, description, parameters
-        else:
-            rest = self.keep(doc, FUNCTION_KEYS)
-            if rest is not None:
-                spelling |= extras.spelling if extras else {}
-                fields = dict(extras.fields if extras else {})
-                blanks = dict(extras.blanks if extras else {})
-                if rest.fields:
-                    fields["function"] = rest.fields
-                if rest.blanks:
-                    blanks["function"] = rest.blanks
-                extras = Extras(self.name, fields, blanks, spelling)
+        rest = self.keep(doc, FUNCTION_KEYS)
+        if rest is not None and where == at:  # a function from before there were tools
+            extras = replace(rest, spelling=extras.spelling if extras else {})
+        elif rest is not None:
+            spelling = extras.spelling if extras else {}
+            fields = dict(extras.fields if extras else {})
+            blanks = dict(extras.blanks if extras else {})
+            if rest.fields:
+                fields["function"] = rest.fields
+            if rest.blanks:
+                blanks["function"] = rest.blanks
+            inner = ("function",) if rest.fields else ()
+            extras = Extras(self.name, fields, blanks, spelling, inner)
         return Tool(
             need_str(doc, "name", where),
             maybe_str(doc, "description", where),
@@ -108,9 +117,12 @@ class Tools(Messages):
                 need_str(holder, "definition", f"{where}/format"),
             )
             spelling = {"flat": True} if flat else {}
-        elif form is not None:
+        taken = FLAT_KEYS if "flat" in spelling else CUSTOM_KEYS
+        if form == {"type": "text"}:  # the default
             spelling = {"format": form}
-        extras = self.keep(doc, ("type",), spelling, partly={"custom": CUSTOM_KEYS})
+        elif grammar is None:
+            taken = {key: () for key in taken if key != "format"}
+        extras = self.keep(doc, ("type",), spelling, partly={"custom": taken})
         return Tool(
             need_str(custom, "name", where),
             maybe_str(custom, "description", where),
@@ -129,6 +141,7 @@ class Tools(Messages):
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
@@ -169,8 +182,9 @@ class Tools(Messages):
             out["type"] = spelling["type"]
             if out["type"] is None:
                 del out["type"]
-        out = self.emit(out, tool, w.log)
-        return out["function"] if spelling.get("legacy") else out
+        if spelling.get("legacy"):
+            return self.emit(inner, tool, w.log)
+        return self.emit(out, tool, w.log)
 
     def write_format(self, inner: dict[str, Json], tool: Tool) -> None:
         spelling = self.spelling(tool)
@@ -233,11 +247,15 @@ class Tools(Messages):
         )
 
     def name_in(self, tool: Json) -> str | None:
-        if tool.__class__ is not dict:
+        """The name of an allowed tool that says nothing else."""
+        if tool.__class__ is not dict or not PLAIN_CHOICE(tool):
+            return None
+        if tool.get("type") not in ("function", "custom", None):
             return None
         for holder in (tool.get("function"), tool.get("custom"), tool):
             if holder.__class__ is dict and holder.get("name").__class__ is str:
-                return str(holder["name"])
+                if holder is tool or PLAIN_NAME(holder):
+                    return str(holder["name"])
         return None
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
@@ -253,6 +271,9 @@ class Tools(Messages):
             w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
             return None
         if choice.mode is None:
+            if choice.allowed is not None:
+                w.log.dropped("tool_choice.allowed", choice.at, "a choice has a mode here")
+            self.lose(choice.extras, choice.at, w.log)
             return None
         choice = freeform.as_read(choice) if w.home else self.sayable_choice(choice, w)
         spelling = self.spelling(choice)

@@ -13,11 +13,14 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...checking import lay_open
 from ...dialect import Problem
 from ...ledger import Ledger
 from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
+from ...models import DEFAULT, Models
 from ...reading import maybe_int
 from ...writing import Writing
+from .._model_rules import chat_model
 from . import OpenAIChat
 from .parts import AUDIO_FORMATS
 
@@ -29,6 +32,8 @@ OMITTED = "omitted"
 
 
 class Compatible(OpenAIChat):
+    vendor = ""
+    serves: ClassVar[tuple[str, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}
@@ -58,8 +63,11 @@ class Compatible(OpenAIChat):
             return False
         return not any(x is not None for x in (form.name, form.description, form.strict))
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
-        return iter(())
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
+        """The rules of OpenAI are not theirs; what a model refuses, it refuses here as well."""
+        if facet != "request" or not self.vendor:
+            return iter(())
+        return chat_model(lay_open(doc, facet, models), self.vendor)
 
     # -- who speaks -------------------------------------------------------------------------
 

@@ -29,8 +29,11 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text
+from ...writing import Writing, is_plain_text, joined, note_joined, note_summary
 from .parts import Parts
+
+EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
+"""How nothing was spelled, where not as null."""
 
 
 class WriteMessages(Parts):
@@ -113,7 +116,7 @@ class WriteMessages(Parts):
         if len(blocks) == 1 and spelled != "list" and is_plain_text(blocks[0], w.home):
             return blocks[0].text
         parts = self.write_parts(blocks, w)
-        return parts or ([] if spelled == "list" else None)
+        return parts or EMPTY.get(spelled)
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
         content, extras = message.content, message.extras
@@ -134,7 +137,7 @@ class WriteMessages(Parts):
                 self.write_beside(doc, block, w)
             if said.calls:
                 self.write_calls(doc, said.calls, w)
-            if not w.home and doc["content"] is None and len(doc) == 2:
+            if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
                 self.lose(message.extras, message.at, w.log)
                 w.log.dropped("message.empty", message.at, "a message must say something here")
                 return None
@@ -238,7 +241,7 @@ class WriteMessages(Parts):
     def write_said(self, said: Said, spelled: Json, doc: dict[str, Json], w: Writing) -> Json:
         texts = said.texts
         if not texts:
-            return [] if spelled == "list" else None
+            return EMPTY.get(spelled)
         joined = w.answer and not w.home  # an answer is one string
         if any(isinstance(b, Text) and b.citations for b in texts):
             offset, lifted = 0, []
@@ -250,9 +253,10 @@ class WriteMessages(Parts):
 
     def write_one_string(self, texts: list[Block], w: Writing) -> str:
         """An answer is one string here."""
-        for block in texts[1:]:
-            w.log.approximated("text.boundary", block.at, "an answer is one text here")
+        first = next((b for b in texts if isinstance(b, Text) and b.text), next(iter(texts), None))
         for block in texts:
+            if block is not first:
+                note_joined(block, "an answer is one text here", w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
             self.lose(block.extras, block.at, w.log)
@@ -276,10 +280,10 @@ class WriteMessages(Parts):
     def write_annotation(self, cite: Citation, length: int, offset: int, w: Writing) -> Json | None:
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
-        if cite.kind != "url" or cite.url is None:
+        if cite.kind != "url" or (cite.url is None and not w.home):
             w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
             return None
-        inner: dict[str, Json] = {"url": cite.url}
+        inner: dict[str, Json] = {} if cite.url is None else {"url": cite.url}
         if cite.title is not None or not w.home:
             inner["title"] = cite.title or ""
         span = cite.span
@@ -339,15 +343,11 @@ class WriteMessages(Parts):
             return
         if not w.home:
             self.note_thought(block, key in doc, w)
-        doc[key] = (doc[key] + "\n\n" if key in doc else "") + "\n\n".join(thoughts)
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
-        if block.summary:
-            if block.content:
-                w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-            else:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if another or len(block.content or block.summary) > 1:
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
 
@@ -378,6 +378,8 @@ class WriteMessages(Parts):
         name = w.tool_name(call.name, call.at)
         if call.kind == "custom":
             out["custom"] = {"name": name, "input": call.arguments}
+            if "input" in self.spelling(call):
+                del out["custom"]["input"]
             return self.emit(out, self.write_signature(out, call, w), w.log)
         out["function"] = {"name": name, "arguments": call.arguments or "{}"}
         if call.extras is None:
@@ -465,7 +467,7 @@ class WriteMessages(Parts):
             return
         texts: list[Block] = []
         media: list[Block] = []
-        for part in mark_last_text(block, w):
+        for part in self.marked_content(block, w):
             inline = (
                 isinstance(part, Text | Passage) or spelled == "list" or is_plain_document(part)
             )
@@ -481,6 +483,19 @@ class WriteMessages(Parts):
                 w.log.invented(
                     "text.empty", block.at, "a result has a text here, if only an empty one"
                 )
+
+    def marked_content(self, result: ToolResult, w: Writing) -> Sequence[Block]:
+        """What a result holds, with its cache mark on its last text, if anything is marked here."""
+        if self.cache_key is not None or w.home:
+            return mark_last_text(result, w)
+        self.lose_cache(result.cache, w)
+        out: list[Block] = []
+        for part in result.content:
+            if isinstance(part, Text) and part.cache is not None:
+                self.lose_cache(part.cache, w)
+                part = replace(part, cache=None)
+            out.append(part)
+        return out
 
     def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
         """There is no flag for a failed tool: its text says so, and another's must not."""

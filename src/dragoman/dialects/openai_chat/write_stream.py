@@ -69,6 +69,7 @@ class ChatWriter(FunctionsOnly):
         self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
         self.tails: dict[int, bytes] = {}
         self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of a thought
+        self.thinking: dict[int, tuple[Voice, str]] = {}  # reasoning without a word so far
         self.texts: dict[int, Spoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
         self.mute: set[int] = set()  # open calls of functions that have no arguments yet
@@ -77,6 +78,8 @@ class ChatWriter(FunctionsOnly):
         doc = self.at_rest(replace(event.response, failure=None))
         doc.pop("choices", None)
         doc.pop("usage", None)
+        if not self.home:
+            doc.pop("service_tier", None)  # which one served is known in the end
         doc["object"] = "chat.completion.chunk"
         self.head = doc
         return b""  # a chunk without choices says something else
@@ -109,7 +112,9 @@ class ChatWriter(FunctionsOnly):
             return begun
         if isinstance(block, Reasoning):  # another thought is apart from the one before
             self.parts[index] = ("", -1) if key in voice.said else None
-        voice.said.add(key)
+            self.thinking[index] = (voice, key)
+        else:
+            voice.said.add(key)
         if isinstance(block, Text):
             self.texts[index] = Spoken(voice)
         self.frame_deltas(index, number, {key: "\0"})
@@ -167,8 +172,13 @@ class ChatWriter(FunctionsOnly):
 
     def apart(self, event: Delta) -> str:
         """The parts of a thought become one text, apart from each other by a blank line."""
+        if not event.text:
+            return ""
         before = self.parts.get(event.index)
         part = (event.place, event.part)
+        if event.index in self.thinking:
+            voice, key = self.thinking.pop(event.index)
+            voice.said.add(key)
         if event.place == "summary" and before is not None and before[0] == "text":
             return ""  # a thought is said once here
         self.parts[event.index] = part
@@ -194,7 +204,13 @@ class ChatWriter(FunctionsOnly):
                 for citation in text.citations
             )
             voice.cited += [doc for doc in cited if doc is not None]
+            if self.home and voice.cited:  # there is one text, and its citations come with it
+                voice.said.add("annotations")
+                said += self.chunk(self.number_of(voice), {"annotations": voice.cited})
         return said
+
+    def number_of(self, voice: Voice) -> int:
+        return next(number for number, known in self.voices.items() if known is voice)
 
     def end(self, doc: Json) -> bytes:
         begun, choices = self.last_choices(doc)
@@ -215,8 +231,8 @@ class ChatWriter(FunctionsOnly):
             rest = {k: v for k, v in message.items() if k not in voice.said and k != "role"}
             if message.get("content") == "":
                 rest["content"] = ""
-            if voice.cited:
-                rest["annotations"] = voice.cited
+            if not self.home and len(voice.cited) >= len(message.get("annotations") or ()) > 0:
+                rest["annotations"] = voice.cited  # none came late, when its text was closed
             if not self.home:
                 rest = {k: v for k, v in rest.items() if v is not None}
             fields = {k: v for k, v in choice.items() if k not in ("index", "message")}

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...lowering import SEARCH
+from ...model import Json, Raw
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 class OpenAIResponses(Sniff, Rules, Responses):
     spec = "https://platform.openai.com/docs/api-reference/responses"
+    vendor = "openai"
+    needs_model = True
+    serves: ClassVar[tuple[str, ...]] = ("openai",)
+    pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
     stream_signs = (
@@ -45,6 +51,13 @@ class OpenAIResponses(Sniff, Rules, Responses):
             }
         ),
     }  # fmt: skip
+
+    can = frozenset({"namespace", "deferred", "search"})
+    tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
+
+    def accepts(self, block: Raw) -> bool:
+        # What a search for tools found is a list of definitions in every variant of this API.
+        return self.knows(block.dialect) or (block.code == SEARCH and "search" in self.can)
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import ResponsesReader

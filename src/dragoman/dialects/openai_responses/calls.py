@@ -7,24 +7,45 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...lowering import SEARCH
 from ...marks import MARK, is_marked, mark_error, mark_plain, unmark_error
-from ...model import Block, Extras, Json, Passage, Raw, Reasoning, Seal, Text, ToolCall, ToolResult
+from ...model import (
+    Block,
+    Extras,
+    Json,
+    Passage,
+    Raw,
+    Reasoning,
+    Seal,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from ...normal import mark_last_text
-from ...reading import compact, expected, maybe_bool, maybe_str, need_str, parse
-from ...writing import home_only, is_blank, is_plain_text
-from .parts import INPUT, ItemWriting, Parts, Reader
+from ...reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
+from ...writing import home_only, is_blank, is_plain_text, object_of
+from .parts import INPUT, NAME, PLAIN_TEXT, ItemWriting, Parts, Reader
 
-CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments"})
-CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input"})
+CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments", "namespace"})
+CUSTOM_KEYS = frozenset({"type", "id", "call_id", "name", "input", "namespace"})
 RESULT_KEYS = frozenset({"type", "call_id", "output", "name"})
+NAMED_RESULT_KEYS = RESULT_KEYS | {"namespace"}
+SEARCH_KEYS = frozenset({"type", "id", "call_id", "arguments", "execution"})
+FOUND_KEYS = frozenset({"type", "call_id", "tools", "execution"})
 REASONING_KEYS = frozenset({"type", "id", "summary", "content", "encrypted_content"})
 TOOL_USE_KEYS = frozenset({"type", "id", "name", "input"})
 TOOL_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "is_error"})
 
 CALL, CUSTOM = "function_call", "custom_tool_call"
+CALL_TYPES = {"custom": CUSTOM, "search": f"{SEARCH}_call"}
 CALL_OUTPUT = f"{CALL}_output"
+PLAIN_CALL = only("type", "call_id", "name", "arguments")
+WHOLE_CALL = only("type", "call_id", "name", "arguments", "id", "status")
+PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
-ITEM_PREFIX = {"function": "fc", "custom": "ctc"}
+SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
+ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
 
 
 class Calls(Parts):
@@ -59,9 +80,9 @@ class Calls(Parts):
         extras = None
         if call_id is None or spelling:
             extras = self.keep_item(doc, CALL_KEYS, spelling)
-        elif len(doc) == 6 and item_id is not None and doc.get("status") == "completed":
+        elif item_id is not None and doc.get("status") == "completed" and WHOLE_CALL(doc):
             extras = self.completed  # as the API itself writes calls
-        elif len(doc) != 4:
+        elif not PLAIN_CALL(doc):
             extras = self.keep_item(doc, CALL_KEYS)
         return ToolCall(
             maybe_str(doc, "call_id", at),
@@ -70,7 +91,43 @@ class Calls(Parts):
             item_id=item_id,
             at=at,
             extras=extras,
+            namespace=maybe_str(doc, "namespace", at),
         )
+
+    def read_search_call(self, doc: dict[str, Json], at: str) -> ToolCall:
+        """A search for tools that the client runs; its arguments are an object."""
+        value, spelling = doc.get("arguments"), None
+        text = compact(value)
+        if value.__class__ is not dict:
+            spelling = {"arguments": value}
+            text = value if isinstance(value, str) and not is_blank(value) else "{}"
+        return ToolCall(
+            maybe_str(doc, "call_id", at),
+            SEARCH,
+            text,
+            "search",
+            maybe_str(doc, "id", at),
+            at=at,
+            extras=self.keep_item(doc, SEARCH_KEYS, spelling),
+        )
+
+    def read_found(self, doc: dict[str, Json], at: str) -> ToolResult:
+        """What the client's search found: definitions of tools."""
+        docs, where = doc.get("tools"), f"{at}/tools"
+        tools = () if docs is None else self.read_tool_list(docs, where)
+        spelling = {"tools": "absent"} if "tools" not in doc else None
+        place = at if spelling else where
+        found = Raw(NAME, docs, tools=tools, code=SEARCH, at=place)  # the same in all variants
+        return ToolResult(
+            maybe_str(doc, "call_id", at),
+            (found,),
+            kind="search",
+            at=at,
+            extras=self.keep_item(doc, FOUND_KEYS, spelling),
+        )
+
+    def read_tool_list(self, docs: Json, at: str) -> tuple[Tool, ...]:
+        raise NotImplementedError
 
     def read_arguments(
         self, doc: dict[str, Json], key: str, at: str
@@ -96,24 +153,29 @@ class Calls(Parts):
             maybe_str(doc, "id", at),
             at=at,
             extras=self.keep_item(doc, CUSTOM_KEYS, spelling),
+            namespace=maybe_str(doc, "namespace", at),
         )
 
     def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
         output = doc.get("output")
         call_id = doc.get("call_id")
-        if output.__class__ is str and len(doc) == 3 and not output.startswith(MARK):
+        if output.__class__ is str and PLAIN_RESULT(doc) and not output.startswith(MARK):
             if kind == "function_call_output" and call_id.__class__ is str:
                 return ToolResult(call_id, (Text(output, at=f"{at}/output"),), at=at)
         spelling: dict[str, Json] = {}
         failed, blocks = self.read_answered(doc, "output", at, spelling)
+        name, namespace, taken = maybe_str(doc, "name", at), None, RESULT_KEYS
+        if name is not None:
+            namespace, taken = maybe_str(doc, "namespace", at), NAMED_RESULT_KEYS
         return ToolResult(
             maybe_str(doc, "call_id", at),
             blocks,
             True if failed else None,
-            maybe_str(doc, "name", at),
+            name,
             RESULTS[kind],  # type: ignore[arg-type]
             at=at,
-            extras=self.keep_item(doc, RESULT_KEYS, spelling),
+            extras=self.keep_item(doc, taken, spelling),
+            namespace=namespace,
         )
 
     def read_answered(
@@ -229,6 +291,7 @@ class Calls(Parts):
             and call.item_id is None
             and call.id is not None
             and call.kind == "function"
+            and call.namespace is None
             and not w.answer
             and text
             and not text.isspace()
@@ -241,14 +304,19 @@ class Calls(Parts):
         spelling = {} if call.extras is None else self.spelling(call)
         if spelling.get("part") == "tool_use":
             return self.write_tool_use(call, spelling, w)
-        out: dict[str, Json] = {"type": CUSTOM if custom else CALL}
+        out: dict[str, Json] = {"type": CALL_TYPES.get(call.kind, CALL)}
         if call.id is not None or not w.home:
             out["call_id"] = w.call_id(call)
-        out["name"] = w.tool_name(call.name, call.at)
-        if custom:
-            out["input"] = call.arguments
+        if call.kind == "search":
+            out |= {"execution": "client", "arguments": self.search_arguments(call, spelling, w)}
+            spelling = {}
         else:
-            out["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
+            out["name"] = w.tool_name(call.name, call.at)
+            if call.namespace is not None:
+                out["namespace"] = call.namespace
+            out["input" if custom else "arguments"] = call.arguments
+            if not custom and is_blank(call.arguments):
+                out["arguments"] = "{}"
         if call.item_id is not None:
             if w.home or call.item_id.startswith(ITEM_PREFIX.get(call.kind, "fc")):
                 out["id"] = call.item_id
@@ -266,6 +334,12 @@ class Calls(Parts):
         if spelling:
             self.spell_arguments(out, "input" if custom else "arguments", call, spelling)
         return out if call.extras is None else self.emit(out, self.part_of(call), w.log)
+
+    def search_arguments(self, call: ToolCall, spelling: dict[str, Json], w: ItemWriting) -> Json:
+        """The arguments of a tool search, which are an object."""
+        if "arguments" in spelling:
+            return spelling["arguments"]
+        return object_of(call, w.log)
 
     def spell_arguments(
         self, out: dict[str, Json], key: str, call: ToolCall, spelling: dict[str, Json]
@@ -305,6 +379,8 @@ class Calls(Parts):
         spelling = {} if extras is None else self.spelling(result)
         if spelling.get("part") == "tool_result":
             return self.write_tool_result(result, spelling, w)
+        if result.kind == "search" and (found := found_in(result)) is not None:
+            return self.write_found(result, found, spelling, w)
         out: dict[str, Json] = {"type": f"{CUSTOM if result.kind == 'custom' else CALL}_output"}
         if result.call_id is not None or not w.home:
             out["call_id"] = w.result_id(result)
@@ -324,7 +400,20 @@ class Calls(Parts):
                 w.log.dropped("tool_result.name", result.at, why)
             else:
                 out["name"] = w.tool_name(result.name, result.at)
+        if result.namespace is not None:
+            out["namespace"] = result.namespace
         return out if extras is None else self.emit(out, result, w.log)
+
+    def write_found(
+        self, result: ToolResult, found: Raw, spelling: dict[str, Json], w: ItemWriting
+    ) -> Json:
+        out: dict[str, Json] = {"type": SEARCH_OUTPUT}
+        if result.call_id is not None or not w.home:
+            out["call_id"] = w.result_id(result)
+        out["execution"] = "client"
+        if "tools" not in spelling:
+            out["tools"] = found.payload
+        return self.emit(out, result, w.log)
 
     def write_nothing(self, result: ToolResult, spelled: Json, w: ItemWriting) -> Json:
         if spelled == "list":
@@ -419,6 +508,12 @@ class Calls(Parts):
         return None
 
 
+def found_in(result: ToolResult) -> Raw | None:
+    """The definitions that a search for tools gave, if it gave such."""
+    only = result.content[0] if len(result.content) == 1 else None
+    return only if isinstance(only, Raw) and only.code == SEARCH else None
+
+
 def is_bare(blocks: Sequence[Block]) -> bool:
     """Whether a string would say all of it."""
     return len(blocks) == 1 and is_plain_text(blocks[0])
@@ -431,7 +526,7 @@ def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
     if parts.__class__ is not list:
         return None
     for part in parts:
-        if part.__class__ is not dict or len(part) != 2 or part.get("type") != kind:
+        if part.__class__ is not dict or part.get("type") != kind or not PLAIN_TEXT(part):
             return None
         if part.get("text").__class__ is not str:
             return None

@@ -30,13 +30,14 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import expected, maybe_str, missing, need_str, pointers
-from .calls import RESULTS, Calls, is_bare
-from .parts import INPUT, NO_READERS, OUTPUT, ItemWriting
+from ...reading import expected, maybe_str, missing, need_str, only, pointers
+from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT, Calls, is_bare
+from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting
 
 Speaker: TypeAlias = Literal["user", "system", "developer"]
 
 SPEAKERS: tuple[Speaker, ...] = ("user", "system", "developer")
+ADDITION_KEYS = frozenset({"type", "role", "tools"})
 # What of a message item is not extra. A status of "completed" says nothing.
 MESSAGE_KEYS = frozenset({"type", "role", "content"})
 
@@ -76,6 +77,11 @@ NEUTRAL = frozenset(
 PROVIDED = frozenset({"program_output", "tool_search_output"})
 
 
+# The usual shapes
+PLAIN_MESSAGE = only("role", "content")
+TYPED_MESSAGE = only("type", "role", "content")
+
+
 class Items(Calls):
     """Reading and writing the items of a conversation."""
 
@@ -98,7 +104,9 @@ class Items(Calls):
             # The usual shapes, most items by far.
             if kind == "function_call":
                 call_id, name, given = doc.get("call_id"), doc.get("name"), doc.get("arguments")
-                if given.__class__ is name.__class__ is call_id.__class__ is str and len(doc) == 4:
+                if given.__class__ is name.__class__ is call_id.__class__ is str and PLAIN_CALL(
+                    doc
+                ):
                     if given and not given.isspace():
                         if not run:
                             start = where
@@ -106,13 +114,13 @@ class Items(Calls):
                         continue
             elif kind == "function_call_output":
                 output, call_id = doc.get("output"), doc.get("call_id")
-                if output.__class__ is call_id.__class__ is str and len(doc) == 3:
+                if output.__class__ is call_id.__class__ is str and PLAIN_RESULT(doc):
                     if not output or output[0] != "[" or not output.startswith(MARK):
                         text = Text(output, at=outputs[index])
                         message = Message(
                             "tool", (ToolResult(call_id, (text,), at=where),), at=where
                         )
-            elif kind == "message" and len(doc) == 3:
+            elif kind == "message" and TYPED_MESSAGE(doc):
                 content = doc.get("content")
                 if content.__class__ is str and doc.get("role") == "assistant":
                     if not run:
@@ -134,7 +142,7 @@ class Items(Calls):
     def read_usual_prompt(self, content: list[Json], at: str) -> Message | None:
         """A message of the user, if its content is one text."""
         part = content[0] if len(content) == 1 else None
-        if part.__class__ is not dict or len(part) != 2 or part.get("type") != INPUT:
+        if part.__class__ is not dict or part.get("type") != INPUT or not PLAIN_TEXT(part):
             return None
         text = part.get("text")
         if text.__class__ is not str:
@@ -161,6 +169,8 @@ class Items(Calls):
             self.read_message(doc, side, at, out)
         elif kind in RESULTS:
             out.append(Message("tool", (self.read_result(doc, kind, at),), at=at))
+        elif kind == SEARCH_OUTPUT:
+            out.append(Message("tool", (self.read_found(doc, at),), at=at))
         else:
             out.append(Message(side, (self.read_other(doc, kind, at),), at=at))
         return start
@@ -223,6 +233,8 @@ class Items(Calls):
                 run.append(self.read_custom_call(doc, at))
             case "reasoning":
                 run.append(self.read_reasoning(doc, at))
+            case "tool_search_call" if doc.get("execution") == "client":
+                run.append(self.read_search_call(doc, at))
             case _:
                 run.append(self.read_other(doc, kind, at))
 
@@ -232,19 +244,29 @@ class Items(Calls):
         if found is None and kind.endswith("_call"):
             found = (kind.removesuffix("_call"), "both", "provider")
         if found is None:
-            return Raw(self.name, doc, at=at, extras=self.as_item)
+            return self.read_raw(doc, kind, at)
         service, phase, executor = found
         if doc.get("execution") == "client":
             executor = "client"
         key = "call_id" if doc.get("call_id").__class__ is str else "id"
         return Hosted(self.name, service, doc, phase, executor, maybe_str(doc, key, at), at=at)
 
+    def read_raw(self, doc: dict[str, Json], kind: str, at: str) -> Raw:
+        """An item that only this API knows; what others can be told of it stands beside it."""
+        if kind == "compaction":
+            return Raw(self.name, doc, code=kind, at=at, extras=self.as_item)
+        if kind == "additional_tools" and doc.get("tools").__class__ is list:
+            tools = self.read_tool_list(doc["tools"], f"{at}/tools")
+            extras = self.keep(doc, ADDITION_KEYS, {"item": "whole"})
+            return Raw(self.name, doc, tools=tools, at=at, extras=extras)
+        return Raw(self.name, doc, at=at, extras=self.as_item)
+
     def read_said(self, doc: dict[str, Json], at: str, run: list[Block], answer: bool) -> None:
         """A message of the assistant: its parts, of which the first remembers the item."""
         content = doc.get("content")
         where = f"{at}/content"
         if content.__class__ is str:
-            if len(doc) == 2 and not answer and not (run and self.is_part(run[-1], True)):
+            if PLAIN_MESSAGE(doc) and not answer and not (run and self.is_part(run[-1], True)):
                 run.append(Text(content, at=where))  # the usual form of a history
                 return
             blocks: list[Block] = [Text(content, at=where)]
@@ -257,7 +279,7 @@ class Items(Calls):
             expected("a string or a list", content, where)
         first = blocks[0]
         form = FORMS[doc.get("type") is not None, content.__class__ is list]
-        item = None if len(doc) == 2 else self.keep_item(doc, MESSAGE_KEYS)
+        item = None if PLAIN_MESSAGE(doc) else self.keep_item(doc, MESSAGE_KEYS)
         extras = self.mark(first.extras, item, form)
         # Its losses are the item's, so that is where they point.
         place = at if extras.fields else first.at
@@ -271,7 +293,7 @@ class Items(Calls):
         content = doc.get("content")
         where = f"{at}/content"
         extras = None
-        if len(doc) != 2 or content is None:
+        if content is None or not PLAIN_MESSAGE(doc):
             typed = doc.get("type") is not None
             extras = self.keep_item(doc, MESSAGE_KEYS, {"type": True} if typed else None)
         if content.__class__ is str:
@@ -309,7 +331,8 @@ class Items(Calls):
             if block is not None:
                 out.append(Message("tool", (block,), at=block.at, extras=self.joined))
         head = self.respell(extras, content="list", host="user")
-        out[start] = replace(out[start], extras=head)
+        place = at if head.fields else out[start].at
+        out[start] = replace(out[start], at=place, extras=head)
 
     # -- writing ----------------------------------------------------------------------------
 

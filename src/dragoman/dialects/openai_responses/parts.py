@@ -29,7 +29,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import with_extension
-from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str
+from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
 from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
 
 NAME = "openai-responses"
@@ -50,6 +50,8 @@ NO_READERS: dict[str, Reader] = {}
 
 TEXT_KEYS = frozenset({"type", "text", "annotations", CACHE})
 IMAGE_KEYS = ("type", "detail", CACHE)
+PLAIN_TEXT = only("type", "text")
+PLAIN_MARK = only("mode")
 FILE_KEYS = ("type", "detail", "filename", CACHE)
 
 
@@ -104,7 +106,7 @@ class Parts(Dialect):
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             kind = doc.get("type")
-            if kind == usual and len(doc) == 2:
+            if kind == usual and PLAIN_TEXT(doc):
                 text = doc.get("text")
                 if text.__class__ is str:
                     out.append(Text(text, at=where))
@@ -186,7 +188,7 @@ class Parts(Dialect):
         if mark is None:
             return None
         where = f"{at}/{CACHE}"
-        if len(mark) == 1 and mark.get("mode") == "explicit":
+        if mark.get("mode") == "explicit" and PLAIN_MARK(mark):
             return Cache(at=where)
         spelling = None if mark.get("mode") == "explicit" else {"mode": mark.get("mode")}
         extras = self.keep(mark, ("mode", "ttl"), spelling)
@@ -197,8 +199,10 @@ class Parts(Dialect):
         key = "image_url" if doc.get("image_url") is not None else "url"
         address, detail = doc.get(key), maybe_str(doc, "detail", at)
         spelling: dict[str, Json] = {} if kind == "input_image" else {"type": kind}
+        partly: dict[str, Json] = {}
         if address.__class__ is dict:
-            spelling["nested"] = {k: v for k, v in address.items() if k != "url"}
+            spelling["nested"] = {k: v for k, v in address.items() if k == "detail"}
+            partly = {key: ("url", "detail")}
             if detail is None:
                 detail = maybe_str(address, "detail", f"{at}/{key}")
                 spelling["detail"] = "nested"
@@ -218,7 +222,7 @@ class Parts(Dialect):
             detail,
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, (*IMAGE_KEYS, key), spelling),
+            extras=self.keep(doc, (*IMAGE_KEYS, key), spelling, partly=partly),
         )
 
     def read_file(self, doc: dict[str, Json], at: str) -> Block:
@@ -321,7 +325,7 @@ class Parts(Dialect):
         if block.citations:
             self.write_citations(out, block, usual, w)
         if block.cache is not None:
-            if usual == OUTPUT and not w.home:
+            if (usual == OUTPUT and not w.home) or w.facts.cache_marks is False:
                 self.lose_cache(block.cache, w)
             else:
                 out[CACHE] = self.write_cache(block.cache, w)
@@ -368,7 +372,7 @@ class Parts(Dialect):
         """What a citation of a web page cannot say here."""
         if cite.span is None:
             w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
-        elif cite.title is None or cite.quote is not None or cite.seal is not None:
+        elif cite.quote is not None or cite.seal is not None:
             w.log.approximated("text.citations", cite.at, "an address, a title and a span remain")
 
     def write_cache(self, cache: Cache, w: Writing) -> Json:
@@ -395,6 +399,9 @@ class Parts(Dialect):
 
     def write_media(self, block: Media, out: list[Json], w: Writing) -> None:
         source = block.source
+        if not w.takes(block):
+            self.lose_cache(block.cache, w)
+            return
         if not w.home:
             self.note_media(block, w)
         if source.kind == "file" and not home_only(self, source.issuer):
@@ -498,7 +505,9 @@ class Parts(Dialect):
 
     def finish(self, out: dict[str, Json], block: Media, w: Writing) -> dict[str, Json]:
         """Cache mark and extras, which every medium can bear."""
-        if block.cache is not None:
+        if block.cache is not None and w.facts.cache_marks is False:
+            self.lose_cache(block.cache, w)
+        elif block.cache is not None:
             out[CACHE] = self.write_cache(block.cache, w)
         return self.emit(out, self.part_of(block), w.log)
 
@@ -519,6 +528,8 @@ class Parts(Dialect):
                 blanks[PART] = extras.blanks
             spelling |= extras.spelling
         inner = () if item is None else item.inner
+        if extras is not None:
+            inner += tuple(f"{PART}/{part}" for part in extras.inner)
         return Extras(
             self.name, fields, blanks, spelling, (*inner, PART) if PART in fields else inner
         )

@@ -30,6 +30,7 @@ from ...model import (
 )
 from ...reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
 from ...streaming import Said, StreamReader
+from ...walk import rebuild
 from .parts import OUTPUT
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Item:
         self.kind = need_str(doc, "type", at)
         self.said: dict[tuple[str, int], Said] = {}
         self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
+        self.blocks: dict[tuple[str, int], int] = {}  # the same, open or closed
         self.done = False
 
     def whole(self) -> dict[str, Json]:
@@ -131,6 +133,7 @@ class ResponsesReader(StreamReader):
         self.head: dict[str, Json] | None = None
         self.items: dict[int, Item] = {}
         self.count = 0  # of blocks
+        self.encrypted: dict[str, str] = {}  # reasoning as it was passed on, by its place
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
             "response.created": self.created,
             "response.output_item.added": self.added,
@@ -241,7 +244,7 @@ class ResponsesReader(StreamReader):
         return (opened, *self.grow(item, key, before)) if before else (opened,)
 
     def open(self, item: Item, key: tuple[str, int], block: Block) -> Open:
-        index = item.open[key] = self.count
+        index = item.open[key] = item.blocks[key] = self.count
         self.count += 1
         return Open(index, hollow(block))
 
@@ -482,15 +485,56 @@ class ResponsesReader(StreamReader):
             elif self.whole:
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
+                if item.kind == "message":
+                    events += self.cited_late(item, doc)
+                self.compare_encrypted(item, doc)
                 item.doc, item.done = doc, True
             else:
                 self.dialect.read_said_item(doc, item.at, [])
+                self.compare_encrypted(item, doc)
         for number in [n for p, n in known.items() if p >= len(output)] if output else ():
             self.differs(self.items[number].at)
             events += [Close(index) for index in self.items.pop(number).open.values()]
         for item in self.items.values():
             events += [Close(index) for index in item.open.values()]
             item.open.clear()
+
+    def cited_late(self, item: Item, final: dict[str, Json]) -> list[Event]:
+        """The sources that only the last event has, when their text is closed."""
+        events: list[Event] = []
+        before, after = (maybe_list(doc, "content", "") or () for doc in (item.whole(), final))
+        for number, (old, new) in enumerate(zip(before, after, strict=False)):
+            index = item.blocks.get(("content", number))
+            if index is None or not (isinstance(old, dict) and isinstance(new, dict)):
+                continue
+            known = maybe_list(old, "annotations", "") or []
+            more = maybe_list(new, "annotations", "") or []
+            for place, found in enumerate(more[len(known) :], len(known)):
+                at = f"{item.at}/content/{number}/annotations/{place}"
+                events.append(Cite(index, self.dialect.read_citation(as_dict(found, at), at)))
+                why = "what a text cites comes when the text has been closed"
+                self.notes.append(("stream.order", at, why))
+            if more[: len(known)] != known:
+                self.differs(item.at)
+        return events
+
+    def compare_encrypted(self, item: Item, final: dict[str, Json]) -> None:
+        """The last event has the same reasoning encrypted anew; what was passed on holds."""
+        said = item.doc.get("encrypted_content")
+        if isinstance(said, str) and said != final.get("encrypted_content"):
+            self.encrypted[item.at] = said
+            self.notes_on_signatures.append(item.at)
+
+    def at_rest(self) -> Response:
+        tree = super().at_rest()
+        if self.home or not self.encrypted:
+            return tree
+        return rebuild(tree, self.as_passed_on)
+
+    def as_passed_on(self, node: Any, at: str) -> Any:
+        if isinstance(node, Reasoning) and node.seal is not None and node.at in self.encrypted:
+            return replace(node, seal=replace(node.seal, data=self.encrypted[node.at]))
+        return node
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:
         inner = {k: v for k, v in doc.items() if k not in ("type", "sequence_number")}

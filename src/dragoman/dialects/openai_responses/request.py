@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ... import schemas
+from ... import fitting, schemas
+from ...checking import JSON_PLEASE, JSON_WORD, says_json
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -19,6 +20,7 @@ from ...model import (
     Thinking,
     ToolChoice,
 )
+from ...models import UNKNOWN
 from ...normal import effort_of, read_store
 from ...reading import (
     as_dict,
@@ -85,6 +87,8 @@ SCHEMA_KEYS = ("name", "description", "schema", "strict")
 class Requests(Tools):
     """Reading and writing requests and histories."""
 
+    rules: ClassVar[dict[str, str]] = {}
+    """What the API demands, as far as ``check`` knows."""
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
     tiers: ClassVar[tuple[str, ...]] = TIERS
 
@@ -311,9 +315,9 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
+        facts = w.address(self.vendor, tree.model)
+        if facts is not UNKNOWN:
+            tree = fitting.fit(tree, facts, log)
         spelling = self.spelling(tree)
         self.write_conversation(out, tree.messages, spelling, w)
         if tree.tools is not None:
@@ -323,10 +327,34 @@ class Requests(Tools):
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, tree.tool_choice, w)
         self.write_params(out, tree.params, spelling, w)
+        if "text" in out and not w.home:
+            self.say_json(out, tree, log)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
+
+    def fit_model(self, tree: Request, log: Ledger) -> Request:
+        facts = log.models.facts(self.vendor, tree.model)
+        return fitting.mended(tree, facts, log)
+
+    def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
+        """ "Response input messages must contain the word 'json'": the instructions are none."""
+        said = out["text"].get("format") or {}
+        key = "system" if "system" in out else "instructions"
+        if said.get("type") != "json_object" or says_json(out["input"]):
+            return
+        if isinstance(out.get(key), str) and says_json(out[key]):
+            please = out.pop(key)
+        elif "json-word" in self.rules:
+            please = JSON_PLEASE
+            assert tree.params.output is not None
+            log.invented("output", tree.params.output.at, JSON_WORD)
+        else:
+            return
+        facts = log.models.facts(self.vendor, tree.model)
+        role = "user" if facts.system_prompt is False else "system"
+        out["input"] = [{"role": role, "content": please}, *out["input"]]
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
@@ -369,7 +397,8 @@ class Requests(Tools):
                 if text:
                     out["instructions"] = text
                 else:
-                    w.log.dropped("text.empty", first.at, "an empty prompt is no prompt")
+                    place = first.content[0].at if first.content else first.at
+                    w.log.dropped("text.empty", place, "an empty prompt is no prompt")
         elif spelled == "instructions":
             while count < len(messages) and self.place_of(messages[count]) == spelled:
                 count += 1
@@ -464,6 +493,8 @@ class Requests(Tools):
             if effort is not None:
                 log.dropped("thinking.effort", config.at, "that the model should not think says it")
             effort = "none"
+        elif config.mode is not None and config.budget is None and self.must_ask(config, w):
+            effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None and config.budget is None:
             why = "that the model should think goes without saying here"
             log.dropped("thinking", config.at, why)
@@ -474,17 +505,26 @@ class Requests(Tools):
         elif config.budget is not None:
             log.dropped("thinking.budget", config.at, "effort is all that can be said here")
         doc: dict[str, Json] = {}
+        if effort is not None and w.facts.efforts is not None:
+            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
                 near = {"minimal": "low", "max": "xhigh"}.get(effort, "high")
                 log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
                 effort = near
             doc["effort"] = effort
-        if config.display is not None:
+        if config.display is not None and w.facts.thinks == "never":
+            why = f"reasoning is not supported by {w.model}"
+            log.dropped("thinking.display", config.at, why)
+        elif config.display is not None:
             self.write_display(doc, config, config.display, w)
         if doc:
             out["reasoning"] = doc
         self.lose(config.extras, config.at, log)
+
+    def must_ask(self, config: Thinking, w: ItemWriting) -> bool:
+        """Whether the model reasons only if an effort is written, and there is none yet."""
+        return config.effort is None and w.facts.thinks == "off"
 
     def write_display(
         self, doc: dict[str, Json], config: Thinking, display: str, w: ItemWriting

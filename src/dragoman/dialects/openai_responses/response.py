@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -59,7 +61,7 @@ ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "cancelled": ("cancelled", None, True),
     "error": ("failed", None, True),
     "unfinished": ("in_progress", None, True),
-    "other": ("incomplete", None, False),
+    "other": ("incomplete", None, True),
 }
 
 # The codes that a failed answer may bear, for those kinds that have one.
@@ -106,6 +108,9 @@ WRITE_TTLS = {"30m": "ttl_30m_tokens", "12h": "ttl_12h_tokens"}
 class Responses(Requests):
     """Reading and writing answers."""
 
+    counts_all = True
+    """Whether the type of the usage requires every count."""
+
     # -- reading ----------------------------------------------------------------------------
 
     def read_response(self, doc: Json) -> Response:
@@ -123,6 +128,8 @@ class Responses(Requests):
         if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
             spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
             taken = TAKEN | {"output_text"}
+        if doc.get("status") == "incomplete":
+            blocks = self.as_broken_off(blocks)
         message = Message("assistant", blocks, at="/output")
         usage = maybe_dict(doc, "usage", "")
         failure = doc.get("error")
@@ -138,6 +145,20 @@ class Responses(Requests):
             dialect=self.name,
             extras=self.keep({k: v for k, v in doc.items() if k not in ECHO}, taken, spelling),
         )
+
+    def as_broken_off(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The last item of an incomplete response is incomplete: its status says nothing more."""
+        for index in range(len(blocks) - 1, -1, -1):
+            extras = blocks[index].extras
+            if extras is None or "status" not in extras.fields:
+                continue
+            if extras.fields["status"] != "incomplete":
+                break
+            fields = {k: v for k, v in extras.fields.items() if k != "status"}
+            blanks = extras.blanks | {"status": "incomplete"}
+            block = replace(blocks[index], extras=replace(extras, fields=fields, blanks=blanks))
+            return (*blocks[:index], block, *blocks[index + 1 :])
+        return blocks
 
     def read_echo(self, doc: dict[str, Json]) -> Extras | None:
         fields = {k: v for k, v in doc.items() if k in ECHO and v is not None}
@@ -291,7 +312,8 @@ class Responses(Requests):
         reason: StopReason = "unfinished" if stop is None else stop.reason
         status, word, exact = ENDS["error" if failure is not None else reason]
         if status == "failed" and failure is None and stop and stop.native != status:
-            status, word, exact = ENDS["other"]  # what failed has an error here, and this has none
+            # What failed has an error here, and this has none.
+            status, word, exact = *ENDS["other"][:2], False
         if reason == "filter" and any(isinstance(b, Refusal) for b in content):
             status, word = "completed", None
         out["status"] = status
@@ -300,6 +322,8 @@ class Responses(Requests):
         if stop is None:
             return
         exact = exact or stop.native == status  # a variant of this API said so
+        if failure is not None and reason != "error":
+            exact = False  # it failed, whatever was said of its end
         if not exact or (status == "completed" and end_of(content) != reason):
             why = f"{stop.native or stop.reason!r} is {word or status!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
@@ -322,12 +346,11 @@ class Responses(Requests):
             if self.spelling(failure).get("whole"):
                 return failure.message
             return self.emit(self.write_words(failure), failure, w.log)
-        code = FAILURE_CODES.get(failure.kind)
-        if code is None:
-            code = "server_error"
+        code = FAILURE_CODES.get(failure.kind, "server_error")
+        if failure.kind not in FAILURE_CODES:
             why = f"no code here for {failure.type or failure.kind!r}"
-            w.log.approximated("error.code", failure.at, why)
-        elif failure.code is None:
+            w.log.approximated("error.type", failure.at, why)
+        if failure.code is None:
             w.log.invented("error.code", failure.at, f"a failed answer has one: {code!r}")
         elif code != failure.code:
             w.log.approximated("error.code", failure.at, f"it is {code!r} here")
@@ -349,11 +372,15 @@ class Responses(Requests):
             out |= echo.fields
             out |= echo.blanks
             return
-        if echo is not None and echo.fields:
+        least = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        same = echo is not None and echo.fields == least
+        if echo is not None and echo.fields and not same:
             w.log.dropped("response.echo", tree.at, "only the source repeats this of a request")
         if w.home:
             return
         out |= LEAST_ECHO | {"tools": []}
+        if same:
+            return
         why = "an answer repeats its request here: no tools, the default choice"
         w.log.invented("response.echo", "", why)
 
@@ -364,12 +391,15 @@ class Responses(Requests):
             "cache_write_tokens": usage.cache_write,
         }
         outputs: dict[str, Json] = {"reasoning_tokens": usage.reasoning}
-        if w.home:
+        unsaid = [key for key, count in (inputs | outputs).items() if count is None]
+        if unsaid and (w.home or not self.counts_all):
             inputs = {k: v for k, v in inputs.items() if v is not None}
             outputs = {k: v for k, v in outputs.items() if v is not None}
-        else:
+        elif unsaid:
             inputs = {k: v or 0 for k, v in inputs.items()}
             outputs = {k: v or 0 for k, v in outputs.items()}
+            why = f"required by {self.name}, and written as 0: {', '.join(unsaid)}"
+            w.log.invented("usage", usage.at, why)
         if usage.cache_write_ttl and (w.home or any(usage.cache_write_ttl.values())):
             self.write_ttls(inputs, usage, usage.cache_write_ttl, w)
         if inputs:

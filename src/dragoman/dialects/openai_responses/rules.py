@@ -1,8 +1,8 @@
 """What the OpenAI Responses API rejects.
 
-Unknown keys are not reported, nor are rules that hold for some models only. What the server has
-stored cannot be seen: with ``previous_response_id``, ``conversation`` or a reference to a stored
-item, the other half of a pair may be there.
+Unknown keys are not reported. What only some models reject is in ``_model_rules.py``. What the
+server has stored cannot be seen: with ``previous_response_id``, ``conversation`` or a reference to
+a stored item, the other half of a pair may be there.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ from ...checking import (
 )
 from ...dialect import Problem
 from ...model import Json
+from ...models import DEFAULT, Models
+from .._model_rules import RULES as MODEL_RULES
+from .._model_rules import responses_model
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://platform.openai.com/docs/api-reference/responses/create
+SAID = ("model-parameter", "model-effort", "model-system", "model-tools")
 RULES: dict[str, str] = {
     "malformed": "The document has not the shape of this API.",
     "role": "'Supported values are: 'assistant', 'system', 'developer', and 'user'.'",
@@ -41,6 +45,8 @@ RULES: dict[str, str] = {
     "are: 'output_text' and 'refusal''.",
     "unanswered-call": "'No tool output found for function call'.",
     "orphan-result": "'No tool call found for function call output with call_id'.",
+    "duplicate-call-id": "Calls that wait for their outputs have call_ids of their own, or nobody "
+    "can tell which output is whose.",
     "call-id": "A call_id has 1 to 64 characters: 'string too long. Expected a string with "
     "maximum length 64'.",
     "item-id": "The id of an item begins with 'msg', 'fc', 'rs' and so on, by its type: 'Expected "
@@ -67,6 +73,7 @@ RULES: dict[str, str] = {
     "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
     "response-field": "An answer has all its fields; clients rely on them.",
     "error-field": "An error holds a message.",
+    **{name: MODEL_RULES[name] for name in SAID},
 }
 
 ROLES = ("assistant", "system", "developer", "user")
@@ -83,6 +90,7 @@ RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 STORED = ("item_reference", "compaction")
 ID_LIMIT = 64
 NAME_LIMIT = 128
+SPACE_LIMIT = 64
 SCHEMA_NAME_LIMIT = 64
 
 
@@ -95,9 +103,12 @@ class Rules(Ruled):
     tool_names = ("[a-zA-Z0-9_-]", NAME_LIMIT)
     item_prefixes = {"function": "fc", "message": "msg", "reasoning": "rs"}  # noqa: RUF012
 
-    def check(self, doc: Json, facet: str) -> Iterator[Problem]:
+    def check(self, doc: Json, facet: str, models: Models = DEFAULT) -> Iterator[Problem]:
         listed = "output" if facet == "response" else "input"
-        return examine(self, lay_open(doc, facet, listed=listed), doc, FACETS.get(facet, ()))
+        rules = FACETS.get(facet, ())
+        if facet == "request" and self.vendor:
+            rules = (*rules, responses_model)
+        return examine(self, lay_open(doc, facet, models, listed=listed), doc, rules)
 
 
 # -- the request ----------------------------------------------------------------------------------
@@ -161,7 +172,7 @@ def stored(page: Page) -> bool:
 
 
 def tools(page: Page) -> Problems:
-    for at, tool in page.tools:
+    for at, tool in each_tool(page):
         if tool.get("type") not in ("function", "custom"):
             continue
         name = tool.get("name")
@@ -172,6 +183,20 @@ def tools(page: Page) -> Problems:
         if tool.get("strict") is True:
             what = f"Invalid schema for function {name!r}"
             yield from loose_schema(tool.get("parameters"), f"{at}/parameters", what)
+
+
+def each_tool(page: Page) -> Iterator[Placed]:
+    """The tools, those of namespaces included."""
+    for at, tool in page.tools:
+        yield at, tool
+        if tool.get("type") == "namespace":
+            yield from placed(tool.get("tools"), f"{at}/tools")
+
+
+def namespaces(page: Page) -> Problems:
+    for at, tool in page.tools:
+        if tool.get("type") == "namespace":
+            yield from illegal_name("tool-name", f"{at}/name", tool.get("name"), SPACE_LIMIT)
 
 
 def tool_choice(page: Page) -> Problems:
@@ -229,18 +254,25 @@ def pairing(page: Page) -> Problems:
         return
     answered = {string(i.get("call_id")) for _, i in page.messages if is_output(i)}
     called: set[str | None] = set()
+    waiting: set[str | None] = set()
     for at, item in page.messages:
         name = string(item.get("call_id"))
         if name is None:
             continue
         if not is_output(item):
             called.add(name)
+            if name in waiting and kind_of(item) in CALLS:
+                message = f"Two calls with the call_id {name} wait for an output at the same time."
+                yield Problem("duplicate-call-id", f"{at}/call_id", message)
+            waiting.add(name)
             # an asynchronous call is answered when its answer is there
             waits = page.whole and kind_of(item) in CALLS and item.get("async") is not True
             if waits and name not in answered:
                 message = f"No tool output found for function call {name}."
                 yield Problem("unanswered-call", at, message)
-        elif kind_of(item) in RESULTS and name not in called:
+            continue
+        waiting.discard(name)
+        if kind_of(item) in RESULTS and name not in called:
             message = f"No tool call found for function call output with call_id {name}."
             yield Problem("orphan-result", at, message)
 
@@ -328,9 +360,9 @@ def failure(page: Page) -> Problems:
 
 HISTORY: tuple[Rule, ...] = (roles, pairing, identifiers, reasoning)
 FACETS: dict[str, tuple[Rule, ...]] = {
-    "request": (ranges, metadata, coupled, text_format, tools, tool_choice, *HISTORY),
+    "request": (ranges, metadata, coupled, text_format, tools, namespaces, tool_choice, *HISTORY),
     "messages": HISTORY,
-    "tools": (tools,),
+    "tools": (tools, namespaces),
     "tool-choice": (),
     "response": (answer, identifiers),
     "error": (failure,),

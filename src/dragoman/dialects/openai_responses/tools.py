@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from ... import schemas
 from ...ledger import Ledger
-from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
-from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from ...lowering import SEARCH
+from ...model import Extras, Grammar, Json, Namespace, Tool, Toolbox, ToolChoice, ToolKind
+from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str, only
 from .items import Items
 from .parts import ItemWriting
 
 SCHEMA = "/parameters"
-FUNCTION_KEYS = ("name", "description", "parameters", "strict")
+FUNCTION_KEYS = ("name", "description", "parameters", "strict", "defer_loading")
 TOOL_KEYS = frozenset({"type", *FUNCTION_KEYS})
-CUSTOM_KEYS = ("type", "name", "description", "format")
+CUSTOM_KEYS = ("type", "name", "description", "defer_loading")
+SEARCH_KEYS = ("type", "execution", "description", "parameters")
+NAMESPACE_KEYS = ("type", "name", "description", "tools")
+PLAIN_TOOL = only("type", "name", "description", "parameters", "strict")
+PLAIN_CHOICE = only("type", "name", "server_label", "function")
+PLAIN_NAME = only("name")
+FORMAT_KEYS: dict[str, Json] = {"type": (), "syntax": (), "definition": ()}
+NESTED_KEYS: dict[str, Json] = {"type": (), "grammar": {"syntax": (), "definition": ()}}
 # Absent means "if the schema allows it" here and "no" elsewhere; so "no" is said aloud, and says
 # no more than silence does elsewhere.
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-tool_choice
@@ -38,11 +48,28 @@ class Tools(Items):
         out: list[Tool] = []
         for index, doc in enumerate(as_list(docs, at)):
             where = f"{at}/{index}"
-            out.append(self.read_tool(as_dict(doc, where), where))
+            doc = as_dict(doc, where)
+            if doc.get("type") == "namespace":
+                out += self.read_namespace(doc, where)
+            else:
+                out.append(self.read_tool(doc, where))
         return tuple(out)
 
+    def read_namespace(self, doc: dict[str, Json], at: str) -> list[Tool]:
+        """The tools of a namespace, of which the first remembers the group."""
+        name, docs = doc.get("name"), doc.get("tools")
+        if name.__class__ is not str or docs.__class__ is not list or not docs:
+            return [self.read_hosted_tool(doc, "namespace", at)]  # it has no tools
+        tools = []
+        for index, inner in enumerate(docs):
+            where = f"{at}/tools/{index}"
+            tools.append(replace(self.read_tool(as_dict(inner, where), where), namespace=name))
+        description = maybe_str(doc, "description", at)
+        group = Namespace(description, at=at, extras=self.keep(doc, NAMESPACE_KEYS))
+        return [replace(tools[0], group=group), *tools[1:]]
+
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
-        if len(doc) == 5 and doc.get("type") == "function" and doc.get("strict") is False:
+        if doc.get("type") == "function" and doc.get("strict") is False and PLAIN_TOOL(doc):
             name, description = doc.get("name"), doc.get("description")
             schema = doc.get("parameters")
             if name.__class__ is description.__class__ is str and schema is not None:
@@ -54,11 +81,26 @@ class Tools(Items):
         if kind == "function":
             if doc.get("function").__class__ is dict:
                 return self.read_nested(doc, at)
-            usual = len(doc) == 5 and None not in doc.values() and doc.keys() == TOOL_KEYS
-            extras = None if usual else self.keep(doc, TOOL_KEYS)
-            return self.read_function(doc, at, at, extras)
+            return self.read_function(doc, at, at, self.keep(doc, TOOL_KEYS))
         if kind == "custom":
             return self.read_custom(doc, at)
+        if kind == "tool_search" and doc.get("execution") == "client":
+            return self.read_search(doc, at)
+        return self.read_hosted_tool(doc, kind, at)
+
+    def read_search(self, doc: dict[str, Json], at: str) -> Tool:
+        """A search for tools that the client runs: a function in all but its name."""
+        return Tool(
+            SEARCH,
+            maybe_str(doc, "description", at),
+            doc.get("parameters"),
+            kind="search",
+            at=at,
+            extras=self.keep(doc, SEARCH_KEYS),
+            schema_at=SCHEMA,
+        )
+
+    def read_hosted_tool(self, doc: dict[str, Json], kind: str, at: str) -> Tool:
         name = doc.get("name")
         name = name if isinstance(name, str) else kind
         return Tool(name, kind="hosted", service=kind, dialect=self.name, payload=doc, at=at)
@@ -78,6 +120,7 @@ class Tools(Items):
             at=at,
             extras=extras,
             schema_at=where[len(at) :] + SCHEMA,
+            deferred=maybe_bool(doc, "defer_loading", where),
         )
 
     def read_nested(self, doc: dict[str, Json], at: str) -> Tool:
@@ -93,30 +136,60 @@ class Tools(Items):
         form, where = doc.get("format"), f"{at}/format"
         grammar = None
         spelling: dict[str, Json] = {}
+        partly: dict[str, Json] = {}
         if form.__class__ is dict and form.get("type") == "grammar":
             nested = form.get("grammar").__class__ is dict
             holder = form["grammar"] if nested else form
             grammar = Grammar(
                 need_str(holder, "syntax", where), need_str(holder, "definition", where)
             )
-            if nested or len(form) != 3:
-                spelling["format"] = form
-        elif form is not None:
+            partly["format"] = NESTED_KEYS if nested else FORMAT_KEYS
+            if nested:
+                spelling["nested"] = True
+        elif form == {"type": "text"}:  # the default
             spelling["format"] = form
+            partly["format"] = ("type",)
         return Tool(
             need_str(doc, "name", at),
             maybe_str(doc, "description", at),
             kind="custom",
             grammar=grammar,
             at=at,
-            extras=self.keep(doc, CUSTOM_KEYS, spelling),
+            extras=self.keep(doc, CUSTOM_KEYS, spelling, partly=partly),
+            deferred=maybe_bool(doc, "defer_loading", at),
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: ItemWriting) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        out: list[Json] = []
+        before: Tool | None = None  # the tool of a namespace that was written last
+        for tool in tools:
+            doc = self.write_tool(tool, w)
+            if doc is None:
+                continue
+            if tool.namespace is None:
+                out.append(doc)
+                before = None
+                continue
+            if before is None or tool.group is not None or tool.namespace != before.namespace:
+                out.append(self.write_namespace(tool, w))
+            out[-1]["tools"].append(doc)
+            before = tool
+        return out
+
+    def write_namespace(self, tool: Tool, w: ItemWriting) -> dict[str, Json]:
+        """The group that a tool begins, without tools."""
+        group = tool.group or Namespace()
+        out: dict[str, Json] = {"type": "namespace", "name": tool.namespace}
+        if group.description is not None:
+            out["description"] = group.description
+        elif not w.home:
+            out["description"] = ""
+            w.log.invented("tool.namespace", tool.at, "a namespace needs a description")
+        return self.emit(out | {"tools": []}, group, w.log)
 
     def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
         if tool.kind == "hosted":
@@ -126,6 +199,8 @@ class Tools(Items):
             return None
         if tool.cache is not None:
             self.lose_cache(tool.cache, w)
+        if tool.kind == "search":
+            return self.write_search(tool, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             inner["description"] = tool.description
@@ -141,6 +216,8 @@ class Tools(Items):
             inner["strict"] = strict
         elif not w.home or "strict" in self.spelling(tool):
             inner["strict"] = False
+        if tool.deferred is not None:
+            inner["defer_loading"] = tool.deferred
         if tool.extras is None or self.is_mute(tool.extras):
             return {"type": "function", **inner}
         nested = self.spelling(tool).get("nested")
@@ -150,16 +227,27 @@ class Tools(Items):
         out |= {key: inner.get(key) for key in nested}
         return self.emit(out, tool, w.log)
 
+    def write_search(self, tool: Tool, w: ItemWriting) -> Json:
+        out: dict[str, Json] = {"type": "tool_search", "execution": "client"}
+        if tool.description is not None:
+            out["description"] = tool.description
+        if tool.schema is not None:
+            out["parameters"] = tool.schema
+        return self.emit(out, tool, w.log)
+
     def write_custom(self, tool: Tool, inner: dict[str, Json], w: ItemWriting) -> Json:
         out: dict[str, Json] = {"type": "custom", **inner}
+        if tool.deferred is not None:
+            out["defer_loading"] = tool.deferred
         if tool.strict is not None:
             w.log.dropped("tool.strict", tool.at, "a freeform tool has no schema to enforce")
         spelled = self.spelling(tool).get("format")
         if spelled is not None:
             out["format"] = spelled
         elif tool.grammar is not None:
-            syntax, definition = tool.grammar.syntax, tool.grammar.definition
-            out["format"] = {"type": "grammar", "syntax": syntax, "definition": definition}
+            said = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+            nested = "nested" in self.spelling(tool)
+            out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
         return self.emit(out, tool, w.log)
 
     def write_parameters(self, inner: dict[str, Json], tool: Tool, w: ItemWriting) -> None:
@@ -322,13 +410,15 @@ class Tools(Items):
 
 
 def name_in(tool: Json) -> str | None:
-    """The name of an allowed tool; a built-in one goes by its type or its server."""
-    if tool.__class__ is not dict:
+    """The name of an allowed tool that says nothing else; a built-in goes by type or server."""
+    if tool.__class__ is not dict or not PLAIN_CHOICE(tool):
         return None
     function = tool.get("function")
+    if function is not None and not (function.__class__ is dict and PLAIN_NAME(function)):
+        return None
     for holder in (tool, function if function.__class__ is dict else tool):
         for key in ("name", "server_label"):
             if holder.get(key).__class__ is str:
                 return str(holder[key])
     kind = tool.get("type")
-    return kind if isinstance(kind, str) else None
+    return kind if isinstance(kind, str) and kind not in ("function", "custom") else None

@@ -145,6 +145,11 @@ class ResponsesWriter(FunctionsOnly):
 
     def open_call(self, index: int, call: ToolCall) -> bytes:
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        if call.kind == "search":  # its arguments are an object, and come whole
+            doc = {**doc, "arguments": {}, "status": "in_progress"}
+            part = self.parts[index] = Part(call, doc, self.count, 0)
+            self.count += 1
+            return self.event("response.output_item.added", output_index=part.output, item=doc)
         custom = call.kind == "custom"
         field = "input" if custom else "arguments"
         doc = {**doc, field: "", "status": "in_progress"}
@@ -181,9 +186,12 @@ class ResponsesWriter(FunctionsOnly):
             return part.head + encode_text(text) + b',"sequence_number":%d}\n\n' % self.sequence
         if isinstance(part.block, Reasoning):
             return self.think(event, part)
-        if isinstance(part.block, Media) and event.place == "transcript":
-            spoken = Text("", at=part.block.at)
-            opened = self.open_text(event.index, spoken)
+        if isinstance(part.block, ToolCall):
+            part.texts.setdefault(("text", 0), []).append(text)
+        if event.place == "transcript" and isinstance(part.block, Media | Text):
+            opened = b""
+            if isinstance(part.block, Media):
+                opened = self.open_text(event.index, Text("", at=part.block.at))
             return opened + self.delta(Delta(event.index, text))
         return b""
 
@@ -266,15 +274,23 @@ class ResponsesWriter(FunctionsOnly):
     def close_call(self, part: Part) -> bytes:
         text, call = part.text(), part.block
         assert isinstance(call, ToolCall)
+        if call.kind == "search":
+            spelling = self.dialect.spelling(call)
+            given = self.dialect.search_arguments(replace(call, arguments=text), spelling, self.w)
+            doc = {**part.item, "arguments": given, "status": "completed"}
+            return self.event("response.output_item.done", output_index=part.output, item=doc)
         custom = call.kind == "custom"
+        fields = {"item_id": part.item.get("id", ""), "output_index": part.output}
         field, kind = "arguments", "function_call_arguments"
         if custom:
             field, kind = "input", "custom_tool_call_input"
-        elif is_blank(text):
+        out = b""
+        if is_blank(text) and not custom:
             text = "{}"
+            if not self.home:  # for those who add up the deltas
+                out = self.event(f"response.{kind}.delta", **fields, delta=text)
         doc = {**part.item, field: text, "status": "completed"}
-        fields = {"item_id": doc.get("id", ""), "output_index": part.output}
-        out = self.event(f"response.{kind}.done", **fields, **{field: text})
+        out += self.event(f"response.{kind}.done", **fields, **{field: text})
         done = self.event("response.output_item.done", output_index=part.output, item=doc)
         return out + done
 

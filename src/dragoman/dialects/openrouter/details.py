@@ -161,6 +161,12 @@ class Details(Compatible):
     # -- writing ----------------------------------------------------------------------------
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
+        extras = message.extras
+        if extras is not None and extras.fields.get("reasoning_details") == [] and not w.home:
+            rest = {
+                key: value for key, value in extras.fields.items() if key != "reasoning_details"
+            }
+            message = replace(message, extras=replace(extras, fields=rest))  # it says nothing
         signed = [b for b in message.content if is_signed(b, message.content)]
         doc = super().write_assistant(self.unsigned(message) if signed else message, w)
         if doc is None:

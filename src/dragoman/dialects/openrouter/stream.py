@@ -208,6 +208,7 @@ class OpenRouterWriter(ChatWriter):
         super().__init__(dialect, log, home)
         self.thoughts: dict[int, Thought] = {}
         self.counts: dict[int, int] = {}  # of entries, by candidate
+        self.signed: dict[int, Text] = {}  # the last text of a candidate, if it is signed
 
     def open(self, event: Open) -> bytes:
         block, number = event.block, event.candidate
@@ -222,14 +223,34 @@ class OpenRouterWriter(ChatWriter):
         if isinstance(block, Raw) and spelling.get("place") == "details":
             _, begun = self.voice(number)
             return begun + self.say(number, block.payload)
+        if isinstance(block, Text):
+            self.signed.pop(number, None)
         if not isinstance(block, Text | ToolCall) or not is_signed(block, (block,)):
             return super().open(event)
         _, begun = self.voice(number)
         opened = super().open(replace(event, block=unsigned(block, "detail")))
-        signed = self.say(number, self.dialect.signature(block, self.called.get(event.index), 0))
+        if isinstance(block, Text) and not self.home:
+            self.signed[number] = block  # only the last text can be signed here
+            return begun + opened
+        signed = self.sign(number, block, self.called.get(event.index))
         if isinstance(block, ToolCall):  # whose signature comes before it
             return begun + signed + opened
         return begun + opened + signed
+
+    def sign(self, number: int, block: Text | ToolCall, call_id: str | None) -> bytes:
+        count = self.counts.get(number, 0)
+        self.counts[number] = count + 1
+        return self.say(number, self.dialect.signature(block, call_id, count))
+
+    def end(self, doc: Json) -> bytes:
+        signed = [self.sign(number, block, None) for number, block in self.signed.items()]
+        for place, choice in enumerate(() if self.home else doc.get("choices", ())):
+            entries = choice["message"].get(THOUGHT, ())
+            if len(entries) != self.counts.get(place, 0):  # those of a kin, in its own words
+                at = f"/choices/{place}/message/{THOUGHT}"
+                why = f"{THOUGHT} is known in the end; the reasoning was said before, unsigned"
+                self.log.approximated("stream.text", at, why)
+        return b"".join(signed) + super().end(doc)
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]

@@ -18,6 +18,7 @@ from .sniff import Sniff
 class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
+    needs_model = True
 
 
 DIALECT = VercelModel()

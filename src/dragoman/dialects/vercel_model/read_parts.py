@@ -31,11 +31,15 @@ from ...reading import (
     missing,
     need_list,
     need_str,
+    only,
+    sole,
     tokens,
 )
 from ...writing import is_plain_text, split_data_uri
 from .options import KEY, Taker, WithOptions
 
+PLAIN_TEXT = only("type", "text")
+TAGGED = {kind: only("type", kind) for kind in ("data", "url", "text", "reference")}
 TEXT_KEYS = frozenset({"type", "text"})
 IMAGE_KEYS = frozenset({"type", "image"})
 FILE_KEYS = frozenset({"type", "data", "filename"})
@@ -73,7 +77,7 @@ class ReadParts(WithOptions):
             if doc.__class__ is not dict:
                 expected("an object", doc, where)
             kind = doc.get("type")
-            if kind == "text" and len(doc) == 2 and doc.get("text").__class__ is str:
+            if kind == "text" and PLAIN_TEXT(doc) and doc.get("text").__class__ is str:
                 out.append(Text(doc["text"], at=where))  # the usual shape
                 continue
             block = self.read_part(doc, kind, where, custom)
@@ -189,15 +193,15 @@ class ReadParts(WithOptions):
         if said.__class__ is not dict:
             return None
         match said:
-            case {"type": "data", "data": str(data)} if len(said) == 2:
+            case {"type": "data", "data": str(data)} if TAGGED["data"](said):
                 spelling["data"] = "tagged"
                 return Source("base64", data, exact)
-            case {"type": "url", "url": str(url)} if len(said) == 2:
+            case {"type": "url", "url": str(url)} if TAGGED["url"](said):
                 spelling["data"] = "tagged"
                 return Source("url", url, exact)
-            case {"type": "text", "text": str(text)} if len(said) == 2:
+            case {"type": "text", "text": str(text)} if TAGGED["text"](said):
                 return Source("text", text, exact)
-            case {"type": "reference", "reference": dict(reference)} if len(said) == 2:
+            case {"type": "reference", "reference": dict(reference)} if TAGGED["reference"](said):
                 spelling["data"] = "tagged"
                 return self.read_reference(reference, exact)
         return self.read_reference(said, exact)
@@ -221,10 +225,9 @@ class ReadParts(WithOptions):
 
     def read_reference(self, said: dict[str, Json], media_type: str | None) -> Source | None:
         """``{provider: id}``; a file that several providers hold is kept as it is."""
-        if len(said) == 1:
-            ((issuer, file_id),) = said.items()
-            if file_id.__class__ is str:
-                return Source("file", file_id, media_type, issuer)
+        issuer = sole(said)
+        if issuer is not None and (file_id := said[issuer]).__class__ is str:
+            return Source("file", file_id, media_type, issuer)
         return None
 
     # -- thoughts and calls -----------------------------------------------------------------
@@ -342,7 +345,8 @@ class ReadParts(WithOptions):
                 return (Text(compact(output["value"]), at=where),), failed, ("type", "value")
             case "content":
                 parts = self.read_result_parts(need_list(output, "value", at), where)
-                if not parts or (len(parts) == 1 and is_plain_text(parts[0])):
+                only = parts[0] if len(parts) == 1 else None
+                if not parts or (only and (is_plain_text(only) or only.__class__ is Raw)):
                     spelling["output"] = "content"
                 return tuple(parts), None, ("type", "value")
             case "execution-denied":
@@ -364,8 +368,10 @@ class ReadParts(WithOptions):
             if doc.get(key).__class__ is list:
                 parts = tuple(self.read_result_parts(doc[key], f"{at}/{key}"))
                 spelling["parts"] = key
-                if value != flat_text(parts):
-                    spelling["result"] = value
+                if "result" not in doc:
+                    spelling["result"] = "absent"
+                elif value != flat_text(parts):
+                    spelling["result"] = [value]
                 return parts, failed, keys | {key}
         where = f"{at}/result"
         if value.__class__ is str:

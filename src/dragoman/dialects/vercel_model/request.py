@@ -227,9 +227,6 @@ class Requests(Tools):
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
-        elif not w.home:
-            out["model"] = ""
-            log.invented("model", "", "a request needs a model; name one")
         self.write_params(out, tree, w)
         if tree.tools is not None:
             tools = self.write_tool_list(tree.tools, w)
@@ -322,7 +319,8 @@ class Requests(Tools):
         if params.candidates is not None and params.candidates > 1:
             log.dropped("candidates", params.where("candidates"), "there is one answer here")
         for key, why in UNSAID.items():
-            if getattr(params, key) is not None:
+            value = getattr(params, key)
+            if value is not None and (key, value) != ("stream", False):
                 log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
 

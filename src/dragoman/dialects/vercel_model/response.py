@@ -27,6 +27,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
+from ...normal import lose_fields
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -44,6 +45,10 @@ B = TypeVar("B", bound=Block)
 METADATA = "providerMetadata"
 DAY = 86_400
 CALL_KEYS = frozenset({"type", "toolCallId", "toolName", "input"})
+COUNTED = {
+    "inputTokens": ("total", "noCache", "cacheRead", "cacheWrite"),
+    "outputTokens": ("total", "text", "reasoning"),
+}
 RESPONSE_KEYS = frozenset({"finishReason", "usage", "warnings", "content"})
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finish-reason
@@ -165,10 +170,16 @@ class Responses(Requests):
     def read_word(self, doc: dict[str, Json]) -> Extras | None:
         """The reason as it was said, with the provider's own word beside it."""
         said = doc.get("finishReason")
-        usual = said.__class__ is dict and said.keys() == {"unified"}
-        if usual is self.nested and said is not None:
+        if said.__class__ is not dict:
+            return self.respell(None, finish=said) if self.nested and said is not None else None
+        known = ("unified", "raw")  # the neutral word, and the provider's own for the same
+        rest = {k: v for k, v in said.items() if k not in known and v is not None}
+        if self.nested and said.keys() == {"unified"}:
             return None
-        return self.respell(None, finish=said) if said is not None else None
+        spelling = {"finish": said}
+        if not rest:
+            return Extras(self.name, spelling=spelling)
+        return Extras(self.name, {"finishReason": rest}, {}, spelling, ("finishReason",))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         inputs, outputs = doc.get("inputTokens"), doc.get("outputTokens")
@@ -201,13 +212,10 @@ class Responses(Requests):
             thought,
         )
         known = self.write_counts(usage)
-        fields = {k: v for k, v in doc.items() if k not in known}
-        said = {k: v for k, v in doc.items() if k in known}
+        said = {k: counts_of(k, v) for k, v in doc.items() if k in known}
         spelling = {} if said == known else {"counts": said}
-        blanks = {k: fields.pop(k) for k in list(fields) if fields[k] is None}
-        extras = (
-            Extras(self.name, fields, blanks, spelling) if fields or blanks or spelling else None
-        )
+        nested = {k: v for k, v in COUNTED.items() if doc.get(k).__class__ is dict}
+        extras = self.keep(doc, known, spelling, partly=nested)
         return replace(usage, at=at, extras=extras)
 
     # -- writing ----------------------------------------------------------------------------
@@ -264,7 +272,9 @@ class Responses(Requests):
             return [self.write_answer_call(block, w)]
         if isinstance(block, Raw | Hosted) and self.is_family(block.dialect):
             return [block.payload]
-        parts = self.write_part(renamed_extras(block, METADATA, KEY), "assistant", w)
+        if block.extras is not None and self.knows(block.extras.dialect):
+            block = renamed_extras(block, METADATA, KEY)
+        parts = self.write_part(block, "assistant", w)
         for part in parts:
             data = part.get("data")
             if data.__class__ is str and self.references and not w.home:  # files are tagged there
@@ -289,13 +299,21 @@ class Responses(Requests):
         )
 
     def write_stop(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
-        stop = candidate.stop
         spelling = self.spelling(candidate)
         if "finish" in spelling:
             if spelling["finish"] is not None:
                 out["finishReason"] = spelling["finish"]
             return
-        self.lose(candidate.extras, candidate.at, w.log)
+        extras = candidate.extras
+        if self.nested and extras is not None and self.knows(extras.dialect):
+            self.write_reason(out, candidate, w)
+            out["finishReason"] |= extras.fields.get("finishReason", {})
+            return
+        self.lose(extras, candidate.at, w.log)
+        self.write_reason(out, candidate, w)
+
+    def write_reason(self, out: dict[str, Json], candidate: Candidate, w: Writing) -> None:
+        stop = candidate.stop
         if stop is None:
             if not w.home:
                 w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'other'")
@@ -325,12 +343,16 @@ class Responses(Requests):
             return
         spelled = self.spelling(usage).get("counts")
         counts = self.write_counts(usage) if spelled is None else spelled
-        if usage.cache_write_ttl:
+        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         for name in ("cache_read", "cache_write", "reasoning"):
             if getattr(usage, name) is not None and name not in self.counts:
                 w.log.approximated("usage", usage.at, "these tokens are not counted apart here")
         self.note_counts(usage, w.log)
+        extras = usage.extras
+        if extras is not None and extras.inner and not self.nested and not w.home:
+            lose_fields(extras, usage.at, w.log)  # a count is a number here
+            usage = replace(usage, extras=None)
         out["usage"] = self.emit(dict(counts), usage, w.log)
 
     def write_counts(self, usage: Usage) -> dict[str, Json]:
@@ -367,6 +389,13 @@ class Responses(Requests):
             else:
                 content.append(renamed_extras(block, METADATA, KEY))
         return replace(message, content=tuple(content))
+
+
+def counts_of(key: str, said: Json) -> Json:
+    """The counts that are known, of all that stand in an object."""
+    if said.__class__ is not dict:
+        return said
+    return {k: v for k, v in said.items() if k in COUNTED.get(key, ()) and v is not None}
 
 
 def both_thoughts(first: Block, second: Block) -> bool:

@@ -70,6 +70,7 @@ class Tools(Turns):
         )  # fmt: skip
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
+        self.lose(tree.extras, tree.at, log)
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
@@ -152,6 +153,7 @@ class Tools(Turns):
             w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
             return None
         if choice.mode is None:
+            self.lose(choice.extras, choice.at, w.log)
             return None
         if choice.mode == "named":
             name = w.tool_name(choice.name or "", choice.at)

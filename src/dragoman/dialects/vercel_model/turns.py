@@ -22,8 +22,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, results_in_place
-from ...reading import as_dict, as_list, expected, need_list, need_str, tokens
+from ...normal import mark_custom_results, place_of, results_in_place
+from ...reading import as_dict, as_list, expected, need_list, need_str, only, tokens
 from ...writing import Writing, is_plain_text
 from .options import Taker
 from .read_parts import ReadParts
@@ -36,6 +36,7 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 MESSAGE_KEYS = frozenset({"role", "content"})
+PLAIN_MESSAGE = only("role", "content")
 NOBODY: frozenset[str] = frozenset()
 # Any string is an identifier here: the schemas say no more than `z.string()`.
 FREE = (r"[\s\S]", 1 << 20)
@@ -69,7 +70,7 @@ class ReadTurns(ReadParts):
                 raise Malformed(f"unknown role {said!r}; there are: {', '.join(ROLES)}", where)
             if role == "tool":
                 self.read_results(doc, where, called, out)
-            elif content.__class__ is str and len(doc) == 2:  # the usual shape
+            elif content.__class__ is str and PLAIN_MESSAGE(doc):  # the usual shape
                 out.append(Message(role, (Text(content, at=f"{where}/content"),), at=where))
             else:
                 message = self.read_turn(doc, role, where, custom)
@@ -133,10 +134,11 @@ class ReadTurns(ReadParts):
             if cache is not None and block is blocks[-1]:
                 extras = self.respell(extras, cache="message")
             if isinstance(block, ToolResult):
-                out.append(Message("tool", (block,), at=block.at, extras=extras))
+                place = place_of(block, at, extras)
+                out.append(Message("tool", (block,), at=place, extras=extras))
             else:  # an approval: the user's, and no result
                 note = self.respell(extras, role="tool")
-                out.append(Message("user", (block,), at=block.at, extras=note))
+                out.append(Message("user", (block,), at=place_of(block, at, note), extras=note))
             extras = None
         if not blocks:
             out.append(Message("user", (), at=at, extras=self.respell(extras, role="tool")))

@@ -12,6 +12,7 @@ from ...media import lies, plain_type, sniff
 from ...model import (
     Block,
     Cache,
+    Extras,
     Hosted,
     Json,
     Media,
@@ -24,7 +25,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import parse
+from ...reading import escape, parse
 from ...writing import Writing, data_uri, is_plain_text, object_of
 from .options import Options, WithOptions
 from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
@@ -202,6 +203,8 @@ class WriteParts(WithOptions):
             w.log.dropped("media", block.at, "a document of several kinds of blocks")
             return None
         w.log.approximated("media", block.at, "a document of blocks is one text here")
+        for part in block.source.blocks:
+            self.lose(part.extras, part.at, w.log)
         return "\n\n".join(part.text for part in block.source.blocks if isinstance(part, Text))
 
     def write_media_type(
@@ -294,18 +297,14 @@ class WriteParts(WithOptions):
         if summaries:
             if block.content:
                 w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
-            elif "" in said:
+            elif "" in said and any(said):
                 w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
             return tuple(filter(None, said)) or ("",)
-        if not block.content and block.summary:
+        if not block.content and any(block.summary):
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
             said = ("\n\n".join(said),)
-        if said == ("",) and block.seal is not None and not w.home:
-            w.log.approximated("reasoning", block.at, "empty words are none beside a seal")
-        if not said and block.seal is None:
-            w.log.approximated("reasoning", block.at, "a thought without words has empty ones")
         return said or ("",)
 
     def lose_words(self, block: Reasoning, w: Writing) -> None:
@@ -353,8 +352,7 @@ class WriteParts(WithOptions):
         if "key" in spelling:
             flat = spelling["key"] == "result"
         if self.is_denied(result) and (flat or "execution-denied" not in self.outputs):
-            w.log.dropped("extras", f"{result.at}/output/type", "a denied call is one that failed")
-            result = replace(result, extras=None)
+            result = self.undenied(result, w)
         if flat:
             self.write_flat(out, result, spelling, w)
         else:
@@ -379,7 +377,7 @@ class WriteParts(WithOptions):
         only = content[0] if len(content) == 1 else None
         if self.is_denied(result):
             out["output"] = {"reason": only.text} if isinstance(only, Text) else {}
-        elif isinstance(only, Raw) and w.home and self.is_family(only.dialect):
+        elif isinstance(only, Raw) and how != "content" and w.home and self.is_family(only.dialect):
             out["output"] = only.payload
         elif only is not None and how != "content" and is_plain_text(only, w.home):
             self.lose(only.extras, only.at, w.log)
@@ -412,6 +410,15 @@ class WriteParts(WithOptions):
         output = extras.fields.get("output")
         return output.__class__ is dict and output.get("type") == "execution-denied"
 
+    def undenied(self, result: ToolResult, w: Writing) -> ToolResult:
+        """A denied call as one that failed."""
+        assert result.extras is not None
+        fields = dict(result.extras.fields)
+        for key in fields.pop("output"):
+            why = "a denied call is one that failed"
+            w.log.dropped("extras", f"{result.at}/output/{escape(key)}", why)
+        return replace(result, extras=Extras(result.extras.dialect, fields) if fields else None)
+
     def only_words(self, result: ToolResult, w: Writing) -> str:
         """An error is one text here."""
         words: list[str] = []
@@ -422,6 +429,7 @@ class WriteParts(WithOptions):
             inner = block.content if isinstance(block, Passage) else (block,)
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
+                self.lose(block.extras, block.at, w.log)
             for part in inner:
                 if isinstance(part, Text):
                     if words:
@@ -447,7 +455,8 @@ class WriteParts(WithOptions):
             out["result"] = parse(only.text) if how == "json" else only.text
         elif content or key is not None:
             parts = self.write_result_parts(content, w)
-            out["result"] = spelling.get("result", flat_text(content))
+            if (spelled := spelling.get("result")) != "absent":
+                out["result"] = flat_text(content) if spelled is None else spelled[0]
             out[key or "experimental_content"] = parts
         elif how == "null":
             out["result"] = None

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ...dialect import Dialect
 from ...ledger import Ledger
+from ...media import sniff
 from ...model import (
     Block,
     Candidate,
@@ -44,8 +45,9 @@ from ...reading import (
     maybe_str,
     need_list,
     need_str,
+    sole,
 )
-from ...writing import Writing, data_uri, object_of, split_data_uri
+from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
@@ -66,6 +68,13 @@ STOP_WORDS: dict[StopReason, str] = {reason: word for word, reason in STOP.items
     "context": "length",
 }
 METADATA, CALL_METADATA = "providerMetadata", "callProviderMetadata"
+# What files are taken for when nobody says, and their first bytes do not tell.
+USUAL_TYPES = {
+    "image": "image/png",
+    "audio": "audio/wav",
+    "video": "video/mp4",
+    "document": "application/octet-stream",
+}
 COUNTS = ("inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens")
 TEXT_KEYS = ("type", "text", "state")
 TOOL_KEYS = ("type", "toolName", "toolCallId", "state", "input")
@@ -154,7 +163,7 @@ class Answers(Dialect):
             where = f"{at}/{index}"
             doc = as_dict(doc, where)
             kind = need_str(doc, "type", where)
-            if kind == "step-start" and len(doc) == 1:
+            if kind == "step-start" and sole(doc):
                 steps += 1
                 continue
             if kind == "source-url" and not steps and out and isinstance(text := out[-1], Text):
@@ -208,7 +217,7 @@ class Answers(Dialect):
         for issuer, kinds in SEALS.items():
             said = meta.get(issuer)
             for kind, key in kinds.items():
-                if isinstance(said, dict) and isinstance(said.get(key), str) and len(said) == 1:
+                if isinstance(said, dict) and isinstance(said.get(key), str) and sole(said):
                     seal = Seal(said[key], issuer, kind)  # type: ignore[arg-type]
                     partly[METADATA] = (issuer,)
         spelling = self.spell_state(doc, "done") or {}
@@ -417,21 +426,18 @@ class Answers(Dialect):
 
     def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
         thoughts = block.content or block.summary
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        note_summary(block, w)
         if len(thoughts) > 1:
-            w.log.approximated("reasoning", block.at, "the parts of a thought are one here")
+            w.log.approximated("text.boundary", block.at, "the parts of a thought are one here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         meta = self.write_seal(block, w)
-        if not thoughts and meta is None:
+        if meta is None and not (any(thoughts) or w.home):
             if block.seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             self.lose(block.extras, block.at, w.log)
             return None
-        out: dict[str, Json] = {"type": "reasoning", "text": "\n\n".join(thoughts)}
+        out: dict[str, Json] = {"type": "reasoning", "text": joined(thoughts)}
         self.write_state(out, block, "done")
         if "id" in (spelling := self.spelling(block)):
             out["id"] = spelling["id"]
@@ -485,7 +491,7 @@ class Answers(Dialect):
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
         source = block.source
-        kind = source.media_type or "application/octet-stream"
+        kind = source.media_type or sniff(source.value) or USUAL_TYPES[block.kind]
         if source.kind == "base64":
             url = data_uri(self.spelling(block).get("type", kind), source.value)
         elif source.kind == "url":

@@ -361,7 +361,6 @@ class UIReader(StreamReader):
             return ()
         if not text.open:
             self.notes.append(("stream.order", cite.at, "the source came behind its text"))
-            return ()
         return (Cite(text.index, cite),)
 
     def take_back(self, doc: dict[str, Json]) -> Sequence[Event]:

@@ -62,6 +62,7 @@ class UIWriter(StreamWriter):
         self.w = dialect.writing(self.aside, dialect.name if home else None)
         self.voices: dict[int, Voice] = {}
         self.stepped = False
+        self.cited: dict[int, int] = {}  # texts that are closed -> how many sources they have
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None, usage=None))
@@ -162,6 +163,8 @@ class UIWriter(StreamWriter):
 
     def think(self, event: Delta, voice: Voice) -> bytes:
         part = (event.place, event.part)
+        if not (event.text or self.home):
+            return b""
         if voice.part is not None and voice.part[0] != event.place:
             return b""  # a thought is said once here
         text = event.text if voice.part in (None, part) else "\n\n" + event.text
@@ -172,7 +175,14 @@ class UIWriter(StreamWriter):
     def cite(self, event: Cite) -> bytes:
         if (voice := self.voices.get(event.index)) is not None:
             voice.cites.append(event)
+        elif event.index in self.cited:
+            return self.say_source(event)
         return b""
+
+    def say_source(self, event: Cite) -> bytes:
+        number = self.cited[event.index] = self.cited[event.index] + 1
+        doc = self.dialect.write_source(event.citation, f"{number}", self.w)
+        return b"" if doc is None else frame(doc)
 
     def seal(self, event: Sealed) -> bytes:
         if (voice := self.voices.get(event.index)) is not None:
@@ -192,10 +202,8 @@ class UIWriter(StreamWriter):
         if not voice.begun:
             return b""
         out = frame({"type": "text-end", "id": voice.name, **self.citations(voice.block)})
-        for number, cited in enumerate(voice.cites, 1):
-            doc = self.dialect.write_source(cited.citation, f"{number}", self.w)
-            out += b"" if doc is None else frame(doc)
-        return out
+        self.cited[event.index] = 0
+        return out + b"".join(map(self.say_source, voice.cites))
 
     def citations(self, block: Block) -> dict[str, Json]:
         """What version 7 says of a text in the end, at home."""

@@ -1,0 +1,36 @@
+"""Files of rows for the table of what depends on the model."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..errors import Malformed
+from ..models import Models, load
+from ..reading import parse
+from .faults import MALFORMED, Fault, io_fault
+
+
+def read_models(path: str) -> Models:
+    """The built-in table with the rows of a file, which is TOML unless its name says JSON."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as problem:
+        raise io_fault(problem, path) from None
+    try:
+        return load(_parsed(path, data))
+    except Malformed as problem:
+        where = f"{problem.what} [{problem.at or '/'}]"
+        raise Fault(where, MALFORMED, where=path, hint="docs/models.md has the form") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise Fault(f"no TOML: {problem}", MALFORMED, where=path) from None
+
+
+def _parsed(path: str, data: bytes) -> dict[str, Any]:
+    if not path.endswith(".json"):
+        return tomllib.loads(data.decode())
+    value = parse(data)
+    if value.__class__ is not dict:
+        raise Malformed("expected an object")
+    return dict(value)

@@ -1,0 +1,92 @@
+"""What Claude demands of the last turns of a request, at Anthropic and at Amazon alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+
+from msgspec.structs import replace
+
+from ..ledger import Ledger
+from ..model import Block, Json, Message, Reasoning, Request, Text
+from ..normal import SILENCE
+from ..writing import is_blank
+
+CLAUDE = "anthropic"
+Is = Callable[[Json], bool]
+
+# "When `thinking` is enabled, a final `assistant` message must start with a thinking block
+# (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include
+# thinking blocks from previous turns. To avoid this requirement, disable `thinking`."
+WITHOUT_THINKING = (
+    "thinking is omitted: with it, the turn that calls the tools must start with a signed thinking "
+    "block, and this one has none"
+)
+
+
+def without_final_space(tree: Request, log: Ledger) -> Request:
+    """ "final assistant content cannot end with trailing whitespace" """
+    last = tree.messages[-1] if tree.messages else None
+    block = last.content[-1] if last is not None and last.content else None
+    if last is None or last.role != "assistant" or not isinstance(block, Text):
+        return tree
+    text = block.text.rstrip()
+    if text == block.text or not text:
+        return tree
+    log.approximated("text.space", block.at, "a final text cannot end in white space here")
+    content = (*last.content[:-1], replace(block, text=text))
+    return replace(tree, messages=(*tree.messages[:-1], replace(last, content=content)))
+
+
+def apart(tree: Request, log: Ledger) -> Request:
+    """ "If an assistant message contains any thinking blocks, the first block must be `thinking`."
+
+    Turns of the assistant that follow each other are one; a user who says nothing is not heard.
+    """
+    places: set[int] = set()
+    speaking = False  # a turn of the assistant goes on that began without thinking
+    for index, message in enumerate(tree.messages):
+        if message.role == "assistant":
+            signed = any(is_signed(block) for block in message.content)
+            if speaking and signed:
+                places.add(index)
+            speaking = (speaking or not signed) and any(map(is_said, message.content))
+        elif message.role == "tool" or any(map(is_said, message.content)):
+            speaking = False
+    return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
+
+
+def is_signed(block: Block) -> bool:
+    return isinstance(block, Reasoning) and block.seal is not None and block.seal.signer == CLAUDE
+
+
+def is_said(block: Block) -> bool:
+    return not isinstance(block, Reasoning) and not (
+        isinstance(block, Text) and is_blank(block.text)
+    )
+
+
+def spoken(messages: Sequence[Message], places: set[int], log: Ledger) -> Iterator[Message]:
+    """The messages with a word of the user at some places."""
+    for index, message in enumerate(messages):
+        if index in places:
+            why = f"a user must speak between two turns of the assistant, and says {SILENCE!r}"
+            log.invented("message.empty", message.at, why)
+            yield Message("user", (Text(SILENCE, at=message.at),), at=message.at)
+        yield message
+
+
+def lacks_thinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> bool:
+    """Whether the results at the end answer a turn that does not start with a thinking block."""
+    backwards = list(reversed(messages))
+    answer = list(takewhile(lambda message: message["role"] == "user", backwards))
+    if not any(is_result(block) for message in answer for block in blocks_of(message)):
+        return False
+    turn = list(takewhile(lambda m: m["role"] == "assistant", backwards[len(answer) :]))
+    blocks = blocks_of(turn[-1]) if turn else []
+    return bool(blocks) and not is_thinking(blocks[0])
+
+
+def blocks_of(message: Json) -> list[Json]:
+    content = message["content"]
+    return content if isinstance(content, list) else [{"type": "text"}]

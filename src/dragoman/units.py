@@ -1,0 +1,479 @@
+"""A document as units: what of it stands or falls together, and what each unit says.
+
+``capsule`` has the theory. A unit is a run of items of a list, or a whole value, that messages of
+the tree (or definitions of tools) were read from; its gist is what they say, spelling aside.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, TypeAlias
+from zlib import adler32, crc32
+
+import msgspec
+
+from .model import (
+    Cache,
+    History,
+    Hosted,
+    Json,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolResult,
+)
+from .reading import UNREADABLE, decode
+
+Speaker: TypeAlias = Message | Tool
+WHOLE = -1
+"""The start of a unit that is not a run of items but the whole value of a key."""
+LONG = 128
+"""How long a text must be to be referred to rather than copied."""
+_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+class Unit:
+    """A run of items, ``start`` to ``end``, of the list under ``slot``; or all that is there."""
+
+    __slots__ = (
+        "_atoms", "_ats", "_key", "end", "in_calls", "is_long", "nodes", "reach", "size", "slot",
+        "start",
+    )  # fmt: skip
+
+    def __init__(self, slot: str, start: int, node: Speaker) -> None:
+        self.slot = slot
+        self.start = start
+        self.end = start
+        self.reach = WHOLE  # an item further down that some of the unit stands in
+        self.nodes: list[Any] = [node]
+        self._atoms: list[Json] | None = None
+        self._key: str | None = None
+
+    @property
+    def atoms(self) -> list[Json]:
+        """What the unit says, one value for each thing that it says."""
+        if self._atoms is None:
+            self._atoms = []
+            self._ats: list[str] = []
+            for node in self.nodes:
+                _say(node, self._atoms, self._ats)
+        return self._atoms
+
+    @property
+    def ats(self) -> list[str]:
+        """Where each of the atoms stands."""
+        self.atoms  # noqa: B018 - they are found together
+        return self._ats
+
+    @property
+    def key(self) -> str:
+        """The digest of what the unit says."""
+        if self._key is None:
+            self._key, self.size, self.is_long, self.in_calls = digest(self.atoms)
+        return self._key
+
+    def says_the_same(self, other: Unit) -> bool:
+        """Whether two units have the same gist."""
+        if len(self.nodes) != len(other.nodes):
+            return False
+        for one, two in zip(self.nodes, other.nodes, strict=True):
+            if not _quickly_same(one, two):
+                return self.key == other.key
+        return True
+
+    def calls(self) -> tuple[list[str | None], list[str | None]]:
+        """The ids of the calls of a unit, and of the calls that it answers."""
+        blocks = [b for node in self.nodes if node.__class__ is Message for b in node.content]
+        called = [b.id for b in blocks if b.__class__ is ToolCall]
+        return called, [b.call_id for b in blocks if b.__class__ is ToolResult]
+
+    def identified(self) -> Iterator[tuple[Json, str | None]]:
+        """The calls and the results of a unit, each with the id that pairs it."""
+        for node in self.nodes:
+            for block in node.content if node.__class__ is Message else ():
+                if block.__class__ is ToolCall:
+                    yield _atom(block), block.id
+                elif block.__class__ is ToolResult:
+                    yield _atom(block), block.call_id
+
+    def marks(self) -> list[str]:
+        """Where the cache marks of a unit stand."""
+        return [mark.at for node in self.nodes for mark in _marks(node)]
+
+
+def digest(atoms: list[Json]) -> tuple[str, int, bool, bool]:
+    """The digest of a gist, how long that is, whether it has a long text, or one in arguments.
+
+    It is two checksums, of the whole and of each long text in it. They tell one turn of a
+    conversation from another, at a twentieth of the cost of a cryptographic digest; whoever makes
+    two that are alike has a capsule of his own that fits both.
+    """
+    short: list[Json] = []
+    in_calls = False
+    for atom in atoms:
+        if atom.__class__ is str:
+            short.append(atom if len(atom) < LONG else _checksums(atom))
+        elif atom[0] == "call":
+            arguments = atom[2]
+            if arguments.__class__ is dict:
+                for value in arguments.values():
+                    if value.__class__ is str and len(value) >= LONG:
+                        in_calls = True
+                        arguments = {key: _short(item) for key, item in arguments.items()}
+                        atom = [*atom[:2], arguments]
+                        break
+            else:
+                in_calls = True
+            short.append(atom)
+        elif atom[0] == "result":
+            short.append([*atom[:2], [_short(inner) for inner in atom[2]]])
+        else:
+            short.append([_short(part) for part in atom])
+    gist = _sorted(short)
+    size = len(gist)
+    key = f"{size:x}-{crc32(gist):x}-{adler32(gist):x}"
+    return key, size, b"\\u0000" in gist, in_calls
+
+
+def _short(value: Json) -> Json:
+    if value.__class__ is not str or len(value) < LONG:
+        return value
+    return _checksums(value)
+
+
+def _checksums(text: str) -> str:
+    data = text.encode()
+    return f"\0{len(data)} {crc32(data)} {adler32(data)}"
+
+
+def _quickly_same(a: Speaker, b: Speaker) -> bool:
+    """Whether it can be seen at once that two messages say the same: no more than texts, calls."""
+    if a.__class__ is Tool or b.__class__ is Tool:
+        return False
+    assert isinstance(a, Message)
+    assert isinstance(b, Message)
+    if a.role != b.role or a.name != b.name:
+        return False
+    one = [block for block in a.content if block.__class__ is not Reasoning]
+    two = [block for block in b.content if block.__class__ is not Reasoning]
+    if not one or len(one) != len(two):
+        return False
+    for x, y in zip(one, two, strict=True):
+        if isinstance(x, Text) and isinstance(y, Text):
+            if x.text != y.text:
+                return False
+        elif isinstance(x, ToolCall) and isinstance(y, ToolCall):
+            if x.name != y.name or x.arguments != y.arguments or x.kind != y.kind:
+                return False
+        elif isinstance(x, ToolResult) and isinstance(y, ToolResult):
+            if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
+                return False
+        else:
+            return False
+    return True
+
+
+def _same_texts(one: Sequence[Any], two: Sequence[Any]) -> bool:
+    return len(one) == len(two) and all(
+        x.__class__ is y.__class__ is Text and x.text == y.text
+        for x, y in zip(one, two, strict=True)
+    )
+
+
+class View:
+    """A document as its settings, the units of its conversation and those of its tools."""
+
+    __slots__ = ("base", "doc", "has_tools", "inner", "tools", "turns")
+
+    def __init__(self, doc: Json, tree: Any, tools_too: bool = True) -> None:
+        """Raises ``LookupError`` where the conversation is not made of items."""
+        messages = tree.messages if isinstance(tree, Request | History) else ()
+        tools = (tree.tools or ()) if isinstance(tree, Request | Toolbox) else ()
+        self.doc = doc
+        self.base = _base(doc, messages or tools)
+        self.inner: dict[str, Json] = {"": doc}
+        if doc.__class__ is dict:
+            self.inner = doc if self.base is None else doc[self.base]
+        self.turns = self._units(messages)
+        self.has_tools = True
+        try:
+            self.tools = self._units(tools) if tools_too else []
+            self.has_tools = tools_too
+        except LookupError:
+            self.leave_tools()
+
+    def leave_tools(self) -> None:
+        """Tools that are not the items of a list are among the settings."""
+        if self.doc.__class__ is not dict:
+            raise LookupError
+        self.tools, self.has_tools = [], False
+
+    def _units(self, nodes: Sequence[Speaker]) -> list[Unit]:
+        out: list[Unit] = []
+        first: list[Unit] = []
+        last: dict[str, Unit] = {}
+        unit: Unit | None = None
+        prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
+        for node in nodes:
+            at = node.at
+            beside = at.startswith(prefix)
+            if beside and unit is not None:
+                slot, number = unit.slot, at[size:]
+                start = int(number if number.isdigit() else number.partition("/")[0])
+            else:
+                slot, start = self._place(node)
+                unit = last.get(slot)
+                if start != WHOLE:
+                    prefix = at[: at.index(f"/{start}") + 1]
+                    size, beside = len(prefix), True
+            if unit is None:
+                unit = Unit(slot, start, node)
+                first.append(unit)
+            elif unit.start == start or WHOLE < start <= unit.reach:
+                if out[-1] is not unit:
+                    raise LookupError  # what stands in one place is said in two
+                unit.nodes.append(node)
+                if beside and node.__class__ is Message and node.role == "tool":
+                    unit.reach = max(unit.reach, _reach(node, prefix))
+                continue
+            elif start < unit.start or start == WHOLE or unit.start == WHOLE:
+                raise LookupError
+            else:
+                unit.end = start
+                unit = Unit(slot, start, node)
+            last[slot] = unit
+            out.append(unit)
+            if beside and node.__class__ is Message and node.role == "tool":
+                unit.reach = _reach(node, prefix)
+        for unit in first:
+            if unit.start != WHOLE:
+                unit.start = 0  # what stands before belongs to it
+                last[unit.slot].end = len(self.inner[unit.slot])
+        return out
+
+    def _place(self, node: Speaker) -> tuple[str, int]:
+        tokens = node.at.split("/", 4)
+        if self.base is not None:
+            del tokens[0]
+        elif self.doc.__class__ is list:
+            tokens.insert(0, "")
+        if len(tokens) < 2:
+            raise LookupError
+        slot = tokens[1]
+        if "~" in slot:
+            slot = slot.replace("~1", "/").replace("~0", "~")
+        value = self.inner[slot]
+        if value.__class__ is list:
+            if len(tokens) > 2 and tokens[2].isdigit():
+                return slot, int(tokens[2])
+            if value is self.doc:
+                raise LookupError
+        if not isinstance(node, Message):
+            raise LookupError
+        if node.role not in ("system", "developer") and value.__class__ is not str:
+            raise LookupError
+        return slot, WHOLE
+
+    def slots(self) -> set[str]:
+        return {unit.slot for unit in (*self.turns, *self.tools)}
+
+    def settings(self, slots: set[str]) -> Json:
+        """The document without what stands under the slots."""
+        if self.doc.__class__ is not dict:
+            return {}
+        inner = {k: v for k, v in self.inner.items() if k not in slots}
+        return inner if self.base is None else {**self.doc, self.base: inner}
+
+    def value(self, unit: Unit) -> Json:
+        """What a unit is in the document: the items of it, or the value."""
+        value = self.inner[unit.slot]
+        return value if unit.start == WHOLE else value[unit.start : unit.end]
+
+    def pieces(self, units: Sequence[Unit]) -> list[Json]:
+        """What units are in the document: ``[slot, whether it is all of it, value]``, in order."""
+        out: list[Json] = []
+        for unit in units:
+            whole = unit.start == WHOLE
+            if out and not whole and out[-1][0] == unit.slot and not out[-1][1]:
+                out[-1][2] = out[-1][2] + self.value(unit)
+            else:
+                out.append([unit.slot, whole, self.value(unit)])
+        return out
+
+
+def _reach(node: Any, prefix: str) -> int:
+    """The item that the end of a result stands in: images may have been hoisted out of it."""
+    block = node.content[-1] if node.content else None
+    if block.__class__ is not ToolResult or not block.content:
+        return WHOLE
+    at = block.content[-1].at
+    if at.startswith(node.at) or not at.startswith(prefix):
+        return WHOLE
+    return int(at[len(prefix) :].partition("/")[0])
+
+
+def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
+    """The key of the object that holds the conversation, where it is not at the top."""
+    if doc.__class__ is not dict or not nodes:
+        return None
+    tokens = nodes[0].at.split("/")
+    inner = doc.get(tokens[1]) if len(tokens) > 3 else None
+    if inner.__class__ is dict and inner.get(tokens[2]).__class__ is list and tokens[3].isdigit():
+        if all(node.at.startswith(f"/{tokens[1]}/{tokens[2]}/") for node in nodes):
+            return tokens[1]
+    return None
+
+
+# -- what a unit says -----------------------------------------------------------------------
+
+
+def _say(node: Speaker, out: list[Json], ats: list[str]) -> None:
+    if node.__class__ is Tool:
+        assert isinstance(node, Tool)
+        service = node.payload if node.kind == "hosted" else None
+        out.append(["tool", node.kind, node.name, node.description, node.schema, service])
+        ats.append(node.at)
+        return
+    assert isinstance(node, Message)
+    out.append([node.role, node.name])
+    ats.append(node.at)
+    size = len(out)
+    for block in node.content:
+        atom = _atom(block)
+        if atom is not None:
+            out.append(atom)
+            ats.append(block.at)
+    if len(out) == size:  # it says nothing, or nothing but reasoning
+        for block in node.content:
+            if isinstance(block, Reasoning):
+                out.append(["reasoning", block.content, block.summary])
+                ats.append(block.at)
+
+
+def _atom(block: Any) -> Json:
+    """What a block says; None: nothing that counts."""
+    kind = block.__class__
+    if kind is Text:
+        return block.text or None
+    if kind is ToolCall:
+        return ["call", block.name, _arguments(block)]
+    if kind is ToolResult:
+        said = [atom for inner in block.content if (atom := _atom(inner)) is not None]
+        return ["result", bool(block.is_error), said]
+    if kind is Media:
+        source = block.source
+        inner = [_atom(part) for part in source.blocks]
+        return ["media", block.kind, source.kind, source.value, inner]
+    if kind is Refusal:
+        return ["refusal", block.text]
+    if kind is Passage:
+        return ["passage", block.source, block.title, [_atom(part) for part in block.content]]
+    if kind is Hosted or kind is Raw:
+        return ["other", block.payload]
+    return None
+
+
+def _arguments(call: ToolCall) -> Json:
+    text = call.arguments
+    if not text or text.isspace():
+        return {}
+    try:
+        return decode(text) if call.kind == "function" else text
+    except UNREADABLE:
+        return text
+
+
+def _marks(node: Any) -> Iterator[Cache]:
+    if node.__class__ is not Message and node.cache is not None:
+        yield node.cache
+    for block in getattr(node, "content", ()):
+        if block.__class__ in MARKED:
+            if block.cache is not None or block.__class__ in NESTED:
+                yield from _marks(block)
+
+
+MARKED = frozenset({Text, Media, Passage, ToolCall, ToolResult})
+NESTED = frozenset({Passage, ToolResult})
+
+
+# -- which belong together ------------------------------------------------------------------
+
+
+def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Which members of two sequences correspond, in order, at a linear cost.
+
+    Those are the same that start and end both sequences, and those that occur once in each; so are
+    their neighbours as far as they are alike, and what stands between two such in equal number.
+    """
+    pairs: list[tuple[int, int]] = []
+    start, ends = _trim(old, new, 0, len(old), 0, len(new))
+    pairs += [(i, i) for i in range(start)]
+    a, b = len(old) - ends, len(new) - ends
+    i = j = start
+    for x, y in [*_anchors(old, new, start, a, b), (a, b)]:
+        pairs += _between(old, new, i, x, j, y)
+        if x < a:
+            pairs.append((x, y))
+        i, j = x + 1, y + 1
+    pairs += [(a + n, b + n) for n in range(ends)]
+    return pairs
+
+
+def _trim(
+    old: Sequence[Hashable], new: Sequence[Hashable], i: int, x: int, j: int, y: int
+) -> tuple[int, int]:
+    """How many members are alike at the start of two runs, and how many more at their end."""
+    size = min(x - i, y - j)
+    start = 0
+    while start < size and old[i + start] == new[j + start]:
+        start += 1
+    ends = 0
+    while ends < size - start and old[x - 1 - ends] == new[y - 1 - ends]:
+        ends += 1
+    return start, ends
+
+
+def _between(
+    old: Sequence[Hashable], new: Sequence[Hashable], i: int, x: int, j: int, y: int
+) -> list[tuple[int, int]]:
+    if x - i == y - j:
+        return [(i + n, j + n) for n in range(x - i)]
+    start, ends = _trim(old, new, i, x, j, y)
+    return [(i + n, j + n) for n in range(start)] + [(x - n, y - n) for n in range(ends, 0, -1)]
+
+
+def _anchors(
+    old: Sequence[Hashable], new: Sequence[Hashable], start: int, a: int, b: int
+) -> list[tuple[int, int]]:
+    """What occurs once in each run, as far as it is in the same order: the longest such chain."""
+    once = {key for key, count in Counter(old[start:a]).items() if count == 1}
+    once &= {key for key, count in Counter(new[start:b]).items() if count == 1}
+    places = {new[j]: j for j in range(start, b)}
+    found = [(i, places[old[i]]) for i in range(start, a) if old[i] in once]
+    tops: list[int] = []  # the lowest end of a chain of each length
+    chain: list[int] = []  # which of the found ones that is
+    before: list[int] = []
+    for number, (_, j) in enumerate(found):
+        at = bisect_left(tops, j)
+        before.append(chain[at - 1] if at else -1)
+        if at == len(tops):
+            tops.append(j)
+            chain.append(number)
+        else:
+            tops[at], chain[at] = j, number
+    out: list[tuple[int, int]] = []
+    number = chain[-1] if chain else -1
+    while number >= 0:
+        out.append(found[number])
+        number = before[number]
+    return out[::-1]

@@ -1,0 +1,838 @@
+"""The audit by leaf: each scalar of a document is in what it became, or a loss says where it went.
+
+This module knows nothing of our readers and writers. It walks plain JSON on both sides, so that a
+reader that never looked at a field cannot hide it.
+
+A leaf is accounted for if
+
+- it says nothing: null, blank, or one of ``SILENT``;
+- a loss stands at its pointer, or at a pointer above it with a code that speaks of it (``COVERS``);
+- it is in the output. A long text is found anywhere, as a value or inside one (texts are joined,
+  arguments become text, data become addresses). A short one, a small number or a boolean is
+  everywhere, so it counts only under a key of the same concept (``CONCEPTS``) or as a word that
+  means the same (``WORDS``). What occurs n times must be found n times.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, NamedTuple
+
+Path = tuple[Any, ...]
+
+
+def words(said: str) -> frozenset[str]:
+    return frozenset(said.split())
+
+
+class Leaf(NamedTuple):
+    path: Path
+    value: Any
+    free: bool = False
+    """whether it stands in the caller's own JSON"""
+    kind: str = ""
+    """the type of the object around it"""
+
+    @property
+    def key(self) -> str:
+        """The name under which it stands; the places in lists do not count."""
+        return next((str(step) for step in reversed(self.path) if not isinstance(step, int)), "")
+
+    @property
+    def pointer(self) -> str:
+        return pointer_of(self.path)
+
+
+# -- what means the same ----------------------------------------------------------------------
+
+# Keys of one concept: a short value that stands under one is looked for under all.
+CONCEPTS: tuple[frozenset[str], ...] = tuple(
+    words(said)
+    for said in (
+        # what somebody says, in whatever box
+        "text content parts input output instructions system thinking reasoning reasoning_content "
+        "arguments args result response value refusal output_text summary prompt message reason "
+        "tool_plan blocks systemInstruction transcript detail error parameters",
+        "max_tokens max_completion_tokens max_output_tokens maxOutputTokens maxTokens num_predict "
+        "n_predict max_new_tokens",
+        "temperature",
+        "top_p topP p",
+        "top_k topK k",
+        "seed random_seed",
+        "n num_generations candidateCount",
+        "stop stop_sequences stopSequences",
+        "stop_sequence stop sequence stop_reason matched_stop",
+        "frequency_penalty frequencyPenalty",
+        "presence_penalty presencePenalty",
+        "logprobs responseLogprobs top_logprobs",
+        "top_logprobs logprobs",
+        "name toolName tool_name function filename title display_name displayName functionName",
+        "id call_id tool_call_id tool_use_id toolUseId toolCallId callId response_id responseId",
+        "model modelId modelVersion model_name",
+        "is_error isError status error",
+        "strict strict_tools",
+        "ttl",
+        "title name document_title filename displayName",
+        "filename name title displayName file_name",
+        "description text",
+        "url uri fileUri image_url file_url image source data file_uri",
+        "file_id fileUri id uri",
+        "data bytes image images url image_url file_data input_audio",
+        "user metadata user_id safety_identifier",
+        "cited_text quote text",
+        "budget_tokens thinkingBudget max_tokens budget token_budget thinking_budget "
+        "thinking_token_budget reasoning_budget_tokens",
+        "start_index startIndex start",
+        "end_index endIndex end",
+        "document_index documentIndex documents",
+        "start_char_index start_page_number start_block_index start",
+        "end_char_index end_page_number end_block_index end",
+        "prompt_cache_key promptCacheKey session_id",
+        "previous_response_id previous_interaction_id",
+        "code status",
+        "effort reasoning_effort thinkingLevel think thinking reasoning level",
+        "verbosity",
+    )
+)
+
+# Words of one meaning: each may stand for another, wherever it stands.
+WORDS: tuple[frozenset[str], ...] = tuple(
+    words(said)
+    for said in (
+        # who speaks; results are a turn of the user here, and of a tool or a function there
+        "assistant model ai CHATBOT",
+        "user human tool function",
+        "system developer",
+        # why it ended; that a call waits, or what was refused, is seen in the content in some APIs
+        "stop end_turn STOP COMPLETE completed end eos tool_use tool_calls TOOL_CALL tool-calls "
+        "function_call tool_call stop_sequence STOP_SEQUENCE refusal content_filter",
+        "length max_tokens MAX_TOKENS max_output_tokens incomplete "
+        "model_context_window_exceeded pause_turn model_length",
+        "interrupted cancelled in_progress length max_tokens unfinished abort",
+        "error ERROR malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL OTHER other "
+        "UNEXPECTED_TOOL_CALL "
+        "repetition insufficient_system_resource model_length length max_tokens",
+        "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered",
+        # whether tools must be called
+        "any required ANY REQUIRED",
+        "auto AUTO VALIDATED",
+        "none NONE",
+        "message.output_text.logprobs logprobs top_logprobs responseLogprobs",
+        # how a medium is typed
+        "png image/png",
+        "jpeg jpg image/jpeg",
+        "gif image/gif",
+        "webp image/webp",
+        "wav audio/wav audio/x-wav",
+        "mp3 audio/mpeg audio/mp3 mpeg",
+        "mp4 video/mp4",
+        "mpg mpeg video/mpeg",
+        "pdf application/pdf",
+        "xlsx application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "docx application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "flac audio/flac",
+        "txt text/plain text plain",
+        "md text/markdown",
+        "csv text/csv",
+        "html text/html",
+        # how hard to think, and that thinking is on
+        "enabled on adaptive true",
+        "disabled off none",
+        "ephemeral default explicit",
+        "application/json json_object json json_schema schema format",
+        "nullable null",
+        "definitions $defs",
+        "low LOW", "medium MEDIUM", "high HIGH", "minimal MINIMAL",
+        # what kind of error; a number is the status of HTTP
+        "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
+        "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
+        "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
+        "invalid_authentication_error",
+        "403 permission_error PERMISSION_DENIED AccessDeniedException",
+        "404 not_found_error NOT_FOUND ResourceNotFoundException",
+        "413 request_too_large",
+        "429 rate_limit_error RESOURCE_EXHAUSTED ThrottlingException rate_limit_exceeded "
+        "rate_limited",
+        "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
+        "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
+        "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
+        # JSON Schema as OpenAPI writes it
+        "string STRING", "object OBJECT", "integer INTEGER", "number NUMBER", "array ARRAY",
+        "boolean BOOLEAN",
+    )
+)  # fmt: skip
+
+# What a number or a boolean says, where others have a word for it or say the opposite.
+SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
+    ("think", False): ("disabled", "none", "off", "thinkingBudget", "enabled", "exclude"),
+    ("think", True): ("enabled", "adaptive", "on", "auto"),
+    ("thinkingBudget", -1): ("adaptive", "auto", "on", "dynamic"),
+    ("includeThoughts", False): ("include_reasoning", "exclude", "omitted", "hidden", "display"),
+    ("includeThoughts", True): ("include_reasoning", "exclude", "summarized", "display"),
+    ("include_reasoning", False): ("exclude", "omitted", "hidden", "includeThoughts", "display"),
+    ("exclude", True): ("include_reasoning", "omitted", "hidden", "includeThoughts", "display"),
+    ("display", "summarized"): ("includeThoughts",),
+    ("ttl", "5m"): ("ephemeral_5m_input_tokens",),
+    ("ttl", "1h"): ("ephemeral_1h_input_tokens",),
+    ("display", "omitted"): ("include_reasoning", "exclude", "hidden", "includeThoughts"),
+    ("thinkingBudget", 0): ("disabled", "none", "off", "think", "enabled"),
+    ("is_error", True): ("error", "error-text", "error-json"),
+    ("isError", True): ("error", "error-text", "error-json", "is_error"),
+    ("parallel_tool_calls", False): ("disable_parallel_tool_use", "parallelToolCalls"),
+    ("disable_parallel_tool_use", True): ("parallel_tool_calls",),
+    ("strict_tools", True): ("strict",),
+    ("strict", True): ("strict_tools",),
+    ("status", "error"): ("isError", "is_error"),
+    ("enabled", True): ("documents", "document", "citable"),  # all documents may be cited
+    ("nullable", True): ("null",),
+    ("mode", "ANY"): ("tool", "function", "custom"),  # the only one that is allowed is named
+    ("logprobs", True): ("message.output_text.logprobs", "responseLogprobs"),
+    ("responseLogprobs", True): ("message.output_text.logprobs", "logprobs"),
+    ("reasoning_effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
+    ("effort", "none"): ("think", "thinkingBudget", "enabled", "disabled"),
+    ("streaming", True): ("stream",),
+    ("stream", True): ("streaming",),
+}
+
+# What gRPC says of its codes, as xAI does; and what Cohere says, whose errors are but a text.
+PHRASES = {
+    "NOT_FOUND": "not found",
+    "UNAUTHENTICATED": "Invalid API Key",
+    "RESOURCE_EXHAUSTED": "rate limit",
+    "rate_limited": "request limit",
+    "rate_limit_exceeded": "try again later",
+    "TOO_MANY_TOKENS": "too many tokens",
+    "400": "Client specified an invalid argument",
+    "401": "The request does not have valid authentication credentials",
+    "403": "The caller does not have permission to execute the specified operation",
+    "404": "Some requested entity was not found",
+    "429": "Some resource has been exhausted",
+    "500": "Internal error",
+    "503": "The service is currently unavailable",
+    "504": "Deadline expired before operation could complete",
+}
+
+# What tells the kind of a thing and not what it says: its words are the vendor's own.
+STRUCTURE = frozenset(
+    {"type", "object", "role", "speaker", "kind", "phase", "state", "encoding", "toolCallType"}
+    | {"sourceId"}  # what the SDK counts
+)
+
+# Values that say no more than their absence does, by key.
+SILENT: dict[str, tuple[Any, ...]] = {
+    "stream": (False,),
+    "strict": (False,),
+    "store": (False,),
+    "is_error": (False,),
+    "isError": (False,),
+    "status": (
+        "success",
+        "completed",
+        "complete",
+        "done",
+        "incomplete",
+        "failed",
+    ),  # details tell more
+    "n": (1,),
+    "candidateCount": (1,),
+    "detail": ("auto",),
+    "index": (0, 1, 2, 3),
+    "parallel_tool_calls": (True,),
+    "disable_parallel_tool_use": (False,),
+    "logprobs": (False,),
+    "strict_tools": (False,),
+    "closed": (True,),
+    "sourceField": ("thinking", "reasoning_content", "reasoning"),  # who spoke so
+    "allowSystemInMessages": (True,),
+    "mimeType": ("image/*",),
+    "auto": (True,),  # the words of a choice as flags
+    "any": (True,),
+    "none": (True,),
+    **dict.fromkeys(
+        ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason", "unified"),
+        ("stop", "end_turn", "STOP", "COMPLETE", 1),  # as every answer ends
+    ),
+    "done": (True,),
+    "state": ("done",),
+    "thought": (True, False),  # what others say by the type of the block
+    "include_usage": (True,),  # what others always do
+    "prefix": (True, False),  # what others say by ending in a turn of the assistant
+    "continue_final_message": (True, False),
+    "add_generation_prompt": (True, False),
+    "thinkingLevel": ("THINKING_LEVEL_UNSPECIFIED",),
+    "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown"),
+}
+# The words of a mark that stands for what others have a field for: see marks.py and normal.py.
+MARKS = re.compile(
+    r"\[tool (?:error|output)\] ?|\[content of tool result .*?\]|\[No response generated\]",
+    re.DOTALL,
+)
+# An id may go by another prefix, and its signs be escaped: see ids.py.
+PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
+
+# What a loss speaks of, where that is less than all that stands below its pointer: key names.
+IDS = "id call_id tool_call_id tool_use_id toolUseId toolCallId callId"
+COVERS: dict[str, frozenset[str]] = {
+    code: words(said)
+    for code, said in {
+        "message.boundary": "role speaker",
+        "message.position": "",
+        "message.role": "role speaker",
+        "message.name": "name",
+        "message.id": "id",
+        "content.order": "",
+        "prefill": "prefix partial",
+        "text.boundary": "",
+        "reasoning.seal": "signature data thoughtSignature thought_signature encrypted_content "
+        "redactedContent reasoningText providerMetadata providerOptions extra_content "
+        "reasoning_details encrypted_index",
+        "reasoning.summary": "summary",
+        "reasoning.id": "id itemId",
+        "refusal": "type",
+        "media.detail": "detail mediaResolution imageDetail",
+        "media.title": "title name",
+        "media.filename": "filename displayName name document_name",
+        "media.context": "context",
+        "media.citable": "citations",
+        "media.transcript": "transcript",
+        "media.type": "media_type mediaType mimeType mime_type format type",
+        "tool_call.id": IDS,
+        "tool_call.item_id": "id itemId",
+        "tool_call.arguments": "arguments args input parameters",
+        "tool_call.kind": "type kind",
+        "tool_result.error": "is_error isError status error",
+        "tool_result.name": "name toolName tool_name",
+        "tool.name": "name toolName",
+        "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
+        "parameter_definitions",
+        "tool.strict": "strict",
+        "tool.kind": "type format grammar kind",
+        "tool_choice.allowed": "allowed_tools tools allowedFunctionNames mode",
+        "tool_choice.parallel": "parallel_tool_calls disable_parallel_tool_use",
+        "output.schema": "schema json_schema format responseSchema responseJsonSchema json",
+        "output.name": "name",
+        "output.description": "description",
+        "output.strict": "strict",
+        "thinking.effort": "effort reasoning_effort thinkingLevel",
+        "thinking.budget": "budget_tokens max_tokens thinkingBudget thinking_budget token_budget",
+        "thinking.display": "display includeThoughts exclude summary",
+        "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status",
+        "stop.sequence": "stop_sequence stop_reason",
+        "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
+        "usage.cache_ttl": "cache_creation cacheDetails",
+        "response.id": "id responseId response_id response",
+        "response.model": "model modelVersion modelId model_version",
+        "response.created": "created created_at createTime create_time timestamp",
+        "response.latency": "metrics total_duration",
+        "error.type": "type code status error_type raw_status_code __type",
+        "error.code": "code status",
+        "error.param": "param",
+        "error.request_id": "request_id id",
+        "cache.ttl": "ttl",
+        "logprobs": "logprobs logprobsResult avgLogprobs",
+        "service_tier": "service_tier",
+        "system.trigger": "",
+    }.items()
+}
+# Of these, all that stands below is lost, if it is; so it is of every code without a line above.
+CHANGED = frozenset(
+    {"passage", "media", "tool", "hosted", "output", "thinking", "usage", "stop", "tool_choice"}
+    | {"usage.inconsistent", "metadata", "logit_bias"}
+)
+
+# Objects that are the caller's own: their keys say something, too.
+FREE = words(
+    "input_schema json parameters parametersJsonSchema schema responseSchema "
+    "responseJsonSchema args arguments logit_bias"
+)
+
+BLANK: tuple[Any, ...] = (None, "", [], {})
+FEW = 4  # characters: what is shorter is found everywhere
+
+
+# A prompt or an answer in the language of a template, and the words of that language.
+TEMPLATE = re.compile(
+    r"<(?:start|end)_\w+>|<escape>|<bos>|/\*|\*/|You are a model that can do function calling with "
+    "the following functions|You have access to the following functions:"
+)
+GRAMMAR = words(
+    "declaration call response parameters properties required developer user model system "
+    "None true false value type description STRING OBJECT ARRAY NUMBER INTEGER BOOLEAN "
+    "Parameters string object array number integer boolean items enum nullable NULL null "
+    "calling following functions"
+)
+# How a freeform tool is wrapped as a function: see freeform.py.
+FREEFORM = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+WRAPPED = re.compile(r"\s*\[freeform tool\](?: The input must match this (\w+) grammar:\n)?")
+
+
+def is_template(text: Any) -> bool:
+    return (
+        isinstance(text, str) and re.search("<(?:start|end)_(?:of_turn|function)", text) is not None
+    )
+
+
+# -- walking ----------------------------------------------------------------------------------
+
+
+def pointer_of(path: Iterable[Any]) -> str:
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Iterator[Leaf]:
+    """The leaves of a value; of what is free JSON, also the keys."""
+    if value == FREEFORM:
+        return  # it says that the tool takes any text
+    if isinstance(value, dict):
+        if isinstance(value.get("type"), str):
+            kind = value["type"]
+        for key, item in value.items():
+            if free:
+                yield Leaf((*path, key, ""), key, True)
+            yield from walk(item, (*path, key), free or key in FREE, kind)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from walk(item, (*path, index), free, kind)
+    elif value not in BLANK:
+        yield Leaf(path, value, free, kind)
+
+
+def parsed(text: str) -> Any:
+    """The JSON object or list that a text holds; None where it holds none."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def decoded(text: str) -> str | None:
+    """The text that base64 holds; None where it holds none."""
+    if len(text) < FEW or len(text) % 4 or not re.fullmatch(r"[A-Za-z0-9+/]+=*", text):
+        return None
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def plain(key: str) -> str:
+    """A key without its spelling: ``max_tokens`` and ``maxTokens`` are one."""
+    return re.sub("[_-]", "", key).lower()
+
+
+ALIKE: dict[str, frozenset[str]] = {}
+for group in CONCEPTS:
+    names = frozenset(map(plain, group))
+    for name in names:
+        ALIKE[name] = ALIKE.get(name, frozenset()) | names
+MEANT: dict[str, frozenset[str]] = {}
+for group in WORDS:
+    said = group | {PHRASES[name] for name in group if name in PHRASES}
+    for name in said:
+        MEANT[name] = MEANT.get(name, frozenset()) | said
+COUNTS = words("usage usagemetadata tokens billedunits metrics promptevalcount evalcount")
+DATES = words("created createdat createtime create_time timestamp completedat")
+
+
+def counts(leaf: Leaf) -> bool:
+    """Whether a leaf is a number of tokens."""
+    number = isinstance(leaf.value, int | float) and not isinstance(leaf.value, bool)
+    return number and not COUNTS.isdisjoint(plain(str(step)) for step in leaf.path)
+
+
+def is_phrase(word: str) -> bool:
+    return "/" in word or " " in word
+
+
+class Output:
+    """What stands in a document, to be found and taken from it."""
+
+    def __init__(self, document: Any) -> None:
+        self.texts: list[str] = []
+        self.scalars: Counter[Any] = Counter()  # numbers and booleans
+        self.under: Counter[tuple[str, Any]] = Counter()  # by key
+        self.words: set[str] = set()
+        self.tokens: list[float] = []
+        self.dates: list[str | float] = []
+        self.read(document, ())
+        self.hay = "\0".join(self.texts)
+        self.is_template = isinstance(document, dict) and is_template(
+            document.get("text") or document.get("prompt")
+        )
+        self.whole = Counter(self.texts)
+        self.found: Counter[str] = Counter()
+        self.sums: dict[float, bool] = {}
+        self.asked: list[float] = []  # the counts of the source
+        self.renamed: set[Any] = set()  # names that the source has and the output has not
+
+    def read(self, document: Any, path: Path) -> None:
+        for leaf in walk(document, path):
+            self.take(leaf)
+        self.words |= set(keys_of(document))
+
+    def take(self, leaf: Leaf) -> None:
+        value = leaf.value
+        if is_key(leaf):
+            return
+        if counts(leaf):
+            self.tokens.append(value)
+        if plain(leaf.key) in DATES:
+            self.dates.append(value)
+        self.under[plain(leaf.key), typed(value)] += 1
+        if not isinstance(value, str):
+            self.scalars[typed(value)] += 1
+            self.words.add(str(value))
+            return
+        value = MARKS.sub("", value)
+        if (inner := parsed(value)) is not None:
+            self.read(inner, leaf.path)
+            return
+        self.words.add(value)
+        self.texts.append(value)
+        _, mark, data = value.partition(";base64,")
+        hidden = decoded(data if mark else value)
+        if hidden is not None:
+            self.texts.append(hidden)
+            if (inner := parsed(hidden)) is not None:
+                self.read(inner, leaf.path)
+
+    def takes(self, text: Any) -> bool:
+        """Whether a text is there as it is; then it is taken, and is not found again."""
+        if not isinstance(text, str) or self.whole[text] <= 0:
+            return False
+        self.whole[text] -= 1
+        return True
+
+    @cached_property
+    def rest(self) -> str:
+        """What is left when all has been taken that is there as it is."""
+        return "\0".join(text for text, count in self.whole.items() for _ in range(count))
+
+    def has_text(self, text: str) -> bool:
+        """Whether a text is inside another, once more than it was asked for."""
+        self.found[text] += 1
+        return self.rest.count(text) >= self.found[text]
+
+    def has_word(self, word: str) -> bool:
+        """Whether a word is there, or one that means the same."""
+        means = MEANT.get(word, frozenset())
+        if self.is_template and (word in GRAMMAR or any(mean in self.hay for mean in means)):
+            return True
+        return not means.isdisjoint(self.words) or any(
+            is_phrase(m) and m in self.hay for m in means
+        )
+
+    def has_short(self, text: str, again: bool = False) -> bool:
+        """Whether a few letters are there as a word of their own, once more than asked for."""
+        self.found[text] += 1
+        hay = self.hay if again else self.rest
+        found = re.findall(rf"(?<!\w){re.escape(text)}(?!\w)", hay)
+        return len(found) >= (1 if again else self.found[text])
+
+    def has_id(self, text: str) -> bool:
+        """Whether an id is there under another prefix, or with its signs escaped."""
+        escaped = re.sub("[^a-zA-Z0-9_-]", lambda sign: f"-{ord(sign[0]):x}-", text)
+        bare = PREFIXES.sub("", text)
+        if len(bare) < FEW and re.search(rf"(?<![a-zA-Z0-9]){re.escape(bare)}(?!\w)", self.hay):
+            return True
+        found = (bare, escaped, text.replace("-", "--"))
+        return any(spelled in self.hay for spelled in found if len(spelled) >= FEW)
+
+    def has_under(self, key: str, value: Any) -> bool:
+        """Whether a short value stands under a key of the same concept; then it is taken."""
+        name = plain(key)
+        for other in (name, *sorted(ALIKE.get(name, ()))):
+            if self.under[other, typed(value)] > 0:
+                self.under[other, typed(value)] -= 1
+                return True
+        return False
+
+    def has_count(self, value: float) -> bool:
+        """Whether a number of tokens is there, as it is or as a sum or a difference."""
+        if value not in self.sums:
+            self.sums[value] = self.find_count(value)
+        return self.sums[value]
+
+    def find_count(self, value: float) -> bool:
+        those = self.tokens
+        if value == 0 or value in those:
+            return True
+        pairs = [(a, b) for i, a in enumerate(those) for b in those[i + 1 :]]
+        if any(value in (a + b, abs(a - b)) for a, b in pairs):
+            return True
+        return any(
+            value in (a + b + c, a + b - c, a - b - c, b - a - c) for a, b in pairs for c in those
+        )
+
+    def has_date(self, value: Any) -> bool:
+        return any(seconds(value) == seconds(other) for other in self.dates)
+
+
+def typed(value: Any) -> Any:
+    """``true`` is not 1."""
+    return (value,) if isinstance(value, bool) else value
+
+
+def keys_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from keys_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from keys_of(item)
+
+
+def seconds(value: Any) -> int | None:
+    """A date as seconds since 1970."""
+    if isinstance(value, int | float):
+        return int(value / 1000 if value > 10**11 else value)  # milliseconds
+    try:
+        return int(datetime.fromisoformat(value).astimezone(UTC).timestamp())
+    except ValueError:
+        return None
+
+
+# -- losses -----------------------------------------------------------------------------------
+
+
+def excused(leaf: Leaf, losses: Sequence[Any]) -> bool:
+    """Whether a loss speaks of a leaf."""
+    pointer = leaf.pointer
+    for loss in losses:
+        if loss.kind == "invented":
+            continue
+        if pointer == loss.path:
+            return True
+        if is_beside(leaf, pointer, loss):
+            return True
+        if pointer.startswith(loss.path + "/"):
+            below = pointer[len(loss.path) + 1 :].split("/")
+            if covers(loss.kind, loss.what, below) or is_inside(loss.what, loss.path):
+                return True
+    return False
+
+
+def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
+    """Whether a loss speaks of what one dialect says in two places."""
+    code, path = loss.what, loss.path
+    if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
+        return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
+    if code == "reasoning.seal":  # a signature stands beside what it signs
+        message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
+        return pointer.startswith(message + "/") and covers(loss.kind, code, pointer.split("/"))
+    if code.endswith(".strict"):  # points at what cannot be enforced, inside the schema
+        inside = (path + "/").startswith(parent(pointer) + "/")
+        return leaf.key == "strict_tools" or (leaf.key == "strict" and inside)
+    if code == "text.citations":  # of several sources, or of sources that are listed apart
+        whole = re.split("/sources/|/groundingSupports/", path)[0]
+        return whole != path and pointer.startswith(whole + "/")
+    if code == "cache":  # two marks that say the same
+        return pointer.startswith(parent(path) + "/cache_control/")
+    if code == "tool_choice.parallel":
+        return leaf.key in COVERS[code]
+    if code in ("tool_choice", "tool_choice.allowed"):
+        return leaf.key in ("activeTools", "experimental_activeTools")
+    if code == "output":
+        return leaf.key == "responseMimeType"
+    if code.startswith("reasoning"):  # an item of several parts is one at the place of the first
+        before, after = path.rpartition("/")[::2], pointer[len(parent(path)) + 1 :].split("/")[0]
+        same = pointer.startswith(before[0] + "/") and before[1].isdigit() and after.isdigit()
+        return same and int(after) > int(before[1]) and leaf.kind == "reasoning"
+    if code.startswith("thinking"):  # how hard to think may be said apart from that
+        return plain(leaf.key) in THOUGHT
+    return False
+
+
+THOUGHT = words(
+    "effort reasoningeffort thinkinglevel includereasoning reasoningformat includethoughts"
+)
+
+
+def is_inside(code: str, path: str) -> bool:
+    """Whether a loss points into a schema: it speaks of all that stands there."""
+    return code.endswith(".schema") and not COVERS[code].isdisjoint(path.split("/"))
+
+
+def parent(pointer: str) -> str:
+    return pointer.rpartition("/")[0]
+
+
+def covers(kind: str, code: str, below: list[str]) -> bool:
+    if code in COVERS:
+        return not COVERS[code].isdisjoint(below)
+    if code == "response.echo":
+        return below[0] not in ANSWERED
+    if code.startswith("text."):
+        return True
+    return kind == "dropped" or code in CHANGED
+
+
+ANSWERED = frozenset({"id", "model", "output", "usage", "status", "error", "created_at", "content"})
+
+
+# -- the law ----------------------------------------------------------------------------------
+
+
+def unaccounted(source: Any, output: Any, losses: Sequence[Any]) -> list[Leaf]:
+    """The leaves of a document that are neither in the output nor under a loss."""
+    there = Output(output)
+    names = [loss for loss in losses if loss.what in ("tool.name", "tool_call.id")]
+    leaves = list(walk(source))
+    there.asked = [leaf.value for leaf in leaves if counts(leaf)]
+    there.renamed = {leaf.value for leaf in leaves if names and excused(leaf, names)}
+    left = [leaf for leaf in leaves if not excused(leaf, losses) and not is_silent(leaf)]
+    left = [leaf for leaf in left if is_key(leaf) or not there.takes(leaf.value)]
+    return [leaf for leaf in left if not accounted(leaf, there, losses)]
+
+
+def accounted(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
+    if excused(leaf, losses) or is_silent(leaf):
+        return True
+    if plain(leaf.key) in NAMES and leaf.value in there.renamed:
+        return True
+    if counts(leaf):
+        if there.has_count(leaf.value) or leaf.value == sum(set(there.tokens)):
+            return True
+        more = (there.has_count(leaf.value + other) for other in there.asked)
+        return any(more)
+    if plain(leaf.key) in DATES and there.has_date(leaf.value):
+        return True
+    if is_quoted(leaf) and plain(leaf.key) in SPANS:  # counted anew where texts are joined
+        return any(key in SPANS for key, _ in there.under)
+    if isinstance(leaf.value, str):
+        return has_string(leaf, there, losses)
+    if leaf.value in ERRORS and there.has_word(str(leaf.value)):
+        return True
+    if not there.words.isdisjoint(SAYS.get((leaf.key, leaf.value), ())):
+        return True
+    if plain(leaf.key) in ALIKE["text"] and json.dumps(leaf.value) in there.words:
+        return True  # a value that became a text
+    if there.is_template:
+        return there.has_short(json.dumps(leaf.value))
+    if leaf.free and str(leaf.value) in there.words:  # a number among the words of an enumeration
+        return True
+    return there.has_under(leaf.key, leaf.value) or is_distinct(leaf.value, there)
+
+
+CACHED = ("ephemeral", "explicit")  # marks of which there is little but the type
+ERRORS = frozenset({400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 504, 529})
+
+
+def is_silent(leaf: Leaf) -> bool:
+    if leaf.free:
+        # The order of properties is that of their keys; 2**53 - 1 is no limit, but zod's integer.
+        ordered = {"propertyOrdering", "property_ordering"}.intersection(map(str, leaf.path))
+        return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
+    if leaf.path[:1] in (("input",), ("output",)) and re.fullmatch(r"msg_\d+", str(leaf.value)):
+        return True  # what Copilot's client calls every message, and a router that of silence
+    if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
+        return True  # the model chooses, as it does where nothing is said
+    if leaf.value in CACHED:
+        return False
+    if leaf.path[-2:] == ("finishReason", "raw"):
+        return True  # the provider's own word for the same
+    return leaf.key in STRUCTURE or leaf.value in SILENT.get(leaf.key, ())
+
+
+def is_distinct(value: Any, there: Output) -> bool:
+    """Whether a number that is no common one is there, anywhere."""
+    if isinstance(value, bool) or abs(value) < 1000:
+        return False
+    return there.scalars[value] > 0 or str(value) in there.hay
+
+
+CITED = words(
+    "citations annotations groundingMetadata citationMetadata experimental_content "
+    "reasoning_details providerOptions"
+)
+SPANS = words(
+    "start end startindex endindex contentindex partindex groundingchunkindices startpagenumber "
+    "endpagenumber startblockindex endblockindex startcharindex endcharindex documentindex "
+    "searchresultindex"
+)
+# Data tell their type themselves, where that is all there is.
+MAGIC = {
+    kind: data
+    for word, data in {
+        "png": "iVBORw0KGgo", "jpeg": "/9j/", "gif": "R0lGOD", "webp": "UklGR",
+    }.items()
+    for kind in (word, f"image/{word}")
+}  # fmt: skip
+NAMES = frozenset(
+    map(plain, f"name toolName tool_name allowedFunctionNames model modelId {IDS}".split())
+)
+
+
+def is_quoted(leaf: Leaf) -> bool:
+    """Whether a leaf repeats what stands elsewhere in the same document."""
+    return leaf.key == "error" or not CITED.isdisjoint(map(str, leaf.path))
+
+
+def is_key(leaf: Leaf) -> bool:
+    return bool(leaf.path) and leaf.path[-1] == ""
+
+
+def says(text: str, there: Output) -> bool:
+    """Whether each word of a text in the language of a template is there."""
+    words = re.findall("[A-Za-z]{4,}", TEMPLATE.sub(" ", text))
+    names = " ".join(there.words)
+    return all(word in there.hay or word in names for word in words if word not in GRAMMAR)
+
+
+def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
+    text = MARKS.sub("", leaf.value)
+    if not text or text.isspace():
+        return True
+    if (inner := parsed(text)) is not None:
+        if len(text) >= FEW and there.has_text(text):  # as it is, inside a longer text
+            return True
+        return all(accounted(found, there, losses) for found in walk(inner, leaf.path, True))
+    # Said once, it need not be said again: names and ids, keys, and quotes of what was said.
+    if text in MAGIC and MAGIC[text] in there.hay:
+        return True
+    if is_key(leaf) or plain(leaf.key) in NAMES or is_quoted(leaf):
+        if there.has_word(text) or text in there.words or (len(text) >= FEW and text in there.hay):
+            return True
+        if plain(leaf.key) in NAMES:
+            return there.has_id(text)
+        if is_key(leaf):
+            return there.is_template and (text in GRAMMAR or there.has_short(text, again=True))
+        return False
+    if len(leaf.path) == 1 and (is_template(text) or leaf.key == "completion"):
+        return says(text, there)
+    if not there.words.isdisjoint(SAYS.get((leaf.key, text), ())):
+        return True
+    if WRAPPED.search(text):
+        return all(there.has_text(part) for part in WRAPPED.split(text) if part)
+    if text.isdigit() and there.has_under(leaf.key, int(text)):  # as OpenAPI writes numbers
+        return True
+    if there.has_word(text) or (text == "ANY" and len(there.texts) == 1):
+        return True  # (a choice that is nothing but a name)
+    if len(text) >= FEW and there.has_text(text):
+        return True
+    if len(text) < FEW and (there.has_under(leaf.key, text) or not re.search(r"\w", text)):
+        return text in there.hay or there.is_template
+    if len(text) < FEW and (there.is_template or plain(leaf.key) in ALIKE["text"]):
+        return there.has_short(text)
+    _, mark, data = text.partition(";base64,")
+    if mark:
+        return has_string(leaf._replace(value=data), there, losses)
+    hidden = decoded(text)
+    if hidden is None or len(hidden) < FEW:
+        return False
+    return has_string(leaf._replace(value=hidden), there, losses)

@@ -1,0 +1,154 @@
+"""Stranger's keys: an unknown key in every object, and every known key under another name.
+
+A reader that takes a shape for another by the number of its keys loses what it did not look at.
+So each object of a document gets a key that nobody knows, and each of its keys is renamed, one at
+a time. The same dialect must give the same document, or refuse it. Another must carry the key
+(inside free JSON: schemas, arguments, metadata) or report it, at its place.
+
+Nothing here uses our readers: a key is looked for in plain JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import leaves
+from dragoman import Malformed, Unsayable, convert
+
+ADDED, MARK, VALUE = "zq_added", "zq_", "zq-stranger"
+
+# Codes of losses by which all is lost that stands below their pointer.
+WHOLE = frozenset(
+    {
+        "extras", "raw", "hosted", "media", "tool", "tool_result", "tool_result.content",
+        "content.role", "reasoning", "reasoning.seal", "refusal", "candidates", "passage", "cache",
+        "text.citations", "usage", "response.echo", "response.failure", "metadata", "output",
+        "thinking", "logprobs", "logit_bias", "tool_choice", "stop.detail", "message.empty",
+    }
+)  # fmt: skip
+# What is told in another way, as a whole: a schema as another schema, or JSON without a schema.
+RETOLD = frozenset({"tool.schema", "output.schema", "output", "tool_call.arguments"})
+
+
+class Stranger(NamedTuple):
+    """A document with one strange key, the pointer of that key, and what stands under it."""
+
+    document: Any
+    path: tuple[Any, ...]
+    key: str
+    value: Any
+
+    @property
+    def pointer(self) -> str:
+        steps = (*self.path, self.key)
+        return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in steps)
+
+
+def strangers(document: Any, seen: set[Any], about: tuple[str, ...]) -> Iterator[Stranger]:
+    """One document per strange key; shapes that were ``seen`` are not tried again."""
+    for path, holder in objects(document):
+        shape = (*about, kinds_on(document, path), shape_of(holder))
+        for key in (None, *holder):
+            if (*shape, key) in seen:
+                continue
+            seen.add((*shape, key))
+            if key is None:
+                changed = holder | {ADDED: VALUE}
+                yield Stranger(edited(document, path, changed), path, ADDED, VALUE)
+            else:
+                new = MARK + key
+                changed = {new if k == key else k: v for k, v in holder.items()}
+                yield Stranger(edited(document, path, changed), path, new, holder[key])
+
+
+def objects(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        yield path, value
+        for key, item in value.items():
+            yield from objects(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from objects(item, (*path, index))
+
+
+def edited(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = edited(value[path[0]], path[1:], new)
+    return copy
+
+
+def kinds_on(document: Any, path: tuple[Any, ...]) -> str:
+    """The way to a place, by the kinds of the objects on it and not by their numbers."""
+    steps: list[str] = []
+    for step in path:
+        document = document[step]
+        kind = kind_of(document) if isinstance(document, dict) else ""
+        steps.append(f"{'*' if isinstance(step, int) else step}<{kind}>")
+    return "/".join(steps)
+
+
+def shape_of(holder: dict[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset((key, kind_of(value)) for key, value in holder.items())
+
+
+def kind_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("type") or value.get("role") or sorted(value)[:1])
+    if isinstance(value, list):
+        return ",".join(sorted({kind_of(item) for item in value if isinstance(item, dict)}))
+    return type(value).__name__ if value else "blank"
+
+
+def sample(items: Sequence[Any], count: int, seed: str) -> list[Any]:
+    """Some of the items, the same ones each time."""
+    return random.Random(seed).sample(list(items), min(count, len(items)))
+
+
+# -- the law ----------------------------------------------------------------------------------
+
+
+def fault(stranger: Stranger, dialect: str, target: str, facet: str) -> str | None:
+    """What is wrong with a conversion of a strange document; None if nothing is."""
+    try:
+        result = convert(stranger.document, source=dialect, target=target, facet=facet, now=0)
+    except (Malformed, Unsayable):
+        return None
+    if target == dialect:
+        if text(result.document) != text(stranger.document):
+            return f"{stranger.pointer} does not come back"
+        return f"a loss at home: {result.losses[0]}" if result.losses else None
+    if stranger.value in (None, "", [], {}) or travels(stranger, result.document):
+        return None
+    if any(reports(loss, stranger.pointer) for loss in result.losses):
+        return None
+    return f"{stranger.pointer} vanishes"
+
+
+def reports(loss: Any, pointer: str) -> bool:
+    """Whether a loss tells of a key: at its place, or of something dropped with all it held."""
+    if loss.path == pointer:
+        return True
+    if not pointer.startswith(loss.path + "/"):
+        return False
+    if loss.what in RETOLD and loss.kind != "invented":
+        return True
+    return loss.kind == "dropped" and loss.what in WHOLE
+
+
+def travels(stranger: Stranger, output: Any) -> bool:
+    """Whether the key stands in the output, as a key or in a text; an added one with its value."""
+    said = text(output)
+    if stranger.key not in said:  # JSON that became data
+        strings = (leaf.value for leaf in leaves.walk(output) if isinstance(leaf.value, str))
+        data = (string.rpartition(";base64,")[2] for string in strings)
+        said = "".join(filter(None, map(leaves.decoded, data)))
+    return stranger.key in said and (stranger.key != ADDED or VALUE in said)
+
+
+def text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

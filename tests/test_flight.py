@@ -1,0 +1,257 @@
+"""Streaming equals batch, on the bytes: generated responses, legal orders, writers that swallow."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from dragoman import Transcoder, decompose, dialects, testing
+from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
+from dragoman.events import decompose as pieces
+from dragoman.ledger import Ledger
+from dragoman.model import Reasoning, Refusal, Response, Text, ToolCall
+from dragoman.streaming import StreamWriter
+from dragoman.testing import load_corpus
+from dragoman.walk import unplaced
+from portraits import Stream, streams
+from strategies import cited_responses
+
+STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
+relaxed = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+)
+sources = pytest.mark.parametrize("source", STREAMS)
+
+
+def hold(data: bytes, source: str) -> None:
+    for target in STREAMS:
+        try:
+            testing.rest_is_flight(data, source, target)
+        except AssertionError as problem:
+            raise AssertionError(f"{source} > {target}: {problem}") from None
+
+
+@sources
+@relaxed
+@given(tree=cited_responses())
+def test_generated_responses(source: str, tree: Response) -> None:
+    """A response that the source could have given, whole and as a stream."""
+    document = dialects.get(source).write(tree, Ledger(now=0))
+    hold(decompose(document, source), source)
+
+
+@pytest.mark.parametrize("stream", streams(), ids=lambda s: s.name)
+def test_awkward_streams(stream: Stream) -> None:
+    hold(stream.data, stream.dialect)
+
+
+# -- legal orders ---------------------------------------------------------------------------
+
+
+def said_otherwise(tree: Response, dice: random.Random) -> Iterator[Event]:
+    """Events that amount to a response: cut anywhere, side by side, citations at any time."""
+    begin, *middle, end = pieces(tree)
+    yield begin
+    blocks: dict[int, list[Event]] = {}
+    for event in middle:
+        index = event.index  # type: ignore[union-attr]
+        blocks.setdefault(index, []).extend(cut(event, dice))
+    late = [event for events in blocks.values() for event in take_some(events, dice)]
+    for together in side_by_side(list(blocks.values()), dice):
+        while together:
+            yield dice.choice(together).pop(0)
+            together = [events for events in together if events]
+            if dice.random() < 0.1:
+                yield Ping()
+    yield from late
+    yield end
+
+
+def reasoned_first(tree: Response) -> Response:
+    """A response as models give it: reasoning, then text, and what they refuse behind it."""
+    (candidate,) = tree.candidates
+    ranks: dict[Any, int] = {Reasoning: 0, Text: 1, Refusal: 2, ToolCall: 3}
+    content = sorted(candidate.message.content, key=lambda block: ranks[type(block)])
+    message = replace(candidate.message, content=tuple(content))
+    return replace(tree, candidates=(replace(candidate, message=message),))
+
+
+def side_by_side(blocks: list[list[Event]], dice: random.Random) -> Iterator[list[list[Event]]]:
+    """Blocks one by one; calls behind each other may arrive at the same time."""
+    while blocks:
+        together = [blocks.pop(0)]
+        while blocks and is_call(together[-1]) and is_call(blocks[0]) and dice.random() < 0.7:
+            together.append(blocks.pop(0))
+        yield together
+
+
+def is_call(events: list[Event]) -> bool:
+    return isinstance(opened := events[0], Open) and isinstance(opened.block, ToolCall)
+
+
+def cut(event: Event, dice: random.Random) -> Iterator[Event]:
+    if not isinstance(event, Delta) or len(event.text) < 2 or dice.random() < 0.3:
+        yield event
+        return
+    place = dice.randrange(1, len(event.text))
+    yield replace(event, text=event.text[:place])
+    yield from cut(replace(event, text=event.text[place:]), dice)
+
+
+def take_some(events: list[Event], dice: random.Random) -> list[Event]:
+    """Citations move: before the text, among it, or to the end of the stream."""
+    cites = [event for event in events if isinstance(event, Cite)]
+    late: list[Event] = []
+    for cite in cites:
+        events.remove(cite)
+        if dice.random() < 0.3:
+            late.append(cite)
+        else:
+            events.insert(dice.randrange(1, len(events)), cite)
+    return late
+
+
+def native_bytes(events: Iterator[Event]) -> bytes:
+    encode = msgspec.json.Encoder().encode
+    return b"".join(encode(unplaced(event)) + b"\n" for event in events)
+
+
+@sources
+@relaxed
+@given(tree=cited_responses(), seed=st.integers(0, 99))
+def test_legal_orders(source: str, tree: Response, seed: int) -> None:
+    data = native_bytes(said_otherwise(reasoned_first(tree), random.Random(seed)))
+    if source != "native":
+        transcoder = Transcoder("native", source, now=0)
+        data = transcoder.feed(data) + transcoder.close()
+    hold(data, source)
+
+
+# -- the law sees ---------------------------------------------------------------------------
+
+TREES = [
+    dialects.get(document.dialect).read(document.body, "response")
+    for case in load_corpus(Path(__file__).parent / "corpus")
+    for document in case.documents
+    if document.facet == "response" and not document.degraded and document.dialect in STREAMS
+]
+
+
+def in_pieces(tree: Response) -> bytes:
+    """A response as a stream whose every text comes in two pieces at least."""
+    events: list[Event] = []
+    for event in pieces(tree):
+        if isinstance(event, Delta) and len(event.text) > 1:
+            half = len(event.text) // 2
+            events += [
+                replace(event, text=event.text[:half]),
+                replace(event, text=event.text[half:]),
+            ]
+        else:
+            events.append(event)
+    return native_bytes(iter(events))
+
+
+def is_noticed(target: str) -> bool:
+    """Whether the law misses something in what a target's writer says."""
+    source = "native"
+    for tree in TREES:
+        assert isinstance(tree, Response)
+        if tree.dialect == target:
+            continue  # spelled as it was, which only a stream of the same dialect can be
+        data = in_pieces(tree)
+        if target == "native":  # where all passes as it came
+            source = "openai-chat"
+            transcoder = Transcoder("native", source, now=0)
+            data = transcoder.feed(data) + transcoder.close()
+        try:
+            testing.rest_is_flight(data, source, target)
+        except AssertionError:
+            return True
+    return False
+
+
+def swallow(kind: type, only: type | None, writer: StreamWriter) -> None:
+    """Let a writer miss events of one kind; of the pieces of a text, all but the first."""
+    way, opened = writer.ways[kind], writer.ways[Open]
+    blocks: dict[int, Any] = {}
+    begun: set[int] = set()
+
+    def remember(event: Open) -> bytes:
+        blocks[event.index] = event.block
+        return opened(event)
+
+    def miss(event: Any) -> bytes:
+        if only is not None and not isinstance(blocks.get(event.index), only):
+            return way(event)
+        if kind is Delta and event.index not in begun:
+            begun.add(event.index)
+            return way(event)
+        return b""
+
+    writer.ways |= {Open: remember, kind: miss}
+
+
+AT_THE_END = "the end of the stream says what of the response at rest was not said before"
+OWN = "only what this dialect itself has signed or cited can be said here"
+NONE = "there are none of these here"
+CHATS = ("azure-openai", "deepseek", "groq", "llama-cpp", "openai-chat", "vllm", "xai")
+QUIET: dict[tuple[str, str], str] = {
+    ("reasoning", "azure-openai"): NONE,
+    ("reasoning", "openai-chat"): NONE,
+    ("signatures", "copilot"): OWN,
+    ("signatures", "gemini"): OWN,
+    ("signatures", "mistral"): OWN,
+    ("signatures", "open-responses"): OWN,
+    ("citations", "mistral"): OWN,
+    ("citations", "native"): AT_THE_END,
+    ("signatures", "native"): AT_THE_END,
+    ("citations", "cohere"): AT_THE_END,
+    ("citations", "gemini"): AT_THE_END,
+    ("citations", "openrouter"): AT_THE_END,
+    **{("citations", name): AT_THE_END for name in CHATS},
+    **{("citations", name): NONE for name in ("copilot-responses", "ollama")},
+    **{("signatures", name): NONE for name in (*CHATS, "cohere", "copilot-responses", "ollama")},
+}
+MUTANTS: dict[str, tuple[type, type | None]] = {
+    "text": (Delta, Text),
+    "arguments": (Delta, ToolCall),
+    "reasoning": (Delta, Reasoning),
+    "citations": (Cite, None),
+    "signatures": (Sealed, None),
+}
+
+
+@pytest.mark.parametrize("target", STREAMS)
+def test_the_law_holds_without_mutants(target: str) -> None:
+    assert not is_noticed(target)
+
+
+@pytest.mark.parametrize("target", STREAMS)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_writer_that_swallows_is_noticed(
+    mutant: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialect = type(dialects.get(target))
+    write = dialect.stream_writer
+
+    def swallowing(self: Any, log: Ledger, *, home: bool = False) -> StreamWriter:
+        writer = write(self, log, home=home)
+        if self.name == target and not home:
+            swallow(*MUTANTS[mutant], writer)
+        return writer
+
+    monkeypatch.setattr(dialect, "stream_writer", swallowing)
+    assert is_noticed(target) != ((mutant, target) in QUIET)

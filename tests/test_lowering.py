@@ -1,0 +1,199 @@
+"""What a target cannot say of tools, in the corners that no case of the corpus has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman.dialects import get
+from dragoman.ledger import Ledger
+from dragoman.lowering import lower
+from dragoman.model import Message, Request, Text, Tool, ToolCall
+
+RESPONSES, CHAT, ANTHROPIC = "openai-responses", "openai-chat", "anthropic-messages"
+OBJECT: Any = {"type": "object", "properties": {}}
+SEARCH = {"type": "tool_search", "execution": "client", "parameters": OBJECT}
+
+
+def function(name: str, **more: Any) -> Any:
+    return {"type": "function", "name": name, "parameters": OBJECT, "strict": False, **more}
+
+
+def space(name: str, *tools: Any) -> Any:
+    return {"type": "namespace", "name": name, "description": "", "tools": list(tools)}
+
+
+def found(call_id: str, *tools: Any) -> list[Any]:
+    return [
+        {"type": "tool_search_call", "call_id": call_id, "execution": "client", "arguments": {}},
+        {
+            "type": "tool_search_output",
+            "call_id": call_id,
+            "execution": "client",
+            "tools": list(tools),
+        },
+    ]
+
+
+def convert(target: str, tools: list[Any], *items: Any, **more: Any) -> Any:
+    request = {"model": "m", "tools": tools, "input": [{"role": "user", "content": "Hi"}, *items]}
+    return dragoman.convert(request | more, source=RESPONSES, target=target)
+
+
+def names(result: Any) -> list[str]:
+    return [tool["function"]["name"] for tool in result.document["tools"]]
+
+
+def losses(result: Any) -> list[str]:
+    return [f"{loss.kind} {loss.what} at {loss.path}" for loss in result.losses]
+
+
+def test_names_never_collide() -> None:
+    tools = [
+        space("a", function("b__c")),
+        space("a__b", function("c")),
+        function("x__y"),
+        space("x", function("y")),
+        space("long" * 20, function("name")),
+        space("long" * 20, function("names")),
+        space("a.b", function("c")),
+        space("a b", function("c")),
+    ]
+    for target in (CHAT, ANTHROPIC, "gemini", "mistral", "bedrock-converse"):
+        log = Ledger()
+        tree = dragoman.read({"model": "m", "tools": tools, "input": "Hi"}, RESPONSES)
+        back = get(target).read(get(target).write(tree, log), "request")
+        assert isinstance(back, Request)
+        written = [tool.name for tool in back.tools or ()]
+        assert len(set(written)) == len(tools), target
+        assert {"x__y", "a__b__c"} <= set(written)
+        assert not dragoman.check(get(target).write(tree, Ledger()), target)
+        pairs = {log.tool_names[name] for name in written if name != "x__y"}
+        assert len(pairs) == len(tools) - 1
+
+
+def test_a_call_that_bears_the_name_of_a_flattened_tool_is_another() -> None:
+    called = {"type": "function_call", "call_id": "c", "name": "crm__get", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "name": "crm__get", "output": "1"}
+    result = convert(CHAT, [space("crm", function("get"))], called, output)
+    assert names(result) == ["crm__get"]
+    name = result.document["messages"][1]["tool_calls"][0]["function"]["name"]
+    assert name != "crm__get"
+    assert "renamed tool.name at /input/1" in losses(result)
+    gemini = convert("gemini", [space("crm", function("get"))], called, output).document
+    parts = [part for turn in gemini["contents"] for part in turn["parts"]]
+    given = {p[k]["name"] for p in parts for k in ("functionCall", "functionResponse") if k in p}
+    assert len(given) == 1
+    assert given != {"crm__get"}
+
+
+def test_results_are_named_as_their_calls() -> None:
+    call = {
+        "type": "function_call",
+        "call_id": "c",
+        "namespace": "crm",
+        "name": "get",
+        "arguments": "{}",
+    }
+    tools = [space("crm", function("get"))]
+    for more in ({}, {"name": "get"}, {"name": "get", "namespace": "crm"}):
+        output = {"type": "function_call_output", "call_id": "c", "output": "1", **more}
+        parts = convert("gemini", tools, call, output).document["contents"]
+        assert parts[1]["parts"][0]["functionCall"]["name"] == "crm__get"
+        assert parts[2]["parts"][0]["functionResponse"]["name"] == "crm__get"
+        same = convert(RESPONSES, tools, call, output)
+        assert same.document["input"][1:] == [call, output]
+
+
+def test_what_is_found_twice_is_defined_once() -> None:
+    tools = [SEARCH]
+    items = [*found("1", space("crm", function("get"))), *found("2", space("crm", function("get")))]
+    result = convert(CHAT, tools, *items)
+    assert names(result) == ["tool_search", "crm__get"]
+    assert not [loss for loss in losses(result) if loss.startswith("dropped tool at")]
+    other = function("get", description="New.")
+    result = convert(CHAT, tools, *items, *found("3", space("crm", other)))
+    assert names(result) == ["tool_search", "crm__get"]
+    assert result.document["tools"][1]["function"]["description"] == "New."
+    assert "dropped tool at /input/2/tools/0/tools/0" in losses(result)
+
+
+def test_tools_of_the_provider_are_not_taken_for_one_another() -> None:
+    servers = [
+        {"type": "mcp", "server_label": "a", "server_url": "https://a.example"},
+        {"type": "mcp", "server_label": "b", "server_url": "https://b.example"},
+    ]
+    items = {"type": "additional_tools", "role": "developer", "tools": [function("get")]}
+    dropped = [loss for loss in losses(convert(CHAT, servers, items)) if "dropped tool" in loss]
+    assert dropped == ["dropped tool at /tools/0", "dropped tool at /tools/1"]
+
+
+def test_a_name_that_cannot_be_referred_to_is_told() -> None:
+    long = "x" * 70
+    items = found("1", function(long, defer_loading=True))
+    result = convert(ANTHROPIC, [SEARCH], *items)
+    tool = result.document["tools"][1]
+    assert tool["name"] == long
+    assert "defer_loading" not in tool
+    answered = result.document["messages"][2]["content"][0]
+    assert answered["content"] == f"Tools found: {long}"
+    assert "dropped tool.deferred at /input/2/tools/0" in losses(result)
+
+
+def test_a_function_called_like_the_search_is_another() -> None:
+    result = convert(CHAT, [SEARCH, function("tool_search")], *found("1"))
+    first, second = names(result)
+    assert second == "tool_search" != first
+    assert result.document["messages"][1]["tool_calls"][0]["function"]["name"] == first
+
+
+def test_a_deferred_tool_that_is_called_under_its_own_name() -> None:
+    """The API writes the name of a deferred tool as its namespace."""
+    call = {"type": "function_call", "call_id": "c", "arguments": "{}"}
+    call |= {"namespace": "get", "name": "get"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "1"}
+    tools = [{"type": "tool_search"}, function("get", defer_loading=True)]
+    result = convert(CHAT, tools, call, output)
+    assert names(result) == ["get"]
+    assert result.document["messages"][1]["tool_calls"][0]["function"]["name"] == "get"
+    named = convert(CHAT, [*tools, space("get", function("get"))], call, output)
+    assert names(named) == ["get", "get__get"]
+    assert named.document["messages"][1]["tool_calls"][0]["function"]["name"] == "get__get"
+
+
+def test_a_namespace_without_tools_comes_back() -> None:
+    tools = [space("crm"), {"type": "namespace", "name": "x", "tools": None}]
+    assert convert(RESPONSES, tools).document["tools"] == tools
+    assert losses(convert(CHAT, tools)) == ["dropped tool at /tools/0", "dropped tool at /tools/1"]
+
+
+def test_a_tree_of_ones_own_needs_no_group() -> None:
+    tools = (
+        Tool("get", schema=OBJECT, namespace="crm"),
+        Tool("put", schema=OBJECT, namespace="crm"),
+    )
+    tree = Request("m", (Message("user", (Text("Hi"),)),), tools)
+    result = dragoman.write(tree, RESPONSES)
+    assert [tool["name"] for tool in result.document["tools"][0]["tools"]] == ["get", "put"]
+    assert result.document["tools"][0]["description"] == ""
+    assert "invented tool.namespace" in str(result.losses[0])
+
+
+def test_a_tree_that_fits_passes_as_it_is() -> None:
+    call = ToolCall("c", "get", "{}")
+    tree = Request("m", (Message("assistant", (call,)),), (Tool("get", schema=OBJECT),))
+    assert lower(tree, get(CHAT), Ledger()) is tree
+
+
+@pytest.mark.parametrize("target", [CHAT, ANTHROPIC, "gemini", RESPONSES])
+def test_a_result_is_never_empty(target: str) -> None:
+    """References to tools are told, or referred to."""
+    result = convert(target, [SEARCH], *found("1"), *found("2", function("get")))
+    assert 'tool_result", "content": []' not in str(result.document)
+    tree = get(target).read(result.document, "request")
+    assert isinstance(tree, Request)
+    results = [block for m in tree.messages if m.role == "tool" for block in m.content]
+    assert len(results) == 2
+    assert all(block.content for block in results)  # type: ignore[union-attr]

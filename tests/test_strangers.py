@@ -1,0 +1,205 @@
+"""Stranger's keys, over the corpus; and that no reader decides by the number of keys."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import leaves
+import strangers
+from dragoman import convert, dialects
+from dragoman.dialect import Dialect
+from dragoman.ledger import Ledger
+from dragoman.testing import load_corpus, speaks
+from strangers import Stranger
+
+CORPUS = load_corpus(Path(__file__).parent / "corpus")
+READERS = Path(dialects.__file__).parent
+TARGETS = 2
+"""how many other dialects each strange document is written as"""
+
+
+def documents(dialect: str) -> Iterator[tuple[str, Stranger]]:
+    """The strange documents of a dialect, one for each shape that the corpus has."""
+    seen: set[object] = set()
+    for case in CORPUS:
+        for document in case.documents:
+            if document.dialect == dialect:
+                for stranger in strangers.strangers(document.body, seen, (document.facet,)):
+                    yield document.facet, stranger
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+def test_a_strange_key_comes_back_or_is_reported(dialect: str) -> None:
+    faults: list[str] = []
+    for facet, stranger in documents(dialect):
+        others = [t for t in dialects.names() if t != dialect and speaks(t, facet)]
+        some = strangers.sample(others, TARGETS, f"{facet}{stranger.pointer}")
+        for target in (dialect, *some):
+            if (problem := strangers.fault(stranger, dialect, target, facet)) is not None:
+                faults.append(f"{facet} > {target}: {problem}")
+    assert not faults, "\n".join(faults[:20])
+
+
+def test_the_law_sees_a_key_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ``keep``, nearly every strange key is lost, at home and elsewhere."""
+    monkeypatch.setattr(Dialect, "keep", lambda *_, **__: None)
+    found = list(documents("openai-chat"))[:200]
+    for target in ("openai-chat", "anthropic-messages"):
+        faults = [strangers.fault(s, "openai-chat", target, facet) for facet, s in found]
+        assert len([fault for fault in faults if fault]) > len(found) / 4
+
+
+@pytest.mark.parametrize(
+    ("dialect", "tool"),
+    [
+        ("anthropic-messages", {"name": "f", "input_schema": {}, "defer_loading": True}),
+        ("anthropic-messages", {"name": "f", "input_schema": {}, "allowed_callers": ["direct"]}),
+        (
+            "anthropic-messages",
+            {"name": "f", "description": "F.", "inputSchema": {"type": "object"}},
+        ),
+        (
+            "openai-chat",
+            {"type": "function", "function": {"name": "f", "zq_": 1, "parameters": {}}},
+        ),
+    ],
+)
+def test_a_tool_with_as_many_keys_as_usual(dialect: str, tool: dict[str, object]) -> None:
+    back = dialects.get(dialect).read([tool], "tools")
+    assert strangers.text(dialects.get(dialect).write(back, Ledger())) == strangers.text([tool])
+
+
+def test_an_unknown_key_of_an_old_function() -> None:
+    """``functions`` are tools from before there were any."""
+    old = {"name": "f", "description": "F.", "parameters": {"type": "object"}, "x_owner": "me"}
+    asked = {"model": "m", "functions": [old], "messages": [{"role": "user", "content": "Hi"}]}
+    same = convert(asked, source="openai-chat", target="openai-chat")
+    assert same.document == asked
+    other = convert(asked, source="openai-chat", target="anthropic-messages")
+    assert "/functions/0/x_owner" in [loss.path for loss in other.losses]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (
+            "tool_calls",
+            [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        ),
+        ("refusal", "I will not say."),
+        ("reasoning_content", "Let me think."),
+    ],
+)
+def test_an_answer_that_does_not_say_its_role(key: str, value: object) -> None:
+    """As some servers write it. (Not a case: in a stream, the role is always said.)"""
+    message = {"content": "Well.", key: value}
+    answer = {
+        "id": "1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }  # fmt: skip
+    same = convert(answer, source="openai-chat", target="openai-chat", facet="response")
+    assert same.document == answer
+    for target in ("anthropic-messages", "openai-responses", "gemini", "bedrock-converse"):
+        other = convert(answer, source="openai-chat", target=target, facet="response")
+        assert not leaves.unaccounted(answer, other.document, other.losses)
+
+
+# -- no reader counts keys --------------------------------------------------------------------
+
+OBJECTS = ("dict", "Mapping")
+LOOKUPS = frozenset({"get", "keys", "items", "values"})
+MAKERS = frozenset({"as_dict", "need_dict", "maybe_dict"})
+
+
+def is_reader(path: Path) -> bool:
+    """Rules and detection decide nothing that could be lost."""
+    return path.name not in ("rules.py", "sniff.py")
+
+
+def objects_in(function: ast.AST) -> set[str]:
+    """The names that hold an object in a function, as far as its text tells."""
+    found = {"doc"}
+    for node in ast.walk(function):
+        match node:
+            case ast.arg(arg=name, annotation=ast.expr() as kind):
+                if ast.unparse(kind).startswith(OBJECTS):
+                    found.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute)):
+                if attribute in LOOKUPS:
+                    found.add(name)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
+                if "dict" in ast.unparse(kind):
+                    found.add(name)
+            case ast.Compare(left=ast.Attribute(value=value, attr="__class__"), comparators=kinds):
+                if any(isinstance(kind, ast.Name) and kind.id == "dict" for kind in kinds):
+                    found |= {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            case ast.Compare(
+                left=ast.Constant(value=str()),
+                ops=[ast.In() | ast.NotIn()],
+                comparators=[ast.Name(id=name)],
+            ):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=maker))):
+                if maker in MAKERS:
+                    found.add(name)
+    return found
+
+
+def counted(path: Path) -> Iterator[str]:
+    """Where a function that reads compares the number of keys of an object with a number."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or function.name.startswith("write"):
+            continue
+        names = objects_in(function)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Compare | ast.Assign | ast.NamedExpr):
+                sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+                for value in sides or [node.value]:  # type: ignore[union-attr]
+                    match value:
+                        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
+                            if name in names:
+                                yield f"{path.relative_to(READERS)}:{node.lineno} {function.name}"
+
+
+# Each of these counts something else than the keys of a document.
+LISTS = {
+    "gemini/response.py read_error": "a list of one error",
+    "gemini/pieces.py enter": "a list that grows",
+    "anthropic_messages/response.py read_usage": "counts that were made here",
+    "gemini/grounding.py _web": "a list of pages",
+    "gemini/turns.py read_contents": "a list of parts",
+    "router_responses.py is_silent": "a list of parts",
+    "mistral/stream.py open_thought": "what was just written",
+    "_gemma.py in_order": "ranks that were made here",
+    "_gemma.py left_out": "two lists",
+    "vercel_model/write_parts.py words_of": "texts that are being written",
+}
+
+
+def test_no_reader_counts_keys() -> None:
+    found = {
+        place
+        for path in sorted(READERS.rglob("*.py"))
+        if is_reader(path)
+        for place in counted(path)
+    }
+    named = {f"{p.split(':')[0]} {p.split()[-1]}" for p in found}
+    assert named >= LISTS.keys(), f"no longer there: {LISTS.keys() - named}"
+    unknown = {p for p in found if f"{p.split(':')[0]} {p.split()[-1]}" not in LISTS}
+    assert not unknown, "use reading.only(...) or reading.sole(...): " + ", ".join(sorted(unknown))
+
+
+def test_a_counted_key_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "READERS", tmp_path)
+    path = tmp_path / "reader.py"
+    path.write_text("def read_tool(doc):\n    if len(doc) == 3:\n        return doc['name']\n")
+    assert list(counted(path)) == ["reader.py:2 read_tool"]
+    path.write_text("def read_tool(doc):\n    size = len(doc)\n    return size\n")
+    assert list(counted(path)) == ["reader.py:2 read_tool"]
+    path.write_text("def read_tool(doc):\n    return PLAIN(doc) and len(doc['content']) == 1\n")
+    assert not list(counted(path))
