@@ -26,7 +26,7 @@ from strategies import cited_responses
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
 relaxed = settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
@@ -128,7 +128,13 @@ def native_bytes(events: Iterator[Event]) -> bytes:
     return b"".join(encode(unplaced(event)) + b"\n" for event in events)
 
 
-@sources
+UNORDERED = {
+    "cohere": "its reader leaves out what a text cites when other texts have come in between",
+    "vercel-ui": "its sources belong to the part right before them, which a late one has not",
+}
+
+
+@pytest.mark.parametrize("source", [name for name in STREAMS if name not in UNORDERED])
 @relaxed
 @given(tree=cited_responses(), seed=st.integers(0, 99))
 def test_legal_orders(source: str, tree: Response, seed: int) -> None:

@@ -84,13 +84,16 @@ def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> No
         call("Bern", id="call_2"),
         answer("9", id="call_2"),
     ]
-    result = convert({"contents": contents}, source="gemini", target="openai-chat")
+    result = convert({"contents": contents}, source="gemini", target="openai-chat", model="m")
     messages = result.document["messages"]
     made = [m["tool_calls"][0]["id"] for m in messages if "tool_calls" in m]
     answered = [m["tool_call_id"] for m in messages if m["role"] == "tool"]
     assert made[:3] == ["call_1", "call_2", "call_3"]
     assert len(set(made)) == 4
-    assert answered == made[1:]
+    assert answered == made  # each has a result, and the first one says that there is none
+    results = [m["content"] for m in messages if m["role"] == "tool"]
+    assert "no result" in results[0]
+    assert results[1:] == ["15", "19", "9"]
     home = convert({"contents": contents}, source="gemini", target="gemini").document
     assert home == {"contents": contents}
 
@@ -99,11 +102,11 @@ def test_a_call_that_nobody_answered_does_not_take_the_answer_of_another() -> No
     ("model", "effort", "config", "losses"),
     [
         ("gemini-3-flash", "low", {"thinkingLevel": "LOW"}, []),
-        ("gemini-3-pro", "none", {"thinkingLevel": "LOW"}, ["thinking"]),
+        ("gemini-3-pro", "none", {"thinkingLevel": "LOW"}, ["thinking", "thinking.effort"]),
         ("gemini-2.5-flash", "low", {"thinkingBudget": 1024}, ["thinking.effort"]),
         ("gemini-2.5-flash", "xhigh", {"thinkingBudget": 24576}, ["thinking.effort"]),
         ("gemini-2.5-flash", "none", {"thinkingBudget": 0}, []),
-        ("gemini-2.5-pro", "none", {"thinkingBudget": 128}, ["thinking"]),
+        ("gemini-2.5-pro", "none", {"thinkingBudget": 128}, ["thinking", "thinking.budget"]),
     ],
 )
 def test_an_effort_is_what_the_model_takes(

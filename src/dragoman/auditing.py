@@ -64,7 +64,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "tool_call.item_id": ("ToolCall.item_id",),
     "tool_call.arguments": ("ToolCall.arguments",),
     "tool_call.kind": ("ToolCall.kind", "ToolCall.arguments", "ToolResult.kind"),
-    "tool_result": ("ToolResult",),
+    "tool_result": ("ToolResult", "Text"),
     "tool_result.error": ("ToolResult.is_error",),
     "tool_result.content": BLOCKS,
     "tool_result.name": ("ToolResult.name",),
@@ -87,7 +87,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "model": ("Request.model",),
     "logprobs": ("Params.logprobs", "Candidate.logprobs"),
     "candidates": ("Candidate", "Params.candidates"),
-    "output": ("Params.output", "OutputFormat.*"),
+    "output": ("Params.output", "OutputFormat.*", "Text"),
     "output.schema": ("OutputFormat.schema",),
     "output.name": ("OutputFormat.name",),
     "output.description": ("OutputFormat.description",),
@@ -158,7 +158,12 @@ def is_of(loss: Loss, change: Change) -> bool:
         return True
     if change.how == "new" or loss.path == change.at or loss.kind == "invented":
         return False
-    return change.what in BLOCKS and _is_at(loss.path, change.at) and _is_inner(loss.what)
+    if change.what == "Message":
+        return loss.what == "extras" and _is_at(loss.path, change.at)
+    # What stood in it may have stood elsewhere in the document, as the images of a result do.
+    held = (getattr(block, "at", change.at) for block in getattr(change.read, "content", ()))
+    inside = any(_is_at(loss.path, place) for place in (change.at, *held))
+    return change.what in BLOCKS and inside and _is_inner(loss.what)
 
 
 def _is_inner(code: str) -> bool:

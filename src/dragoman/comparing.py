@@ -430,8 +430,10 @@ def _alike(a: Any, b: Any) -> float:
         case ToolResult():
             same_call = a.call_id == b.call_id and a.call_id is not None
             one, other = ("".join(map(_words, x.content)) for x in (a, b))
-            silent = 1.0 if bool(one) == bool(other) else 0.6
-            return silent + 2.0 * bool(same_call) + 1.5 * bool(a.content == b.content)
+            worded = 1.0 if one == other else 0.4 if one and other else 0.6
+            named = a.name is not None and a.name == b.name
+            score = worded + 2.0 * bool(same_call) + 0.5 * bool(named)
+            return score + 1.5 * bool(a.content == b.content)
         case Text() | Refusal() | Reasoning():
             one, other = _words(a), _words(b)
             if one == other:
@@ -479,7 +481,8 @@ class _Blocks:
         for i, j in self.there.items():
             old, new = self.old[i].said, self.new[j].said
             if isinstance(old, ToolResult) and isinstance(new, ToolResult):
-                same.setdefault((old.call_id, new.call_id), []).append(i)
+                if old.call_id is not None:
+                    same.setdefault((old.call_id, new.call_id), []).append(i)
         for numbers in same.values():
             places = sorted(self.there[i] for i in numbers)
             self.there |= dict(zip(sorted(numbers), places, strict=True))

@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from . import pairing
 from .ledger import Ledger
 from .model import Block, Message, Request, Text, ToolCall, ToolResult
 
@@ -176,17 +177,17 @@ class Waiting:
 
     def __init__(self) -> None:
         self.named: dict[str, list[tuple[int, deque[ToolCall]]]] = {}  # by id, turn after turn
-        self.unnamed: dict[str, deque[Placed]] = {}  # calls without an id, by the tool
-        self.order: deque[Placed] = deque()
-        self.gone: set[int] = set()  # those of them that have been answered
+        self.unnamed = pairing.Waiting()  # calls without an id, as writers pair them
+        self.numbered: dict[str, Placed] = {}  # those of them that are left, by number
 
     def has(self, name: str) -> bool:
         return bool(self.named.get(name))
 
     def add(self, name: str | None, index: int, call: ToolCall) -> None:
         if name is None:
-            self.unnamed.setdefault(call.name, deque()).append((index, call))
-            self.order.append((index, call))
+            number = f"{index}/{len(self.numbered)}/{call.at}"
+            self.unnamed.add(call, number)
+            self.numbered[number] = (index, call)
             return
         turns = self.named.setdefault(name, [])
         if not turns or turns[-1][0] != index:
@@ -196,7 +197,8 @@ class Waiting:
     def answer(self, result: ToolResult) -> ToolCall | None:
         """The call that a result answers: of the last turn that waits for it, the first."""
         if result.call_id is None:
-            return self.answer_unnamed(result.name)
+            number = self.unnamed.answer(result.name)
+            return None if number is None else self.numbered.pop(number)[1]
         turns = self.named.get(result.call_id)
         if not turns:
             return None
@@ -205,17 +207,6 @@ class Waiting:
             turns.pop()
         return call
 
-    def answer_unnamed(self, name: str | None) -> ToolCall | None:
-        """By the name of the tool, then by order."""
-        for calls in (self.unnamed.get(name or ""), self.order):
-            while calls and id(calls[0][1]) in self.gone:
-                calls.popleft()
-            if calls:
-                _, call = calls.popleft()
-                self.gone.add(id(call))
-                return call
-        return None
-
     def left(self) -> list[Placed]:
         named = [
             (index, call)
@@ -223,7 +214,7 @@ class Waiting:
             for index, calls in turns
             for call in calls
         ]
-        return named + [found for found in self.order if id(found[1]) not in self.gone]
+        return named + list(self.numbered.values())
 
 
 def ends_of_runs(messages: Sequence[Message]) -> list[int]:

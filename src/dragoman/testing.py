@@ -464,17 +464,20 @@ def _native_pieces(frames: list[Json]) -> Pieces:
         if frame["event"] == "delta" and (block := blocks[frame["index"]])[0]["block"] in kinds:
             place = (block[1], frame["index"], frame.get("place") == "summary")
             deltas.append((place, kinds[block[0]["block"]], frame["text"]))
+    said_of: dict[Any, str] = {}
+    for place, what, piece in deltas:
+        said_of[place] = said_of.get(place, "") + (piece if what == "calls" else "")
+    blank = {place for place, text in said_of.items() if text == "{}"}  # no arguments, as none
+    deltas = [found for found in deltas if found[0] not in blank]
     whole: list[tuple[Any, str, Json]] = []
     for number, candidate in enumerate(frames[-1]["response"]["candidates"]):
         for block in candidate["message"].get("content", ()):
             kind = kinds.get(block["block"])
             texts = [block.get("text"), block.get("arguments")]
             texts += [*block.get("content", ()), *block.get("summary", ())] if kind else []
+            texts = [None if kind == "calls" and text == "{}" else text for text in texts]
             whole += [(number, kind, text) for text in texts if kind and isinstance(text, str)]
-    heard, meant = _summed(deltas), _summed(whole)
-    for said in (heard, meant):
-        said["calls"] = said["calls"].replace("{}", "")  # no arguments, as much as none
-    return heard, meant
+    return _summed(deltas), _summed(whole)
 
 
 def _copilot_pieces(frames: list[Json]) -> Pieces:
@@ -489,11 +492,12 @@ def _copilot_pieces(frames: list[Json]) -> Pieces:
     for frame in frames:
         if frame["type"] == "function_call":
             calls[frame["call_id"]] = calls.get(frame["call_id"], "") + frame["arguments"]
-    deltas += [(0, "calls", text) for text in calls.values()]
     doc = frames[-1]["response"]
     message = doc["message"] if "message" in doc else doc["choices"][0]["message"]
     whole = [(0, "text", message.get("content")), (0, "reasoning", doc.get("reasoning"))]
-    whole += [(0, "calls", call["function"]["arguments"]) for call in message.get("tool_calls", ())]
+    for call in message.get("tool_calls", ()):
+        deltas.append((0, "calls", calls.get(call["id"], "")))
+        whole.append((0, "calls", call["function"]["arguments"]))
     return _summed(deltas), _summed(whole)
 
 

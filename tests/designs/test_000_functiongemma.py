@@ -190,7 +190,7 @@ def test_nobody_ends_the_comment_or_the_turn() -> None:
 
 def test_a_lesson_is_read_back() -> None:
     chat = dragoman.convert(
-        {"text": DESIGNED}, source="functiongemma-teaching", target="openai-chat"
+        {"text": DESIGNED}, source="functiongemma-teaching", target="openai-chat", model="m"
     ).document
     assert [message["role"] for message in chat["messages"]] == ["system", "user", "assistant"]
     call = chat["messages"][2]["tool_calls"][0]["function"]

@@ -67,6 +67,9 @@ class NativeReader(StreamReader):
             raise Malformed(f"block {index} is not open")
         if isinstance(event, Close):
             self.open.discard(event.index)
+        elif isinstance(event, Cite) and event.index not in self.open:
+            why = "what a text cites comes when the text has been closed"
+            self.notes.append(("stream.order", "", why))
 
     def keep(self, event: Event) -> None:
         """What the answer is made of in the end; of texts only a likeness, if nobody wants them."""
