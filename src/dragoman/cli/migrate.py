@@ -67,6 +67,7 @@ class Part(NamedTuple):
 @click.option("-t", "--to", "target", type=options.DIALECT, help="The dialect to write them in.")
 @options.facet_option
 @options.at_option
+@click.option("--model", metavar="NAME", help="The model that requests name in the target.")
 @click.option("--back", is_flag=True, help="Bring back what a migration has changed.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change.")
 @options.ledger_options
@@ -94,6 +95,7 @@ class Migration:
         target: str | None,
         facet: str | None,
         at: tuple[str, ...],
+        model: str | None,
         back: bool,
         dry_run: bool,
         report: str | None,
@@ -107,6 +109,7 @@ class Migration:
             raise usage("a stream is no stored conversation", "dragoman collect")
         self.inputs, self.source, self.target = inputs, source, target or ""
         self.facet, self.at, self.back, self.dry_run = facet, at, back, dry_run
+        self.model = model
         self.fail_on, self.quiet, self.verbose = fail_on, quiet, verbose
         self.tally = Tally(report)
         self.batch = Batch(inputs, tally=self.tally, quiet=quiet)
@@ -168,6 +171,7 @@ class Migration:
                     facet=source.facet,
                     fail_on=self.fail_on,
                     carry=True,
+                    model=self.model if source.facet == "request" else None,
                 )
             except (DragomanError, Fault) as problem:
                 if isinstance(problem, Malformed | Unsayable):

@@ -179,6 +179,9 @@ def drawn(shown: Shown, look: Look) -> Portrait:
     if look.is_partial:
         count = len(getattr(shown.tree, "messages", ())) or len(portrait.turns)
         portrait = filtered(portrait, count, look.numbers, look.wanted)
+    if look.pointers and shown.place is not str:
+        turns = tuple(turn._replace(at=shown.place(turn.at)) for turn in portrait.turns)
+        portrait = portrait._replace(turns=turns)
     if look.counted is not None:
         look.counted.append(len(portrait.turns))
     return portrait

@@ -224,11 +224,12 @@ def captured(value: dict[str, Json], at: str) -> Captured:
 
 def _host(value: dict[str, Json]) -> str:
     headers = value.get("headers")
-    pairs = headers.items() if headers.__class__ is dict else headers or ()
-    for pair in pairs:
+    if headers.__class__ is dict:
+        headers = [list(pair) for pair in headers.items()]
+    for pair in headers if headers.__class__ is list else ():
         if pair.__class__ is dict:  # as HAR has them
-            pair = pair.get("name"), pair.get("value")
-        if len(pair) == 2 and str(pair[0]).lower() == "host":
+            pair = [pair.get("name"), pair.get("value")]
+        if pair.__class__ is list and len(pair) == 2 and str(pair[0]).lower() == "host":
             return str(pair[1])
     return ""
 
