@@ -24,6 +24,7 @@ from dragoman.cli.options import FACETS
 from dragoman.dialect import FACETS as KNOWN_FACETS
 from dragoman.explain import ADVICE, explain, names
 from dragoman.ledger import CODES, KINDS
+from dragoman.surrogates import ESCAPED
 from transcripts import Terminal, dragoman, environment, furnish
 
 ROOT = Path(__file__).parents[1]
@@ -563,3 +564,28 @@ def test_a_pointer_is_found_in_the_text(pointer: str, found: str) -> None:
 def test_what_is_no_json_has_no_places() -> None:
     assert locate(b"\xff", "/a") is None
     assert locate(b'{"a": oops}', "/a/b") is None
+
+
+def test_a_result_that_cannot_be_written_is_said_and_the_others_are_done() -> None:
+    Path("out/one.json").mkdir(parents=True)
+    _, err, code = dragoman(
+        ["convert", "-q", "-t", "responses", "one.json", "two.json", "-o", "out/"]
+    )
+    assert code == 5
+    assert "out/one.json: error: is a directory" in err
+    assert json.loads(Path("out/two.json").read_text())["input"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lone"),
+    [
+        (rb'"\ud83d\ude00 \uD83D\uDE00 \u00e9"', False),
+        (rb'"\ud83d"', True),
+        (rb'"x\ud83dx"', True),
+        (rb'"\ude00"', True),
+        (rb'"\ud83d\ud83d\ude00"', True),
+        (rb'"\ud83d\ude00\ude00"', True),
+    ],
+)
+def test_only_lone_surrogates_are_looked_for(text: bytes, lone: bool) -> None:
+    assert bool(ESCAPED.search(text)) == lone

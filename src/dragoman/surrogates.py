@@ -17,7 +17,12 @@ from .model import Json
 from .reading import escape, parse, plain
 
 HALF = re.compile("[\ud800-\udfff]")
-ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
+# A first half without a second behind it, or a second half without a first before it: where JSON is
+# written in ASCII, whole pairs are everywhere, and no reason to look closer.
+ESCAPED = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
 WHY = "half of a surrogate pair is no character; U+FFFD is written for it"
 
 

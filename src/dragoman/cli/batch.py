@@ -14,7 +14,7 @@ from .inputs import Document, Form, Input, Nothing, Reading
 from .ledger import Tally
 from .outputs import Discard, Plan, Sink, write_to
 from .progress import Progress
-from .wrapped import View, unwrap
+from .wrapped import View, may_wrap, unwrap
 
 ALIKE = 3
 """How often the same failure is said of one file."""
@@ -94,6 +94,9 @@ class Batch:
         """What stands in a document: itself, or what it wraps. Where that fails, it is said."""
         if not self.quiet:
             self.tell_halves(document)
+        if not self.view.at and not may_wrap(document.data):
+            yield document
+            return
         found = unwrap(document, self.view)
         while True:
             inner = None
@@ -139,7 +142,9 @@ class Batch:
         place unless all of it could be. Gives the exit code.
         """
         for inputs, place in plan.groups():
-            with write_to(place, append=plan.append) as sink:
+            told = self.tally.documents if self.tally else 0
+            attempt = self.attempt(inputs[0].name if inputs else "", counts=False)
+            with attempt, write_to(place, append=plan.append) as sink:
                 failed, written = self.failures, 0
                 for reading in self.readings(form, inputs):
                     written += each(reading, sink)
@@ -149,6 +154,8 @@ class Batch:
                     if plan.in_place and written:
                         self.say(f"{terminal.bold(inputs[0].name)}: left as it was")
                     raise Discard
+            if self.fault is not None and self.tally and self.tally.documents == told:
+                self.missed(inputs[0])  # there is no place for it
         self.progress.clear()
         return self.exit_code
 

@@ -78,6 +78,11 @@ class Part(NamedTuple):
     value: Json
 
 
+def may_wrap(data: bytes) -> bool:
+    """Whether a document has what every capture, pair or HAR file has."""
+    return any(one in data and other in data for one, other in SIGNS)
+
+
 def unwrap(document: Document, view: View) -> Iterator[Document]:
     """The conversations of a document; mostly that is the document itself."""
     if view.at:
@@ -85,7 +90,7 @@ def unwrap(document: Document, view: View) -> Iterator[Document]:
         for part in found(whole, view.at, document.name):
             yield from opened(document, whole, part, view)
         return
-    if not any(all(sign in document.data for sign in signs) for signs in SIGNS):
+    if not may_wrap(document.data):
         yield document
         return
     try:
