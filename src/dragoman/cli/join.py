@@ -8,8 +8,9 @@ from itertools import zip_longest
 import click
 
 from .. import dialects
-from ..convert import convert
+from ..convert import convert, write
 from ..ledger import Ledger, Loss
+from ..model import Message, Request, Response, Text
 from ..reading import parse
 from . import ledger, options, printing, terminal
 from .app import command as make_command
@@ -36,6 +37,9 @@ from .wrapped import View
 @click.option(
     "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
 )
+@click.option(
+    "--user", metavar="TEXT", help="What the user said; then RESPONSE is all that is named."
+)
 @options.new_output_options
 @options.append_option
 @options.ledger_options
@@ -43,6 +47,7 @@ def command(
     files: tuple[str, ...],
     source: str | None,
     target: str | None,
+    user: str | None,
     output: str | None,
     append: bool,
     compact: bool,
@@ -56,9 +61,11 @@ def command(
     The result is ready for the next turn, and for training. RESPONSE may be a stream, and of
     another dialect: then it is converted to that of REQUEST first. Files with one document per
     line are joined line by line. PAIRS holds both: documents {"request": ..., "response": ...},
-    captures with their replies, HAR. The paths of the ledger point into RESPONSE; with -t, and
-    for PAIRS, they begin with /request or /response.
+    captures with their replies, HAR. With --user, the request is that text alone. The paths of
+    the ledger point into RESPONSE; with -t, and for PAIRS, they begin with /request or /response.
     """
+    if user is not None and len(files) != 1:
+        raise usage("with --user, one file is named: RESPONSE", "dragoman join --help")
     if len(files) not in (1, 2):
         raise usage("join takes REQUEST and RESPONSE, or one file of pairs", "dragoman join --help")
     inputs = [Input(file) for file in files]
@@ -68,7 +75,7 @@ def command(
     plan.inputs = inputs
     plan.check()
     plan.beside(report)
-    run = Joining(inputs, source, target, fail_on, quiet, verbose, report)
+    run = Joining(inputs, source, target, fail_on, quiet, verbose, report, user)
     with run.tally.reporting(), write_to(plan.place(inputs[0]), append=append) as sink:
         run.write(sink, compact or plan.in_lines)
         if run.batch.failures and not run.written:
@@ -76,6 +83,15 @@ def command(
     if not quiet and not run.alone:
         run.tally.show("joined")
     return run.batch.exit_code
+
+
+UNKNOWN = "unknown"
+
+
+def invented(response: Response) -> tuple[Loss, ...]:
+    """The model of a request that nobody has sent, where the response does not name it."""
+    why = f"the response names no model; it is {UNKNOWN!r} here"
+    return () if response.model else (Loss("invented", "model", "", why),)
 
 
 class Joining:
@@ -90,7 +106,9 @@ class Joining:
         quiet: bool,
         verbose: bool,
         report: str | None,
+        user: str | None = None,
     ) -> None:
+        self.user = user
         self.inputs, self.source, self.target = inputs, source, target
         self.fail_on, self.quiet, self.verbose = fail_on, quiet, verbose
         self.tally = Tally(report)
@@ -101,13 +119,36 @@ class Joining:
         self.written = 0
 
     def write(self, sink: Sink, on_a_line: bool) -> None:
-        for joint in self.pairs() if len(self.inputs) == 2 else self.packed():
+        for joint in self.joints():
             losses: tuple[Loss, ...] = ()
             with self.batch.attempt(joint):
                 data, losses = self.converted(joint)
                 sink.write(printing.json_text(data, on_a_line or not self.alone))
                 self.written += 1
             self.note(joint, losses)
+
+    def joints(self) -> Iterator[Document]:
+        if self.user is not None:
+            return self.prompted(self.user)
+        return self.pairs() if len(self.inputs) == 2 else self.packed()
+
+    def prompted(self, user: str) -> Iterator[Document]:
+        """Responses, each to the same words of a user."""
+        for response in self.documents(self.inputs[0]):
+            self.alone = response.line is None
+            joint: Document | None = None
+            with self.batch.attempt(response):
+                said = identify(response, self.source, "response")
+                self.tell(response, said)
+                tree = dialects.get(said.dialect).read(parse(response.data), "response")
+                assert isinstance(tree, Response)
+                asked = Request(tree.model or UNKNOWN, (Message("user", (Text(user),)),))
+                made = write(asked, said.dialect)
+                request = Document(response.input, made.to_json())
+                joint = joined(request, response, Source(said.dialect, "request"), said)
+                joint.notes = (*invented(tree), *made.losses, *joint.notes)
+            if joint is not None:
+                yield joint
 
     def packed(self) -> Iterator[Document]:
         """The pairs of one file, joined."""
