@@ -43,6 +43,8 @@ def apart(tree: Request, log: Ledger) -> Request:
 
     Turns of the assistant that follow each other are one; a user who says nothing is not heard.
     """
+    if not has_reasoning(tree.messages):
+        return tree  # as most do not
     places: set[int] = set()
     speaking = False  # a turn of the assistant goes on that began without thinking
     for index, message in enumerate(tree.messages):
@@ -54,6 +56,15 @@ def apart(tree: Request, log: Ledger) -> Request:
         elif message.role == "tool" or any(map(is_said, message.content)):
             speaking = False
     return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
+
+
+def has_reasoning(messages: Sequence[Message]) -> bool:
+    for message in messages:
+        if message.role == "assistant":
+            for block in message.content:
+                if block.__class__ is Reasoning:
+                    return True
+    return False
 
 
 def is_signed(block: Block) -> bool:
