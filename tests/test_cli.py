@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from dragoman.cli import app, main, progress, terminal
@@ -23,6 +24,7 @@ from dragoman.cli.options import FACETS
 from dragoman.dialect import FACETS as KNOWN_FACETS
 from dragoman.explain import ADVICE, explain, names
 from dragoman.ledger import CODES, KINDS
+from dragoman.surrogates import ESCAPED
 from transcripts import Terminal, dragoman, environment, furnish
 
 ROOT = Path(__file__).parents[1]
@@ -301,7 +303,8 @@ def test_one_line_alone_has_its_losses_told() -> None:
     _, err, _ = dragoman(["convert", "-t", "chat", "one.jsonl"])
     assert err.splitlines()[1:] == [
         "dropped  top_k  1 time  in 1 document",
-        "1 document converted; 1 dropped",
+        "moved    model  1 time  in 1 document",
+        "1 document converted; 1 dropped, 1 moved",
     ]
     Path("none.jsonl").write_text("")
     out, err, code = dragoman(["convert", "-t", "chat", "none.jsonl"])
@@ -356,15 +359,104 @@ def test_progress_is_for_terminals_only(monkeypatch: Any) -> None:
     assert said.endswith("\r\x1b[K")
 
 
-def test_long_lines_are_cut_on_a_terminal_only() -> None:
+@pytest.mark.parametrize("columns", [20, 30, 40, 60, 80, 100])
+def test_the_ledger_fits_the_terminal_and_nothing_of_it_is_cut(columns: int) -> None:
+    arguments = ["convert", "-t", "chat", "request.json", "--report", "report.json"]
+    with environment({"COLUMNS": str(columns)}):
+        err = dragoman(arguments)[1]
+    assert all(terminal.cells(line) <= columns for line in err.splitlines())
+    squeezed = "".join(err.split())
+    for loss in json.loads(Path("report.json").read_text())["documents"][0]["losses"]:
+        for said in (loss["kind"], loss["what"], loss["path"], loss["why"]):
+            assert "".join(said.split()) in squeezed
+
+
+@pytest.mark.parametrize("columns", range(12, 60, 7))
+def test_wrapping_keeps_every_word_and_its_colour(columns: int) -> None:
+    pointer = "/messages/12/content/3/a-key-that-is-longer-than-any-line/東京東京東京東京東京"
+    line = f"{terminal.cyan('dropped')}  {pointer} {terminal.dim('a reason of some words ' * 3)}end"
+    lines = terminal.wrap(line, columns)
+    assert all(terminal.cells(each) <= columns for each in lines)
+    assert "".join("".join(map(click.unstyle, lines)).split()) == "".join(
+        click.unstyle(line).split()
+    )
+    for each in lines:  # no colour leaks into the next line
+        assert each.count("\x1b[") == 2 * each.count("\x1b[0m")
+
+
+def test_results_are_one_line_each_where_programs_read_them() -> None:
     with environment({"COLUMNS": "40"}):
-        err = dragoman(["convert", "-t", "chat", "request.json"])[1]
-    table = [line for line in err.splitlines() if line.startswith(("dropped", "moved"))]
-    assert table
-    assert all(len(line) <= 40 for line in table)
-    assert all(line.endswith("…") for line in table)
-    with environment({"COLUMNS": "40"}):
-        assert "…" not in dragoman(["convert", "-v", "-t", "chat", "request.json"])[1]
+        out = dragoman(["check", "-q", "broken.json"])[0].decode()
+    assert len(out.splitlines()) == 2
+
+
+def test_who_is_less_than_half_sure_asks() -> None:
+    unsure = {"model": "m", "system": "Be brief.", "messages": LINE["messages"]}
+    Path("unsure.json").write_text(json.dumps(unsure))
+    for command in (["convert", "-t", "chat"], ["check"], ["show"], ["repair"]):
+        out, err, code = dragoman([*command, "unsure.json"])
+        assert (out, code) == (b"", 2)
+        assert "name it: -f anthropic-messages" in err
+        assert dragoman([*command, "-f", "anthropic", "unsure.json"])[2] in (0, 1)
+    out, _, code = dragoman(["detect", "unsure.json"])
+    assert code == 1
+    assert b"unsure: anthropic-messages request (42 % sure" in out
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "gemini"])
+def test_messages_with_tools_are_a_request(target: str) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    other = {"name": "f", "input_schema": {"type": "object"}}
+    history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    for each in (tool, other):
+        Path("data.json").write_text(json.dumps({"messages": history, "tools": [each]}))
+        out, err, code = dragoman(
+            ["convert", "-t", target, "--model", "m", "data.json", "--report", "r.json"]
+        )
+        assert code == 0, err
+        assert json.loads(out)["tools"]
+        losses = json.loads(Path("r.json").read_text())["documents"][0]["losses"]
+        assert not [loss for loss in losses if loss["path"].startswith("/tools")]
+
+
+def test_what_cannot_be_read_is_said_and_the_others_are_done() -> None:
+    for command in (["convert", "-q", "-t", "chat"], ["show"], ["check", "-q"], ["detect"]):
+        out, err, code = dragoman([*command, "no*.json", "missing.json", "one.json"])
+        assert code == 5
+        assert "no file matches" in err
+        assert "missing.json: error: no such file" in err
+        assert out or command[0] == "check"
+
+
+def test_json_has_one_meaning_and_its_old_one_still_works() -> None:
+    Path("two.txt").write_text(json.dumps(LINE) + "\n" + json.dumps(LINE))
+    for command in (["convert", "-q", "-t", "chat"], ["repair", "-q"], ["show"]):
+        for spelling in ("--json", "--no-jsonl"):
+            _, err, code = dragoman([*command, spelling, "two.txt"])
+            assert code == 4
+            assert "extra data" in err
+        assert dragoman([*command, "--jsonl", "two.txt"])[2] == 0
+        assert b"--json" not in dragoman([*command[:1], "--help"])[0].replace(b"--jsonl", b"")
+    for command in (["detect"], ["check"]):
+        out, _, code = dragoman([*command, "--json", "two.txt"])
+        assert code == 0
+        assert all(json.loads(line) for line in out.splitlines())
+        assert dragoman([*command, "--no-jsonl", "two.txt"])[2] == 4
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("openai", "'openai-chat' or 'openai-responses' or 'azure-openai'"),
+        ("claud", "'claude'"),
+        ("OpenAI_Chat", "'openai-chat'"),
+        ("bedrok", "'bedrock'"),
+    ],
+)
+def test_aliases_are_suggested(word: str, near: str) -> None:
+    _, err, code = dragoman(["convert", "-t", word, "one.json"])
+    assert code == 2
+    assert f"unknown dialect {word!r}, did you mean {near}?" in err
 
 
 def test_standard_input_that_is_a_terminal_is_not_waited_for(monkeypatch: Any) -> None:
@@ -472,3 +564,28 @@ def test_a_pointer_is_found_in_the_text(pointer: str, found: str) -> None:
 def test_what_is_no_json_has_no_places() -> None:
     assert locate(b"\xff", "/a") is None
     assert locate(b'{"a": oops}', "/a/b") is None
+
+
+def test_a_result_that_cannot_be_written_is_said_and_the_others_are_done() -> None:
+    Path("out/one.json").mkdir(parents=True)
+    _, err, code = dragoman(
+        ["convert", "-q", "-t", "responses", "one.json", "two.json", "-o", "out/"]
+    )
+    assert code == 5
+    assert "out/one.json: error: is a directory" in err
+    assert json.loads(Path("out/two.json").read_text())["input"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lone"),
+    [
+        (rb'"\ud83d\ude00 \uD83D\uDE00 \u00e9"', False),
+        (rb'"\ud83d"', True),
+        (rb'"x\ud83dx"', True),
+        (rb'"\ude00"', True),
+        (rb'"\ud83d\ud83d\ude00"', True),
+        (rb'"\ud83d\ude00\ude00"', True),
+    ],
+)
+def test_only_lone_surrogates_are_looked_for(text: bytes, lone: bool) -> None:
+    assert bool(ESCAPED.search(text)) == lone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from contextlib import suppress
 from typing import Any
@@ -146,7 +147,6 @@ BAD: dict[str, tuple[Any, str]] = {
     "a cycle": ({**ASK, "x": CYCLE}, "nested too deeply"),
     "NaN": ({**ASK, "temperature": math.nan}, "not a JSON number"),
     "infinity": ({**ASK, "x": [math.inf]}, "not a JSON number"),
-    "a lone surrogate": ({**ASK, "model": "\ud800"}, "lone surrogate"),
     "a lone surrogate in a key": ({**ASK, "\ud800": 1}, "lone surrogate"),
     "a set": ({**ASK, "x": {1}}, "got set"),
     "a tuple": ({**ASK, "x": (1,)}, "got tuple"),
@@ -227,6 +227,49 @@ def test_a_key_that_occurs_twice_is_said(arguments: str, repeated: bool) -> None
     doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "assistant", "tool_calls": [call]}]}
     losses = dragoman.convert(doc, source="chat", target="anthropic").losses
     assert any(loss.what == "tool_call.arguments" for loss in losses) == repeated
+
+
+HALVES = rb"""{"model": "m", "max_tokens": 9, "messages": [
+    {"role": "user", "content": [{"type": "text", "text": "cut \ud83d"}]},
+    {"role": "assistant", "content": "\ude00 \ud83d\ude00 whole"},
+    {"role": "user", "content": "Bye"}]}"""
+
+
+def test_lone_surrogates_come_back_in_the_same_dialect() -> None:
+    for doc in (HALVES, json.loads(HALVES)):
+        for name in ("anthropic", "chat"):
+            result = dragoman.convert(doc, source=name, target=name)
+            assert not result.losses
+            assert json.loads(result.to_json()) == json.loads(HALVES)
+            assert b"\\ud83d" in result.to_json()
+
+
+@pytest.mark.parametrize("target", ["chat", "gemini", "responses", "bedrock", "mistral", "ollama"])
+def test_lone_surrogates_are_reported_elsewhere_and_no_text_has_them(target: str) -> None:
+    result = dragoman.convert(HALVES, source="anthropic", target=target, carry=True)
+    said = [loss for loss in result.losses if loss.what == "text.surrogate"]
+    assert [loss.path for loss in said] == ["/messages/0/content/0/text", "/messages/1/content"]
+    assert {loss.kind for loss in said} == {"approximated"}
+    text = result.to_json().decode()
+    assert "cut \ufffd" in text
+    assert "\ufffd \U0001f600 whole" in text
+    home = dragoman.convert(
+        result.to_json(), source=target, target="anthropic", capsule=result.capsule
+    )
+    assert json.loads(home.to_json()) == json.loads(HALVES)
+
+
+def test_what_else_is_wrong_is_not_hidden_by_lone_surrogates() -> None:
+    for bad in (
+        rb'{"a": "\ud83d", "b": NaN}',
+        rb'{"a": "\ud83d", "b": 1e400}',
+        rb'{"a": "\ud83d"',
+        b'{"a": "\\ud83d", "b": "\xff"}',
+        rb'{"\ud83d": 1}',
+        b'{"a": "\\ud83d", "b": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+    ):
+        with pytest.raises(dragoman.Malformed):
+            dragoman.convert(bad, source="chat", target="anthropic")
 
 
 # -- the model --------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ LAYERS = [
         "lowering",
         "fitting",
         "results",
+        "surrogates",
     },
     {"walk", "dialect", "sniffing"},
     {"checking", "comparing", "streaming", "patching", "units"},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman.cli import lines
 from dragoman.cli.images import protocol
 from dragoman.cli.lines import Picture, Span, measure, paragraphs, render, visible, width, wrap
 from dragoman.cli.page import page
@@ -301,3 +304,30 @@ def test_what_is_not_a_raster_is_never_shown_as_one() -> None:
         things = [i for turn in portrait.turns for i in turn.items if isinstance(i, Thing)]
         assert [thing.image for thing in things] == [None]
     assert f'<img src="data:image/png;base64,{PIXEL}"' in html_of(image())
+
+
+def test_the_quick_way_to_wrap_is_the_slow_one(monkeypatch: Any) -> None:
+    """Where all characters take one column, lines are found without looking at words."""
+    rolls = random.Random(7)
+    words = ["a", "bb", "ccc", " ", "  ", "- ", "d" * 24, "é", "…"]
+    for _ in range(2000):
+        columns = rolls.randint(10, 30)
+        text = "".join(rolls.choice(words) for _ in range(rolls.randint(1, 25)))
+        if len(text) - len(text.lstrip()) >= columns - 1:
+            continue  # nothing but indentation
+        cut = rolls.randint(0, len(text))
+        quick = shown(lines.wrap([Span(text[:cut], "call"), Span(text[cut:])], columns))
+        with monkeypatch.context() as patch:
+            patch.setattr(lines, "_UNEVEN", re.compile(""))  # which is found in everything
+            assert quick == shown(lines.wrap([Span(text)], columns))
+
+
+def shown(wrapped: Any) -> list[str]:
+    return ["".join(span.text for span in line).rstrip() for line in wrapped]
+
+
+@pytest.mark.parametrize("text", ["x" * 2_000_000, "東" * 500_000, "word " * 400_000])
+def test_a_line_without_end_takes_no_time_without_end(text: str) -> None:
+    begun = time.process_time()
+    assert sum(1 for _ in lines.wrap([Span(text)], 80)) > 5_000
+    assert time.process_time() - begun < 10

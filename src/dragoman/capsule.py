@@ -66,6 +66,7 @@ from .ledger import Ledger, Loss
 from .model import History, Json, Message, Reasoning, Request, Toolbox, Tree
 from .patching import REF, same
 from .reading import compact, encode, parse
+from .surrogates import parse_exactly
 from .units import LONG, Unit, View, align, digest
 
 VERSION = 2
@@ -807,7 +808,7 @@ class _Opening:
             now = [path for path in now if _has(shown, path)]
         if not now and "marks" not in entry.data:
             return
-        entry.pieces = parse(encode(entry.pieces))  # our own, to be changed
+        entry.pieces = parse_exactly(encode(entry.pieces))  # our own, to be changed
         if not _follow_marks(entry.data, entry.pieces, shown, now):
             at = self.path("turns", entry.at or 0)
             self.log.dropped("cache", at, "the restored turn has no place for this mark")

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import capsule as capsules
-from . import dialects
+from . import dialects, surrogates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
@@ -20,6 +20,7 @@ from .model import Json, Request, Response, Tree
 from .models import Models, given
 from .reading import load
 from .result import Result
+from .surrogates import Whole
 
 
 def convert(
@@ -62,7 +63,14 @@ def convert(
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
-    value = load(doc)
+    halves: Whole | None = None
+    try:
+        value = load(doc)
+    except Malformed:
+        halves = surrogates.well_formed(doc)
+        if halves is None:
+            raise
+        value = halves.value
     reader = dialects.get(source) if source is not None else _detected(value, facet)
     writer = dialects.get(target)
     tree = reader.read(value, facet)
@@ -72,11 +80,25 @@ def convert(
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
     document = writer.write(tree, log)
+    if halves is not None:
+        if carry:
+            value = surrogates.restore(value, halves.halves, value)[0]
+        document = _with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, value)
     carried = capsules.seal(value, document, reader, writer, facet, tree) if carry else None
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
+
+
+def _with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
+    """Lone surrogates come back in the same dialect; elsewhere U+FFFD stands for each of them."""
+    lost = list(halves.halves)
+    if same_dialect:
+        document, lost = surrogates.restore(document, halves.halves, halves.value)
+    for at in lost:
+        log.approximated("text.surrogate", at, surrogates.WHY)
+    return document
 
 
 def with_model(tree: Tree, model: str, facet: str = "request") -> Request:

@@ -93,6 +93,11 @@ ADVICE: dict[str, tuple[str, str]] = {
         "A text contains what is a control token of the target; as it is, it would forge a turn.",
         "Nothing; the text was made harmless. Look where it came from.",
     ),
+    "text.surrogate": (
+        "A client cut a text inside of a character (JavaScript counts some as two), and no API "
+        "takes one half of it.",
+        "Cut texts by characters; in JavaScript, `text.toWellFormed()` before they are sent.",
+    ),
     "text.boundary": (
         "The target has one text where the source has several.",
         "Nothing, unless something counts text blocks. " + _CAPSULE,

@@ -32,6 +32,7 @@ CODES: dict[str, str] = {
     "text.empty": "a text block that is empty or only white space",
     "text.space": "white space at the end of a text",
     "text.control": "a control token of the target inside a text",
+    "text.surrogate": "half of a character, where a text was cut inside of a surrogate pair",
     "text.boundary": "where one text block ends and the next begins",
     "text.citations": "where a statement comes from",
     "cache": "a prompt-cache mark",

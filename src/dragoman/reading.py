@@ -46,8 +46,21 @@ def encode(value: Json) -> bytes:
         return _encode(value)
     except RecursionError:
         raise Malformed("nested too deeply") from None
+    except UnicodeEncodeError:  # half of a surrogate pair, which has no UTF-8 but an escape
+        return _escaped(value)
     except (TypeError, ValueError, msgspec.MsgspecError) as problem:
         raise Malformed(f"not a JSON value: {problem}") from None
+
+
+def _escaped(value: Json) -> bytes:
+    import json
+    import re
+
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise Malformed(f"not a JSON value: {problem}") from None
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text).encode()
 
 
 def compact(value: Json) -> str:

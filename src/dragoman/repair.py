@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import dialects
-from .errors import Unsupported
+from .errors import Malformed, Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
 from .models import Models, given
 from .reading import load
 from .result import Result
+from .surrogates import WHY, well_formed
 
 
 def repair_passes() -> tuple[tuple[str, str], ...]:
@@ -52,7 +53,8 @@ def repair(
     from .passes.bench import Bench
     from .passes.table import find, mend, run
 
-    speaker, value, log = dialects.get(dialect), load(doc), Ledger(models=given(models))
+    speaker, log = dialects.get(dialect), Ledger(models=given(models))
+    value = _loaded(doc, log)
     if facet not in ("request", "messages"):
         raise Unsupported(f"a {facet} cannot be repaired; a request or messages can")
     if passes is not None:
@@ -67,3 +69,16 @@ def repair(
     document = value if mended is tree else speaker.write(mended, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
+
+
+def _loaded(doc: Json | bytes, log: Ledger) -> Json:
+    """The document; lone surrogates, which no API takes, are mended before anything else."""
+    try:
+        return load(doc)
+    except Malformed:
+        found = well_formed(doc)
+        if found is None:
+            raise
+        for at in found.halves:
+            log.approximated("text.surrogate", at, WHY)
+        return found.value

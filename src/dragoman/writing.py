@@ -97,7 +97,9 @@ class Names(Struct, eq=False):
         if self.what == "tool.name":
             log.tool_names[given] = log.tool_names.get(name, (None, name))
         why = f"{name!r} is not a legal identifier here; {given!r} is"
-        if self.fits(name):
+        if self.what == "user_id":  # the ledger is kept and shown: it never repeats who somebody is
+            why = "the user id is not legal here; its beginning and a digest of it are written"
+        elif self.fits(name):
             why = f"{name!r} is another's here; this is {given!r}"
         log.renamed(self.what, at, why)
         return given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -22,7 +23,8 @@ COMMANDS: dict[str, str] = {
     "check": "Tell what the real API would reject, rule by rule.",
     "repair": "Mend what an API would reject, by named passes.",
     "diff": "Compare two conversations by meaning.",
-    "join": "Append an answer to the history of its request.",
+    "join": "Append a response to the history of its request.",
+    "migrate": "Convert stored conversations where they are, file by file, whole folders of them.",
     "collect": "Put a stream together: the answer it amounts to.",
     "decompose": "Take an answer apart: the stream it could have come as.",
     "formats": "List the dialects; with -f and -t, what that pair cannot carry.",
@@ -32,10 +34,20 @@ COMMANDS: dict[str, str] = {
     "completion": "Print the script that completes commands, options, dialects and codes.",
 }
 HIDDEN = ("man",)
+NARROW = 52
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": terminal.WIDEST}
 
 
-class Command(click.Command):
+class Narrow(click.Command):
+    """A command whose help fits narrow terminals: click's has fifty columns at least."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        if (columns := shutil.get_terminal_size().columns) < NARROW:
+            extra.setdefault("terminal_width", max(columns - 1, 20))
+        return super().make_context(*args, **extra)
+
+
+class Command(Narrow):
     """A command with examples, which its help shows and the tests run."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
@@ -59,7 +71,7 @@ class HungUp(Exception):
     """Nobody reads the output any more."""
 
 
-class App(click.Group):
+class App(Narrow, click.Group):
     """A group that loads its commands when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ..errors import DragomanError
+from ..errors import DragomanError, Malformed, Unsayable
+from ..surrogates import ESCAPED, well_formed
 from . import terminal
-from .faults import Fault, explain
-from .inputs import Document, Form, Input, Reading
+from .faults import IO, Fault, explain
+from .inputs import Document, Form, Input, Nothing, Reading
 from .ledger import Tally
 from .outputs import Discard, Plan, Sink, write_to
 from .progress import Progress
+from .wrapped import View, may_wrap, unwrap
+
+ALIKE = 3
+"""How often the same failure is said of one file."""
 
 
 class Batch:
@@ -23,16 +29,35 @@ class Batch:
     """
 
     def __init__(
-        self, inputs: list[Input], *, stop: bool = False, tally: Tally | None = None
+        self,
+        inputs: list[Input],
+        *,
+        stop: bool = False,
+        tally: Tally | None = None,
+        view: View | None = None,
+        quiet: bool = False,
     ) -> None:
+        self.quiet = quiet
         self.inputs = inputs
+        self.view = view or View()
+        self.skipped = 0
+        """How many documents of folders are no conversations."""
         self.tally = tally
         self.stop = stop
-        self.exit_code = 0
+        self.code = 0
+        self.good = 0
         self.fault: Fault | None = None
         """The failure of the last attempt, if it failed."""
+        self.passed = False
+        """Whether the last document was passed over."""
         self.failures = 0
+        self.alike: Counter[str] = Counter()  # of one file: what went wrong, and how often
         self.progress = Progress(inputs)
+
+    @property
+    def exit_code(self) -> int:
+        """The gravest; and where all that folders hold was passed over, nothing was done."""
+        return IO if not self.code and self.skipped and not self.good else self.code
 
     def readings(
         self, form: Form | None = None, inputs: list[Input] | None = None
@@ -40,7 +65,7 @@ class Batch:
         """The inputs, or these of them, each opened. Where that fails, it is a failed attempt."""
         for input in self.inputs if inputs is None else inputs:
             reading = None
-            with self.attempt(input.name):
+            with self.attempt(input.name, counts=False):
                 reading = Reading(input, form)
             if reading is None:
                 self.missed(input)
@@ -55,14 +80,50 @@ class Batch:
         found = reading.documents()
         while True:
             document = None
-            with self.attempt(reading.input.name):
+            with self.attempt(reading.input.name, counts=False):
                 document = next(found, None)
             if document is None:
                 if self.fault is not None:
                     self.missed(reading.input)
+                self.tell_alike(reading.input)
                 return
-            yield document
+            yield from self.conversations(document)
             self.progress.step()
+
+    def conversations(self, document: Document) -> Iterator[Document]:
+        """What stands in a document: itself, or what it wraps. Where that fails, it is said."""
+        if not self.quiet:
+            self.tell_halves(document)
+        if not self.view.at and not may_wrap(document.data):
+            yield document
+            return
+        found = unwrap(document, self.view)
+        while True:
+            inner = None
+            with self.attempt(document, counts=False):
+                inner = next(found, None)
+            if inner is None:
+                if self.fault is not None:
+                    self.missed(document.input)
+                return
+            yield inner
+
+    def tell_alike(self, input: Input) -> None:
+        """How many lines have failed as others of the same file did; the report has them all."""
+        for message, count in self.alike.items():
+            if count > ALIKE:
+                more = terminal.plural(count - ALIKE, "more line")
+                name, said = terminal.bold(input.name), terminal.clean(message)
+                self.say(f"{name}: {terminal.red('error')}: {more}: {said}")
+        self.alike.clear()
+
+    def tell_halves(self, document: Document) -> None:
+        """Lone surrogates are said wherever they are met; what became of them is in the ledger."""
+        found = well_formed(document.data) if ESCAPED.search(document.data) else None
+        if found is not None:
+            places = ", ".join(list(found.halves)[:3]) + ", ..." * (len(found.halves) > 3)
+            count = terminal.plural(len(found.halves), "text")
+            self.say(f"{terminal.bold(document.name)}: half of a character in {count}: {places}")
 
     def missed(self, input: Input) -> None:
         """What could not be read, or not to its end, counts as one document that failed."""
@@ -81,41 +142,68 @@ class Batch:
         place unless all of it could be. Gives the exit code.
         """
         for inputs, place in plan.groups():
-            with write_to(place) as sink:
+            told = self.tally.documents if self.tally else 0
+            attempt = self.attempt(inputs[0].name if inputs else "", counts=False)
+            with attempt, write_to(place, append=plan.append) as sink:
                 failed, written = self.failures, 0
                 for reading in self.readings(form, inputs):
                     written += each(reading, sink)
+                if not written and self.skipped:
+                    raise Discard
                 if self.failures > failed and (plan.in_place or not written):
                     if plan.in_place and written:
                         self.say(f"{terminal.bold(inputs[0].name)}: left as it was")
                     raise Discard
+            if self.fault is not None and self.tally and self.tally.documents == told:
+                self.missed(inputs[0])  # there is no place for it
         self.progress.clear()
         return self.exit_code
 
     @contextlib.contextmanager
-    def attempt(self, what: Document | str) -> Iterator[None]:
+    def attempt(self, what: Document | str, *, counts: bool = True) -> Iterator[None]:
         """Work on one document; ``self.fault`` tells afterwards whether it failed."""
-        self.fault = None
+        self.fault, self.passed = None, False
         try:
             yield
+            self.good += counts
         except (DragomanError, Fault) as problem:
             if isinstance(what, str):
-                fault = explain(problem, name=what)
+                self.note(explain(problem, name=what))
+            elif isinstance(problem, Nothing) and what.input.base is not None:
+                self.skip(what, problem)
             else:
-                fault = explain(problem, name=what.input.name, data=what.data, line=what.line)
-            self.note(fault)
+                self.note(explained(problem, what))
+
+    def skip(self, document: Document, problem: Nothing) -> None:
+        """A file of a folder that is no conversation: nobody has said that it is one."""
+        self.skipped += 1
+        self.passed = True
+        if self.tally is not None:
+            self.tally.skipped += 1
+        if not self.quiet:
+            self.say(terminal.dim(f"{document.name}: skipped, {problem.message}"))
 
     def note(self, fault: Fault) -> None:
         """A failure: said, and counted."""
         self.fault = fault
         self.failures += 1
-        self.exit_code = max(self.exit_code, fault.exit_code)
+        self.code = max(self.code, fault.exit_code)
         self.progress.clear()
         if self.stop:
             raise fault
-        fault.show()
+        self.alike[fault.message] += 1
+        if self.alike[fault.message] <= ALIKE:
+            fault.show()
 
     def say(self, line: str) -> None:
         """A line for people, not into the progress."""
         self.progress.clear()
         terminal.say(line)
+
+
+def explained(problem: Exception, document: Document) -> Fault:
+    """What went wrong with a document, by its place in the text that people have."""
+    if document.place is not str and isinstance(problem, Malformed | Unsayable):
+        problem = type(problem)(problem.what, document.place(problem.at))
+    line = document.line
+    return explain(problem, name=document.input.name, data=document.text, line=line)

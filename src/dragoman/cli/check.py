@@ -10,26 +10,40 @@ from ..convert import convert
 from ..dialect import Problem
 from ..errors import Malformed, Unsayable
 from ..models import Models
-from ..reading import encode, parse
+from ..surrogates import ESCAPED, well_formed
+from ..surrogates import parse_leniently as parse
 from . import ledger, options, terminal
 from .app import command as make_command
 from .batch import Batch
-from .faults import FOUND, place
+from .faults import FOUND, place, usage
 from .inputs import Document, Form, expand
+from .problems import FORMS, Found, Printer
 from .sources import Source, Teller, identify
+from .wrapped import View
+
+HALVES = "half of a surrogate pair (a text was cut inside of a character): no API takes it"
 
 
 @make_command(
     "check",
     "dragoman check broken.json",
     "dragoman check --for anthropic two.json",
+    "dragoman check --output-format github sessions/",
 )
 @options.files()
 @options.source_option
 @options.facet_option
 @options.jsonl_option
+@options.at_option
 @click.option("--for", "target", type=options.DIALECT, help="Ask about another target.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
+@click.option(
+    "--output-format",
+    "form",
+    type=options.Word("format", lambda: ((each, "") for each in FORMS)),
+    metavar="FORM",
+    help="How problems are printed: text, json (a line for each), github (annotations), sarif.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @options.models_option
 @options.quiet_options
 def command(
@@ -37,7 +51,9 @@ def command(
     source: str | None,
     facet: str | None,
     lines: bool | None,
+    at: tuple[str, ...],
     target: str | None,
+    form: str | None,
     as_json: bool,
     models: Models | None,
     quiet: bool,
@@ -50,20 +66,25 @@ def command(
     `dragoman explain RULE` tells more of a rule; `dragoman repair` mends what can be mended. Exit 1
     where there is a problem.
     """
-    form: Form | None = None if lines is None else "jsonl" if lines else "json"
-    batch, teller = Batch(expand(files)), Teller(quiet)
+    if as_json and form not in (None, "json"):
+        raise usage(f"--json and --output-format {form} exclude each other")
+    printer = Printer(form or ("json" if as_json else "text"))
+    shape: Form | None = None if lines is None else "jsonl" if lines else "json"
+    view = View(at, facet if facet in ("request", "response", "error") else None)
+    batch, teller = Batch(expand(files), view=view, quiet=quiet), Teller(quiet)
     found = 0
-    for document in batch.every(form):
+    for document in batch.every(shape):
         with batch.attempt(document):
             what = identify(document, source, facet)
             if said := teller.tell(document, what):
                 batch.say(said)
             problems = list(_problems(document, what, target, models, quiet, verbose))
             for problem in problems:
-                _print(document, what, target, problem, as_json)
+                printer.each(_found(document, what, target, problem))
             found += len(problems)
             if not problems and not quiet:
                 batch.say(_praise(document, target or what.dialect))
+    printer.close()
     if found and not quiet:
         batch.say(terminal.plural(found, "problem"))
     return batch.exit_code or (FOUND if found else 0)
@@ -78,8 +99,10 @@ def _problems(
     verbose: bool,
 ) -> list[Problem]:
     if target is None or target == what.dialect:
-        value = parse(document.data)
-        return _checked(value, what.dialect, what.facet, models)
+        found = well_formed(document.data) if ESCAPED.search(document.data) else None
+        value = found.value if found else parse(document.data)
+        halves = [Problem("malformed", at, HALVES) for at in (found.halves if found else ())]
+        return [*halves, *_checked(value, what.dialect, what.facet, models)]
     try:
         result = convert(
             document.data, source=what.dialect, target=target, facet=what.facet, models=models
@@ -116,24 +139,12 @@ def _praise(document: Document, dialect: str) -> str:
     return f"{name}: {terminal.green('nothing')} that {dialect} would reject"
 
 
-def _print(
-    document: Document, what: Source, target: str | None, problem: Problem, as_json: bool
-) -> None:
+def _found(document: Document, what: Source, target: str | None, problem: Problem) -> Found:
     line = column = None
-    if target is None or target == what.dialect:
-        line, column = place(document.data, problem.path, document.line)
-    if as_json:
-        entry = {
-            "input": document.input.name,
-            "line": line,
-            "column": column,
-            "dialect": target or what.dialect,
-            "rule": problem.rule,
-            "path": problem.path,
-            "message": problem.message,
-        }
-        click.echo(encode(entry))
-        return
-    where = f"{document.input.name}:{line}:{column}" if line else document.name
-    said, at = terminal.clean(problem.message), terminal.dim(f"[{problem.path or '/'}]")
-    terminal.put(f"{terminal.bold(where)}: {terminal.red(problem.rule)}: {said} {at}")
+    here = target is None or target == what.dialect
+    path = document.place(problem.path) if here else problem.path
+    if here:
+        line, column = place(document.text, path, document.line)
+    dialect = target or what.dialect
+    name = document.input.name
+    return Found(name, document.name, line, column, dialect, problem.rule, path, problem.message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,18 @@ from ..errors import Malformed
 from ..ledger import Loss
 from ..model import Json
 from ..models import Models
-from ..reading import encode, parse
+from ..reading import encode
+from ..surrogates import parse_exactly
 from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
 from .inputs import Document, Form, Input, Reading, expand
 from .ledger import Tally
-from .outputs import Plan, Sink, write_to
+from .outputs import Plan, Sink, guarded, is_same, write_to
 from .settings import parse_settings, with_settings
 from .sources import Source, Teller, identify, identify_stream
+from .wrapped import View
 
 if TYPE_CHECKING:
     from ..transcoder import Transcoder
@@ -41,8 +44,10 @@ if TYPE_CHECKING:
 @options.source_option
 @options.target_option
 @options.facet_option
-@options.jsonl_option
+@options.old_jsonl_option
+@options.at_option
 @options.output_options
+@options.append_option
 @options.ledger_options
 @click.option("--model", metavar="NAME", help="The model that the request names in the target.")
 @click.option(
@@ -52,8 +57,12 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Set a field of the result, e.g. temperature=0.2 or reasoning.effort=high.",
 )
-@click.option("--carry", metavar="FILE", help="Write a capsule: what the target cannot hold.")
-@click.option("--capsule", metavar="FILE", help="Bring home what such a capsule holds.")
+@click.option(
+    "--carry",
+    metavar="FILE|DIR",
+    help="Write a capsule: what the target cannot hold; DIR/: one for each file.",
+)
+@click.option("--capsule", metavar="FILE|DIR", help="Restore what such a capsule holds.")
 @options.models_option
 @click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
 @click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
@@ -80,8 +89,10 @@ class Conversion:
         target: str,
         facet: str | None,
         lines: bool | None,
+        at: tuple[str, ...],
         output: str | None,
         in_place: bool,
+        append: bool,
         compact: bool,
         report: str | None,
         fail_on: tuple[str, ...],
@@ -108,9 +119,13 @@ class Conversion:
         self.now = printing.time_of(now)
         self.ids = printing.random_id if random_ids else None
         self.tally = Tally(report)
-        self.batch = Batch(inputs, stop=stop, tally=self.tally)
-        self.plan = Plan(inputs, output, in_place=in_place)
-        self.plan.beside(report, carry)
+        self.view = View(at, facet, join=True)
+        if in_place and at:
+            hint = "dragoman migrate --at POINTER leaves the rest as it is"
+            raise usage("--in-place writes the whole file; with --at there is more in it", hint)
+        self.batch = Batch(inputs, stop=stop, tally=self.tally, view=self.view, quiet=quiet)
+        self.plan = Plan(inputs, output, in_place=in_place, append=append)
+        self.plan.beside(report, carry if carry and not os.path.isdir(carry) else None)
         self.teller = Teller(quiet)
         self.several = len(inputs) > 1
         self.alone = False  # there is one document, and it is told of on its own
@@ -125,6 +140,12 @@ class Conversion:
 
     def each(self, reading: Reading, sink: Sink) -> int:
         """One input, document by document, or as a stream; how many of them were written."""
+        attempt = self.batch.attempt(reading.input.name, counts=False)
+        with attempt, self.capsules.opened(reading.input):
+            return self.one(reading, sink)
+        return 0
+
+    def one(self, reading: Reading, sink: Sink) -> int:
         if reading.form == "stream" and self.facet in (None, "stream"):
             return self.stream(reading, sink)
         written = 0
@@ -136,12 +157,15 @@ class Conversion:
                 self.tell(document, source)
                 losses = self.document(document, source, reading.form, sink)
                 written += 1
-            self.note(document, source, losses)
+            if not self.batch.passed:
+                self.note(document, source, losses)
         return written
 
     def document(
         self, document: Document, source: Source, form: Form, sink: Sink
     ) -> tuple[Loss, ...]:
+        if self.plan.in_place and document.outer is not None:
+            raise usage("it stands inside of its file, and --in-place writes the whole file")
         result = convert_document(
             document.data,
             source=source.dialect,
@@ -156,12 +180,26 @@ class Conversion:
             models=self.models,
         )
         result.document = with_settings(result.document, self.settings)
-        on_a_line = form == "jsonl" or (self.several and self.plan.together)
+        on_a_line = self.is_line(document, form)
         sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
         if form == "jsonl":
             sink.flush()
         self.capsules.put(result.capsule)
-        return result.losses
+        return (*document.placed(result.losses), *self.address_losses(document))
+
+    def is_line(self, document: Document, form: Form) -> bool:
+        """Whether a result is one line of many."""
+        if form == "jsonl" or self.plan.in_lines or bool(document.label):
+            return True
+        return self.several and self.plan.together
+
+    def address_losses(self, document: Document) -> tuple[Loss, ...]:
+        """What the address of a capture says and the body does not."""
+        hint = document.hint
+        if hint is None or not hint.asks_stream or hint.dialect == self.target:
+            return ()
+        why = "the address asks for a stream; --set stream=true says so in the document"
+        return (Loss("dropped", "stream", hint.asks_stream, why),)
 
     def stream(self, reading: Reading, sink: Sink) -> int:
         source: Source | None = None
@@ -224,7 +262,8 @@ class Conversion:
             facet=source.facet if source else self.facet,
             target=self.target,
         )
-        alone = self.alone = not self.several and document.line is None
+        alone = not self.several and document.line is None and not document.label
+        self.alone = alone
         if losses and not self.quiet and (alone or self.verbose):
             self.batch.progress.clear()
             if not alone:
@@ -233,20 +272,29 @@ class Conversion:
 
 
 class Capsules:
-    """What targets could not hold: written to a file, or brought home from one.
+    """What targets could not hold: written to a file, or restored from one.
 
-    One capsule per line, for each document that is written, in their order.
+    One capsule per line, for each document that is written, in their order; of several files, a
+    file of the same name each in a folder.
     """
 
     def __init__(self, out: str | None, home: str | None, inputs: list[Input]) -> None:
         if out is not None and home is not None:
             raise usage("--carry writes a capsule, --capsule takes one: not both at once")
-        if (out or home) and len(inputs) > 1:
-            raise usage("a capsule belongs to one file", "convert them one by one")
+        told = out if out is not None else home
+        self.several = len(inputs) > 1 or any(input.base for input in inputs)
+        is_folder = told is not None and (told.endswith(("/", os.sep)) or os.path.isdir(told))
+        if told is not None and self.several and not is_folder:
+            option = "--carry" if out else "--capsule"
+            raise usage("a capsule belongs to one file", f"{option} {told}/ for a file each")
         self.out = None if out is None else Path(out)
-        self.home = None if home is None else home
+        self.home = None if home is None else Path(home)
+        self.is_folder = is_folder
         self.sink: Sink | None = None
         self.coming: Iterator[Document] = iter(())
+        self.name = ""
+        if is_folder and out is not None:
+            check_names(inputs, Path(out))
 
     @property
     def wanted(self) -> bool:
@@ -257,16 +305,27 @@ class Capsules:
         return self.out is not None or self.home is not None
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        if self.out is not None:
-            with write_to(self.out) as self.sink:
-                yield
-        elif self.home is not None:
-            with Reading(Input(self.home)) as reading:
-                self.coming = reading.documents()
+    def opened(self, input: Input | None = None) -> Iterator[None]:
+        """The capsules of one input, or of the only one."""
+        if self.is_folder != (input is not None):
+            yield
+            return
+        place = self.out or self.home
+        if place is not None and input is not None:
+            place = place / within(input)
+        if place is None:
+            yield
+        elif self.out is not None:
+            if input is not None:
+                with guarded(place):
+                    place.parent.mkdir(parents=True, exist_ok=True)
+            with write_to(place) as self.sink:
                 yield
         else:
-            yield
+            self.name = str(place)
+            with Reading(Input(self.name)) as reading:
+                self.coming = reading.documents()
+                yield
 
     def put(self, capsule: Json) -> None:
         if self.sink is not None:
@@ -278,8 +337,28 @@ class Capsules:
             return None
         document = next(self.coming, None)
         if document is None:
-            raise Fault("there is no capsule for this document", MALFORMED, where=self.home)
+            raise Fault("there is no capsule for this document", MALFORMED, where=self.name)
         try:
-            return parse(document.data)
+            return parse_exactly(document.data)
         except Malformed as problem:
-            raise explain(problem, name=self.home, data=document.data, line=document.line) from None
+            raise explain(problem, name=self.name, data=document.data, line=document.line) from None
+
+
+def within(input: Input) -> Path:
+    """The name of a file, below the folder that it was found in."""
+    if input.path is None:
+        raise usage("standard input has no name; a folder of capsules needs files")
+    return input.path.relative_to(input.base) if input.base else Path(input.path.name)
+
+
+def check_names(inputs: list[Input], folder: Path) -> None:
+    """Refuse two files whose capsules would have one name, and a capsule over an input."""
+    seen: dict[Path, Input] = {}
+    for input in inputs:
+        place = folder / within(input)
+        if place in seen:
+            names = f"{seen[place].name} and {input.name}"
+            raise usage(f"the capsules of {names} would both be {place}")
+        if any(other.path is not None and is_same(other.path, place) for other in inputs):
+            raise usage(f"{place} is an input; it is not written over", "choose another folder")
+        seen[place] = input

@@ -8,13 +8,15 @@ import click
 
 from ..detect import candidates, detect_stream, is_tied
 from ..dialect import Guess
-from ..reading import encode, parse
+from ..reading import encode
+from ..surrogates import parse_leniently as parse
 from . import options, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND
-from .inputs import CHUNK, Form, Reading, expand
-from .sources import sure
+from .inputs import CHUNK, Document, Form, Reading, expand
+from .sources import SURE, sure
+from .wrapped import View
 
 
 @make_command(
@@ -25,30 +27,36 @@ from .sources import sure
 @options.files()
 @options.facet_option
 @options.jsonl_option
+@options.at_option
 @click.option("--all", "every", is_flag=True, help="Every guess, not only the best.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each document.")
 def command(
-    files: tuple[str, ...], facet: str | None, lines: bool | None, every: bool, as_json: bool
+    files: tuple[str, ...],
+    facet: str | None,
+    lines: bool | None,
+    at: tuple[str, ...],
+    every: bool,
+    as_json: bool,
 ) -> int:
     """Tell which dialect and facet a document is, and why.
 
-    Where two dialects are equally likely there is no answer (exit 1): nothing is decided by the
-    toss of a coin.
+    Where two dialects are equally likely, or the best guess is less than 50 % sure, there is no
+    answer (exit 1): the other commands then ask for -f.
     """
     form: Form | None = None if lines is None else "jsonl" if lines else "json"
-    batch = Batch(expand(files))
+    batch = Batch(expand(files), view=View(at))
     unknown = 0
     for reading in batch.readings("stream" if facet == "stream" else form):
         if reading.form == "stream":
             guess = _stream(reading)
             unknown += not guess
-            _print(reading.input.name, None, guess, every, as_json)
+            _print(Document(reading.input, b""), guess, every, as_json)
             continue
         for document in batch.documents(reading):
             with batch.attempt(document):
-                guesses = candidates(parse(document.data), facet)
-                unknown += not guesses or is_tied(guesses)
-                _print(document.input.name, document.line, guesses, every, as_json)
+                guesses = _guesses(document, facet)
+                unknown += not guesses or is_tied(guesses) or guesses[0].confidence < SURE
+                _print(document, guesses, every, as_json)
     return batch.exit_code or (FOUND if unknown else 0)
 
 
@@ -64,10 +72,21 @@ def _stream(reading: Reading) -> list[Guess]:
     return []
 
 
-def _print(name: str, line: int | None, guesses: list[Guess], every: bool, as_json: bool) -> None:
+def _guesses(document: Document, facet: str | None) -> list[Guess]:
+    """What stands around a document tells more than what it looks like."""
+    if document.hint is not None and facet in (None, document.hint.facet):
+        dialect, kind, why, *_ = document.hint
+        return [Guess(dialect, kind, 1.0, (why,))]
+    return candidates(parse(document.data), facet)
+
+
+def _print(document: Document, guesses: list[Guess], every: bool, as_json: bool) -> None:
+    name, line = document.input.name, document.line
     tied = is_tied(guesses)
     if as_json:
         entry: dict[str, Any] = {"input": name, "line": line, "tied": tied}
+        if document.outer is not None:
+            entry["path"] = document.place("")
         entry["guesses"] = [
             {
                 "dialect": guess.dialect,
@@ -79,8 +98,7 @@ def _print(name: str, line: int | None, guesses: list[Guess], every: bool, as_js
         ]
         click.echo(encode(entry))
         return
-    where = f"{name}:{line}" if line else name
-    for said in _lines(where, guesses, tied, every):
+    for said in _lines(document.name, guesses, tied, every):
         terminal.put(said)
 
 
@@ -92,6 +110,8 @@ def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[st
         best = guesses[0].confidence
         same = ", ".join(f"{g.dialect} {g.facet}" for g in guesses if best - g.confidence < 0.01)
         return [f"{name}: unknown: it may as well be {same}"]
+    if guesses[0].confidence < SURE and not every:
+        return [f"{name}: unsure: {_said(guesses[0])}"]
     return [f"{name}: {_said(guess)}" for guess in (guesses if every else guesses[:1])]
 
 

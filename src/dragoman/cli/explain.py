@@ -26,7 +26,8 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     It says what the name means, why it comes up, and what to do. Without a CODE, all are listed.
     """
     if not codes:
-        _print(terminal.table((terminal.bold(name), said) for name, said in _names()))
+        rows = [(terminal.bold(name), said) for name, said in _names()]
+        _print(terminal.table(rows, on_stdout=True))
     for code in codes:
         for group in _grouped(explain(code)):
             if as_json:

@@ -87,6 +87,8 @@ def explain(problem: Exception, *, name: str, data: bytes = b"", line: int | Non
         where, shown = _place(name, data, line, _offset(data, problem.at))
         said = f"{problem.what} - at {problem.at or 'the top of the document'}"
         hint = "the target has no form for this at all; choose another one"
+        if "requires a model" in problem.what:
+            said, hint = said.replace(": give model=", ""), "--model NAME"
         return Fault(said, LOSS, where=where, excerpt=shown, hint=hint)
     if isinstance(problem, MissingExtra):
         return Fault(str(problem), IO, where=at_line)

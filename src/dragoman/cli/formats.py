@@ -68,7 +68,7 @@ def _table(listed: Iterable[Format]) -> list[str]:
     for form in listed:
         facets = ", ".join(f"{facet}{WAYS[ways]}" for facet, ways in form.facets.items())
         rows.append((terminal.bold(form.name), terminal.cyan(", ".join(form.aliases)), facets))
-    return terminal.table(rows)
+    return terminal.table(rows, on_stdout=True)
 
 
 def _entry(form: Format) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _pair(source: str, target: str, found: Survey, verbose: bool) -> list[str]:
         (terminal.red("refused"), "", terminal.dim(case), "there is no form for it at all")
         for case in found.refused
     ]
-    return terminal.table(rows)
+    return terminal.table(rows, on_stdout=True)
 
 
 def _few(cases: tuple[str, ...]) -> str:

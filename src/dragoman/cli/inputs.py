@@ -13,10 +13,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast
+
+from msgspec.structs import replace
 
 from ..errors import MissingExtra
 from ..framing import LIMIT
+from ..ledger import Loss
 from . import terminal
 from .faults import IO as IO_FAILED
 from .faults import MALFORMED, Fault, io_fault, usage
@@ -28,6 +31,9 @@ Form: TypeAlias = Literal["json", "jsonl", "stream"]
 
 PACKED = (".gz", ".zst", ".zstd")
 FORMS: dict[str, Form] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".sse": "stream"}
+KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har")
+"""What the files of a folder end in that may hold conversations."""
+CAPSULE = ".capsule.json"
 CHUNK = 64 * 1024
 # How the lines of server-sent events begin.
 EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -37,9 +43,11 @@ WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BO
 class Input:
     """One file, or standard input. ``name`` is what messages call it."""
 
-    __slots__ = ("file", "name", "path", "taken")
+    __slots__ = ("base", "file", "name", "path", "taken")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, base: str | None = None) -> None:
+        self.base = base
+        """The folder that it was found in, if the folder was named and not the file."""
         self.file: io.RawIOBase | None = None
         self.path = None if path == "-" else Path(path)
         self.name = "stdin" if path == "-" else path
@@ -65,14 +73,12 @@ class Input:
             if sys.stdin is None:
                 raise Fault("standard input is closed", IO_FAILED)
             return _plain(_buffered(sys.stdin.buffer), self.name)
+        if glob.has_magic(self.name) and not os.path.lexists(self.name):
+            raise Fault("no file matches", IO_FAILED, where=self.name, hint="check the path")
         try:
             if self.path.is_dir():
-                raise Fault(
-                    "is a directory",
-                    IO_FAILED,
-                    where=self.name,
-                    hint=f"name the files in it: {self.name.rstrip('/')}/*.json",
-                )
+                said = ", ".join(KNOWN)
+                raise Fault("no conversations in it", IO_FAILED, where=self.name, hint=f"{said}?")
             self.file = _Counted(io.FileIO(self.path), self)
             return _plain(_buffered(unpack(cast(BinaryIO, self.file), self.path)), self.name)
         except OSError as problem:
@@ -93,20 +99,80 @@ class Input:
             raise io_fault(problem, self.name) from None
 
 
+class Nothing(Fault):
+    """There is no conversation here. In a folder that is no error: the file is passed over."""
+
+
+class Hint(NamedTuple):
+    """What a document is by what stands around it, e.g. by the path of a capture."""
+
+    dialect: str
+    facet: str
+    why: str
+    asks_stream: str = ""
+    """Where the address stands that asks for a stream, if the document does not say so."""
+    is_joined: bool = False
+    """It is a request with the response to it."""
+
+
 class Document:
-    """One JSON text: of a file, or of a line of it (``line``, from 1)."""
+    """One JSON text: of a file, of a line of it (``line``, from 1), or inside of one of these.
 
-    __slots__ = ("data", "input", "line")
+    ``outer`` is the text it stands in; ``place`` tells where a pointer into the document points in
+    that. ``notes`` are losses that it has had before it was a document.
+    """
 
-    def __init__(self, input: Input, data: bytes, line: int | None = None) -> None:
+    __slots__ = ("data", "hint", "input", "label", "line", "notes", "outer", "place")
+
+    def __init__(
+        self,
+        input: Input,
+        data: bytes,
+        line: int | None = None,
+        *,
+        hint: Hint | None = None,
+        outer: bytes | None = None,
+        label: str = "",
+        notes: tuple[Loss, ...] = (),
+        place: Callable[[str], str] = str,
+    ) -> None:
         self.input = input
         self.data = data
         self.line = line
+        self.hint = hint
+        self.outer = outer
+        self.label = label
+        self.notes = notes
+        self.place = place
 
     @property
     def name(self) -> str:
         """The file and the line, for messages."""
-        return f"{self.input.name}:{self.line}" if self.line else self.input.name
+        name = f"{self.input.name}:{self.line}" if self.line else self.input.name
+        return f"{name} at {self.label}" if self.label else name
+
+    @property
+    def text(self) -> bytes:
+        """The text that pointers of messages point into."""
+        return self.data if self.outer is None else self.outer
+
+    def inside(self, at: str, data: bytes, hint: Hint | None, *, label: str = "") -> Document:
+        """A document that stands in this one."""
+        return Document(
+            self.input,
+            data,
+            self.line,
+            hint=hint,
+            outer=self.data,
+            label=label,
+            place=at.__add__,
+        )
+
+    def placed(self, losses: Iterable[Loss]) -> tuple[Loss, ...]:
+        """Losses of this document, by their places in the text it stands in."""
+        if self.place is str:
+            return (*self.notes, *losses)
+        return (*self.notes, *(replace(loss, path=self.place(loss.path)) for loss in losses))
 
 
 def expand(paths: Iterable[str]) -> list[Input]:
@@ -119,16 +185,39 @@ def expand(paths: Iterable[str]) -> list[Input]:
         if terminal.is_terminal(sys.stdin):
             raise usage("no input: name a file, or pipe one in", "dragoman COMMAND --help")
         named = ["-"]
-    found: dict[str, None] = {}
+    found: dict[str, str | None] = {}
     for path in named:
+        if path != "-" and os.path.isdir(path):
+            inside = list(walk(path))
+            found.update(dict.fromkeys(inside, path) if inside else {path: None})
+            continue
         if path == "-" or not glob.has_magic(path) or os.path.lexists(path):
             found[path] = None
             continue
         matches = sorted(glob.glob(path, recursive=True))
         if not matches:
-            raise Fault("no file matches", IO_FAILED, where=path, hint="check the path")
+            found[path] = None  # which is said when its turn comes; the others are done
         found.update(dict.fromkeys(match for match in matches if not os.path.isdir(match)))
-    return [Input(path) for path in found]
+    return [Input(path, base) for path, base in found.items()]
+
+
+def walk(folder: str) -> Iterator[str]:
+    """The files of a folder and of those in it that may hold conversations, by their names.
+
+    What is hidden is passed over, and so are capsules that stand beside documents.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.startswith(".") or suffix_of(Path(name)) not in KNOWN:
+                continue
+            if not is_capsule(name):
+                yield os.path.join(place, name)
+
+
+def is_capsule(name: str) -> bool:
+    """Whether a file is what `migrate` writes beside a document."""
+    return name.endswith(CAPSULE)
 
 
 class Reading:
@@ -211,13 +300,14 @@ class Reading:
 
 
 def _is_whole(line: bytes) -> bool:
-    from ..reading import UNREADABLE, decode
+    from ..errors import Malformed
+    from ..surrogates import parse_leniently
 
     if line[:1] not in b"{[" or line.rstrip()[-1:] not in b"}]":
         return False
     try:
-        decode(line)
-    except UNREADABLE:
+        parse_leniently(line)
+    except Malformed:
         return False
     return True
 

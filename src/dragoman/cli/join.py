@@ -1,131 +1,247 @@
-"""``dragoman join``: the history with the answer appended."""
+"""``dragoman join``: the history with the reply appended."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import zip_longest
+
 import click
 
-from ..convert import convert
-from ..convert import join as join_documents
+from .. import dialects
+from ..convert import convert, write
 from ..ledger import Ledger, Loss
+from ..model import Message, Request, Response, Text
+from ..reading import parse
 from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch
 from .collect import collect
 from .faults import MALFORMED, Fault, usage
-from .inputs import Document, Input, Reading
+from .inputs import Document, Hint, Input
+from .joining import joined, response_source
 from .ledger import Tally
-from .outputs import Plan, write_to
+from .outputs import Discard, Plan, Sink, write_to
 from .sources import Source, Teller, identify, identify_stream
-
-ANSWERS = ("response", "usage", "stop")
-"""The codes of what only an answer says begin with these."""
+from .wrapped import View
 
 
 @make_command(
     "join",
     "dragoman join request.json response.json",
     "dragoman join two.json answer.sse -o next.json",
+    "dragoman join request.json response.json -t functiongemma -o train.jsonl --append",
+    "dragoman join pairs.jsonl -t chat -o train.jsonl",
 )
-@click.argument("request_file", metavar="REQUEST", type=click.Path())
-@click.argument("response_file", metavar="RESPONSE", type=click.Path())
+@click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=click.Path())
 @options.source_option
+@click.option(
+    "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
+)
+@click.option(
+    "--user", metavar="TEXT", help="What the user said; then RESPONSE is all that is named."
+)
 @options.new_output_options
+@options.append_option
 @options.ledger_options
 def command(
-    request_file: str,
-    response_file: str,
+    files: tuple[str, ...],
     source: str | None,
+    target: str | None,
+    user: str | None,
     output: str | None,
+    append: bool,
     compact: bool,
     report: str | None,
     fail_on: tuple[str, ...],
     quiet: bool,
     verbose: bool,
 ) -> int:
-    """Append an answer to the history of its request.
+    """Append a response to the history of its request.
 
-    The result is ready for the next turn. RESPONSE may be a stream, and of another dialect: then
-    it is converted to that of REQUEST first. The paths of the ledger point into RESPONSE.
+    The result is ready for the next turn, and for training. RESPONSE may be a stream, and of
+    another dialect: then it is converted to that of REQUEST first. Files with one document per
+    line are joined line by line. PAIRS holds both: documents {"request": ..., "response": ...},
+    captures with their replies, HAR. With --user, the request is that text alone. The paths of
+    the ledger point into RESPONSE; with -t, and for PAIRS, they begin with /request or /response.
     """
-    inputs = [Input(request_file), Input(response_file)]
-    if inputs[0].path is None and inputs[1].path is None:
+    if user is not None and len(files) != 1:
+        raise usage("with --user, one file is named: RESPONSE", "dragoman join --help")
+    if len(files) not in (1, 2):
+        raise usage("join takes REQUEST and RESPONSE, or one file of pairs", "dragoman join --help")
+    inputs = [Input(file) for file in files]
+    if len(inputs) == 2 and inputs[0].path is None and inputs[1].path is None:
         raise usage("only one of the two can be standard input")
-    plan = Plan(inputs[:1], output)
+    plan = Plan(inputs[:1], output, append=append)
     plan.inputs = inputs
     plan.check()
     plan.beside(report)
-    batch, teller, tally = Batch(inputs, stop=True), Teller(quiet), Tally(report)
-    with tally.reporting(), write_to(plan.place(inputs[0])) as sink:
-        request = only(batch, inputs[0])
-        with batch.attempt(request):
-            asked = identify(request, source, "request")
-            tell(teller.tell(request, asked))
-        answer, losses = answer_of(batch, inputs[1], asked, teller)
-        with batch.attempt(answer):
-            result = join_documents(request.data, answer.data, dialect=asked.dialect)
-            losses += result.losses
-            log = Ledger()
-            log.losses += losses
-            log.enforce(fail_on)
-        sink.write(printing.json_text(result.to_json(), compact))
-        tally.add(
+    run = Joining(inputs, source, target, fail_on, quiet, verbose, report, user)
+    with run.tally.reporting(), write_to(plan.place(inputs[0]), append=append) as sink:
+        run.write(sink, compact or plan.in_lines)
+        if run.batch.failures and not run.written:
+            raise Discard
+    if not quiet and not run.alone:
+        run.tally.show("joined")
+    return run.batch.exit_code
+
+
+UNKNOWN = "unknown"
+
+
+def invented(response: Response) -> tuple[Loss, ...]:
+    """The model of a request that nobody has sent, where the response does not name it."""
+    why = f"the response names no model; it is {UNKNOWN!r} here"
+    return () if response.model else (Loss("invented", "model", "", why),)
+
+
+class Joining:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        inputs: list[Input],
+        source: str | None,
+        target: str | None,
+        fail_on: tuple[str, ...],
+        quiet: bool,
+        verbose: bool,
+        report: str | None,
+        user: str | None = None,
+    ) -> None:
+        self.user = user
+        self.inputs, self.source, self.target = inputs, source, target
+        self.fail_on, self.quiet, self.verbose = fail_on, quiet, verbose
+        self.tally = Tally(report)
+        self.batch = Batch(inputs, tally=self.tally, view=View(join=True), quiet=quiet)
+        self.tellers = {input.name: Teller(quiet) for input in inputs}
+        self.later: list[str] = []  # what is said of a stream, when its request has been told
+        self.alone = True
+        self.written = 0
+
+    def write(self, sink: Sink, on_a_line: bool) -> None:
+        for joint in self.joints():
+            losses: tuple[Loss, ...] = ()
+            with self.batch.attempt(joint):
+                data, losses = self.converted(joint)
+                sink.write(printing.json_text(data, on_a_line or not self.alone))
+                self.written += 1
+            self.note(joint, losses)
+
+    def joints(self) -> Iterator[Document]:
+        if self.user is not None:
+            return self.prompted(self.user)
+        return self.pairs() if len(self.inputs) == 2 else self.packed()
+
+    def prompted(self, user: str) -> Iterator[Document]:
+        """Responses, each to the same words of a user."""
+        for response in self.documents(self.inputs[0]):
+            self.alone = response.line is None
+            joint: Document | None = None
+            with self.batch.attempt(response):
+                said = identify(response, self.source, "response")
+                self.tell(response, said)
+                tree = dialects.get(said.dialect).read(parse(response.data), "response")
+                assert isinstance(tree, Response)
+                asked = Request(tree.model or UNKNOWN, (Message("user", (Text(user),)),))
+                made = write(asked, said.dialect)
+                request = Document(response.input, made.to_json())
+                joint = joined(request, response, Source(said.dialect, "request"), said)
+                joint.notes = (*invented(tree), *made.losses, *joint.notes)
+            if joint is not None:
+                yield joint
+
+    def packed(self) -> Iterator[Document]:
+        """The pairs of one file, joined."""
+        for reading in self.batch.readings():
+            for document in self.batch.documents(reading):
+                self.alone = document.line is None and not document.label
+                with self.batch.attempt(document):
+                    if document.hint is None or not document.hint.is_joined:
+                        hint = 'dragoman join REQUEST RESPONSE, or {"request", "response"}'
+                        raise Fault("no pair", MALFORMED, where=document.name, hint=hint)
+                    self.tell(document, identify(document, self.source, "request"))
+                if self.batch.fault is None:
+                    yield document
+
+    def pairs(self) -> Iterator[Document]:
+        """The documents of two files, each with its fellow, joined."""
+        for request, response in zip_longest(*(self.documents(each) for each in self.inputs)):
+            if request is None or response is None:
+                if not self.batch.failures:
+                    few = self.inputs[request is not None].name
+                    self.batch.note(Fault("fewer documents than the other", MALFORMED, where=few))
+                return
+            self.alone = request.line is None and response.line is None
+            if self.target is not None:
+                request.place, response.place = "/request".__add__, "/response".__add__
+            if (joint := self.joined(request, response)) is not None:
+                joint.input, joint.line = response.input, response.line
+                yield joint
+
+    def joined(self, request: Document, response: Document) -> Document | None:
+        asked: Source | None = None
+        with self.batch.attempt(Document(request.input, request.data, request.line)):
+            asked = identify(request, self.source, "request")
+            self.tell(request, asked)
+            dialects.get(asked.dialect).read(parse(request.data), "request")
+        if asked is None or self.batch.fault is not None:
+            return None
+        joint: Document | None = None
+        with self.batch.attempt(Document(response.input, response.data, response.line)):
+            said = response_source(response, asked)
+            self.tell(response, said)
+            place, response.place = response.place, str  # which is where errors are looked for
+            joint = joined(request, response, asked, said)
+            joint.notes = tuple(Loss(x.kind, x.what, place(x.path), x.why) for x in joint.notes)
+            response.place = place
+        return joint
+
+    def documents(self, input: Input) -> Iterator[Document]:
+        """The documents of a file. A stream is one: the response it amounts to."""
+        for reading in self.batch.readings(None, [input]):
+            if reading.form != "stream":
+                yield from reading.documents()
+                continue
+            with self.batch.attempt(input.name):
+                source, chunks = identify_stream(reading, None)
+                data, note = collect(source.dialect, chunks, input.name)
+                line = self.tellers[input.name].tell(reading, source)
+                self.later += [said for said in (line, note) if said and not self.quiet]
+                yield Document(input, data, hint=Hint(source.dialect, "response", ""))
+
+    def converted(self, joint: Document) -> tuple[bytes, tuple[Loss, ...]]:
+        data, losses = joint.data, joint.notes
+        assert joint.hint is not None
+        if self.target is not None and self.target != joint.hint.dialect:
+            result = convert(joint.data, source=joint.hint.dialect, target=self.target)
+            data, losses = result.to_json(), joint.placed(result.losses)
+        log = Ledger()
+        log.losses += losses
+        log.enforce(self.fail_on)
+        return data, losses
+
+    def tell(self, document: Document, source: Source) -> None:
+        line = self.tellers[document.input.name].tell(document, source)
+        for said in (line, *self.later):
+            if said:
+                self.batch.say(said)
+        self.later.clear()
+
+    def note(self, joint: Document, losses: tuple[Loss, ...]) -> None:
+        assert joint.hint is not None
+        failed = self.batch.fault
+        self.tally.add(
             losses,
-            input=inputs[1].name,
-            line=None,
-            source=asked.dialect,
+            failed,
+            input=self.inputs[-1].name,
+            line=joint.line,
+            source=joint.hint.dialect,
             facet="response",
-            target=asked.dialect,
+            target=self.target or joint.hint.dialect,
         )
-    if not quiet:
-        ledger.show(losses, verbose=verbose)
-    return 0
-
-
-def only(batch: Batch, input: Input) -> Document:
-    """The one document of a file."""
-    with batch.attempt(input.name), Reading(input) as reading:
-        found = reading.documents()
-        document = next(found, None)
-        if document is None or next(found, None) is not None:
-            raise Fault("one document is expected", MALFORMED, where=input.name)
-    assert document is not None
-    return document
-
-
-def answer_of(
-    batch: Batch, input: Input, asked: Source, teller: Teller
-) -> tuple[Document, tuple[Loss, ...]]:
-    """The answer in the dialect of the request, and what was lost on the way there."""
-    with batch.attempt(input.name), Reading(input) as reading:
-        if reading.form == "stream":
-            source, chunks = identify_stream(reading, None)
-            data, note = collect(source.dialect, chunks, input.name)
-            tell(teller.tell(reading, source), note)
-            document = Document(input, data)
-        else:
-            document = next(reading.documents())
-            source = response_source(document, asked)
-            tell(teller.tell(document, source))
-    if source.dialect == asked.dialect:
-        return document, ()
-    with batch.attempt(document):
-        result = convert(
-            document.data, source=source.dialect, target=asked.dialect, facet="response"
-        )
-    # What only an answer says is no part of a history, whether it was lost before or not.
-    losses = tuple(x for x in result.losses if x.what.partition(".")[0] not in ANSWERS)
-    return Document(input, result.to_json()), losses
-
-
-def response_source(document: Document, asked: Source) -> Source:
-    """What the answer is: what it looks like, and where that is not clear, what was asked."""
-    try:
-        return identify(document, None, "response")
-    except Fault:
-        return Source(asked.dialect, "response")
-
-
-def tell(*lines: str | None) -> None:
-    for line in lines:
-        if line:
-            terminal.say(line)
+        if self.quiet or failed or not losses or not (self.alone or self.verbose):
+            return
+        self.batch.progress.clear()
+        if not self.alone:
+            terminal.say(f"{terminal.bold(joint.name)}: {ledger.total(losses)}")
+        ledger.show(losses, verbose=self.verbose)

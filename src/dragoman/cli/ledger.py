@@ -42,7 +42,7 @@ def show(losses: Sequence[Loss], *, verbose: bool = False) -> None:
         return
     rows = [_row(loss, 1) for loss in losses] if verbose else _grouped(losses)
     shown = rows if verbose else rows[:ROWS]
-    for line in terminal.table(shown, whole=verbose):
+    for line in terminal.table(shown):
         terminal.say(line)
     if len(rows) > len(shown):
         terminal.say(terminal.dim(f"... and {len(rows) - len(shown)} more rows; --verbose: all"))
@@ -87,6 +87,7 @@ class Tally:
     def __init__(self, report: str | None = None) -> None:
         self.documents = 0
         self.failed = 0
+        self.skipped = 0
         self.kinds: Counter[tuple[str, str]] = Counter()
         self.touched: Counter[tuple[str, str]] = Counter()
         self.path = Path(report) if report is not None else None
@@ -137,8 +138,8 @@ class Tally:
             losses.setdefault(kind, {})[what] = count
         return {"documents": self.documents, "failed": self.failed, "losses": losses}
 
-    def show(self, did: str = "converted") -> None:
-        """The summary on stderr: how many documents, and which losses in how many of them."""
+    def table(self) -> list[str]:
+        """Which losses in how many documents."""
         rows = [
             (
                 terminal.style(kind, **LOOKS[kind]),
@@ -150,12 +151,18 @@ class Tally:
                 self.kinds.items(), key=lambda item: (list(LOOKS).index(item[0][0]), -item[1])
             )
         ]
-        for line in terminal.table(rows):
+        return terminal.table(rows)
+
+    def show(self, did: str = "converted") -> None:
+        """The summary on stderr: how many documents, and which losses in how many of them."""
+        for line in self.table():
             terminal.say(line)
         done = terminal.plural(self.documents - self.failed, "document")
         said = f"{done} {did}"
         if self.failed:
             said += f", {terminal.red(f'{self.failed:,} failed')} and left out"
+        if self.skipped:
+            said += f", {self.skipped:,} skipped"
         by_kind: Counter[str] = Counter()
         for (kind, _), count in self.kinds.items():
             by_kind[kind] += count

@@ -70,6 +70,9 @@ _HOSTILE = re.compile(
 )
 
 
+_HOSTILE_LINE = re.compile(_HOSTILE.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f", 1))
+
+
 def _sign(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:
@@ -96,8 +99,12 @@ def paragraphs(text: str) -> list[str]:
     >>> paragraphs("one\r\n\ttwo")
     ['one', '    two']
     """
-    text = text.replace("\r\n", "\n").expandtabs(4)
-    return [visible(line) for line in text.split("\n")]
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if "\t" in text:
+        text = text.expandtabs(4)
+    lines = text.split("\n")
+    return [visible(line) for line in lines] if _HOSTILE_LINE.search(text) else lines
 
 
 # -- widths --------------------------------------------------------------------------------------
@@ -154,7 +161,10 @@ def wrap(spans: Iterable[Span], columns: int) -> Iterator[Line]:
     """Spans as lines of at most so many columns. A line that is continued keeps its indentation."""
     columns = max(columns, 8)
     pieces = [Span(visible(text), style) for text, style in spans]
-    whole = "".join(text for text, _ in pieces)
+    whole = "".join(text for text, _ in pieces) if len(pieces) != 1 else pieces[0].text
+    if not _UNEVEN.search(whole):
+        yield from _even(pieces, whole, columns)
+        return
     if width(whole) <= columns:
         yield tuple(pieces)
         return
@@ -171,18 +181,78 @@ def wrap(spans: Iterable[Span], columns: int) -> Iterator[Line]:
                 elif begun:
                     room = 0  # the line ends here
                 continue
+            start = 0  # of what is left of the word
             while size > room:
-                part = "" if begun else _fitting(word, room) or word[0]
+                part = "" if begun else _fitting(word[start : start + 4 * room], room)
+                part = part or ("" if begun else word[start])
                 if begun or part:
                     yield _joined([*line, Span(part, style)])
-                word, size = word[len(part) :], width(word[len(part) :])
+                start, size = start + len(part), size - width(part)
                 line, room = [*indent], columns - measure(tuple(indent))
                 begun = first = False
-            if word:
-                line.append(Span(word, style))
+            if start < len(word):
+                line.append(Span(word[start:], style))
                 room, begun = room - size, True
     if begun:
         yield _joined(line)
+
+
+# Anything but characters of one column each that stand between spaces.
+_UNEVEN = re.compile("[^ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff]")
+
+
+def _even(pieces: list[Span], whole: str, columns: int) -> Iterator[Line]:
+    """The same where every character takes one column: lines are found without looking at words."""
+    if len(whole) <= columns:
+        yield tuple(pieces)
+        return
+    hang = _indentation(whole)
+    hang = hang if len(hang) <= columns // 2 else ""
+    indent = (Span(hang),) if hang else ()
+    breaks = _breaks(whole, columns, len(hang))
+    if len(pieces) == 1:
+        style = pieces[0].style
+        for number, (start, end) in enumerate(breaks):
+            span = Span(whole[start:end], style)
+            yield (*indent, span) if number else (span,)
+        return
+    for number, spans in enumerate(_sliced(pieces, breaks)):
+        yield (*indent, *spans) if number else tuple(spans)
+
+
+def _breaks(text: str, columns: int, hang: int) -> Iterator[tuple[int, int]]:
+    """Where lines begin and end: at the last space that fits, or where a word must be cut."""
+    start, room, length = 0, columns, len(text.rstrip(" "))
+    if len(text) - len(text.lstrip(" ")) >= columns:  # nothing but its indent is on the first line
+        start = len(text) - len(text.lstrip(" "))
+    while length - start > room:
+        end = text.rfind(" ", start, start + room + 1)
+        if end <= start or not text[start:end].strip(" "):  # there is but one word, or its indent
+            end = after = start + room
+        else:
+            after = end
+        yield start, len(text[start:end].rstrip(" ")) + start
+        while after < length and text[after] == " ":
+            after += 1
+        start, room = after, columns - hang
+    if start < length:
+        yield start, length
+
+
+def _sliced(pieces: list[Span], breaks: Iterator[tuple[int, int]]) -> Iterator[list[Span]]:
+    """Parts of a line, in the styles of its pieces; each piece is passed but once."""
+    index = place = 0  # the piece, and where it begins
+    for start, end in breaks:
+        spans = []
+        while index < len(pieces):
+            text, style = pieces[index]
+            if part := text[max(start - place, 0) : end - place]:
+                spans.append(Span(part, style))
+            if place + len(text) > end:
+                break
+            place += len(text)
+            index += 1
+        yield spans
 
 
 _BULLET = re.compile(r" *(?:[-*+•] |\d{1,3}[.)] )?")

@@ -12,11 +12,13 @@ from .app import command as make_command
 
 EXITS = {
     0: "Done. What was lost is in the ledger.",
-    1: "A problem was found: by check, diff or detect, or one that repair cannot mend.",
-    2: "The command line makes no sense, or a dialect cannot do what is asked.",
+    1: "A problem was found: by check, diff or detect, or one that repair cannot mend; "
+    "or show --grep found nothing.",
+    2: "The command line makes no sense, a dialect cannot do what is asked, or must be named (-f).",
     3: "A loss was refused (--fail-on), or the target has no form for the conversation at all.",
     4: "An input is malformed. Other documents were worked on, unless --stop was said.",
-    5: "A file cannot be read or written.",
+    5: "A file cannot be read or written, or a folder holds no conversation. "
+    "Other files were worked on.",
     70: "A bug. Please report it; DRAGOMAN_DEBUG=1 shows where.",
     130: "Interrupted (143: terminated). No partial file is left.",
     141: "Whoever read the output has gone. Nothing is said.",
@@ -30,6 +32,8 @@ FILES = {
     "*.json": "One document.",
     "*.jsonl, *.ndjson": "One document per line, never in memory as a whole.",
     "*.sse": "A stream of server-sent events.",
+    "*.har": "HTTP traffic: the requests and responses in it.",
+    "*.capsule.json": "What migrate has left beside a document, to bring it back.",
     "*.gz, *.zst": "The same, packed: unpacked when read, packed when written.",
 }
 

@@ -109,8 +109,8 @@ LOSSES = Words("loss", _losses)
 
 
 def files(name: str = "files", *, nargs: int = -1) -> Callable[[F], F]:
-    """The files to read: any number, or standard input."""
-    return click.argument(name, nargs=nargs, metavar="[FILE]...", type=click.Path())
+    """The files to read: any number, folders of them, or standard input."""
+    return click.argument(name, nargs=nargs, metavar="[FILE|DIR]...", type=click.Path())
 
 
 def source_option(function: F) -> F:
@@ -131,12 +131,47 @@ def facet_option(function: F) -> F:
     )(function)
 
 
+class JsonlOption(click.Option):
+    """``--jsonl/--no-jsonl``. The help says nothing of the old spelling of the second."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(", --json", ""), record[1])
+
+
+JSONL = "Whether the input has one document per line; else its name and look tell."
+
+
 def jsonl_option(function: F) -> F:
+    """For commands that print JSON for programs with ``--json``."""
+    return click.option("--jsonl/--no-jsonl", "lines", default=None, help=JSONL)(function)
+
+
+def old_jsonl_option(function: F) -> F:
+    """For those that do not: ``--json`` said there, and still says, what ``--no-jsonl`` does."""
     return click.option(
-        "--jsonl/--json",
-        "lines",
-        default=None,
-        help="Whether the input has one document per line; else its name and look tell.",
+        "--jsonl/--no-jsonl", " /--json", "lines", cls=JsonlOption, default=None, help=JSONL
+    )(function)
+
+
+class Pointer(Kind):
+    """A JSON pointer; ``*`` as a token is every item."""
+
+    name = "pointer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> str:
+        if not isinstance(value, str) or not value.startswith("/"):
+            self.fail(f"{value!r} is no JSON pointer, which begins with a slash", param, ctx)
+        return value
+
+
+def at_option(function: F) -> F:
+    return click.option(
+        "--at",
+        type=Pointer(),
+        multiple=True,
+        metavar="POINTER",
+        help="Where the conversation stands in its file, e.g. /messages or /sessions/*/history.",
     )(function)
 
 
@@ -177,6 +212,12 @@ def ledger_options(function: F) -> F:
     )(function)
 
 
+def append_option(function: F) -> F:
+    return click.option(
+        "--append", is_flag=True, help="Add lines to the -o FILE.jsonl instead of writing it anew."
+    )(function)
+
+
 def output_options(function: F) -> F:
     """Where documents go and how they look: ``--output``, ``--in-place``, ``--compact``."""
     function = click.option(
@@ -201,7 +242,8 @@ def to_option(function: F) -> F:
         "--output",
         type=click.Path(),
         metavar="FILE|DIR",
-        help="A file, or a folder with a file for each input; else standard output.",
+        help="A file (.jsonl: a line for each document), or a folder with a file for each input; "
+        "else standard output.",
     )(function)
 
 

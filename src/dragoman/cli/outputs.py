@@ -45,7 +45,10 @@ class Plan:
         *,
         in_place: bool | None = None,
         suffix: str | None = None,
+        append: bool = False,
     ) -> None:
+        if append and in_place:
+            raise usage("--append and --in-place exclude each other")
         if in_place and output is not None:
             raise usage("--in-place and --output exclude each other")
         if in_place and any(input.path is None for input in inputs):
@@ -56,7 +59,15 @@ class Plan:
         self.suffix = suffix
         self.folder = Path(output) if _is_folder(output, inputs) and output else None
         self.file = Path(output) if output not in (None, "-") and self.folder is None else None
+        self.append = append
+        if append and (self.file is None or not is_jsonl(self.file)):
+            raise usage("--append adds lines to a file", "-o FILE.jsonl --append")
         self.check()
+
+    @property
+    def in_lines(self) -> bool:
+        """Whether the file that is written has one document per line, by its name."""
+        return self.file is not None and is_jsonl(self.file)
 
     @property
     def together(self) -> bool:
@@ -111,9 +122,12 @@ class Plan:
             return self.file
         if input.path is None:
             raise usage("standard input has no name; give -o a file")
-        return self.folder / self.renamed(input.path)
+        within = input.path.relative_to(input.base).parent if input.base else Path()
+        return self.folder / within / self.renamed(input.path)
 
     def renamed(self, path: Path) -> str:
+        if path.suffix.lower() == ".har" and self.suffix is None:
+            return f"{path.name}.jsonl"  # its conversations, a line each
         if self.suffix is None:
             return path.name
         name, packed = path.name, ""
@@ -131,7 +145,16 @@ class Plan:
                 with guarded(self.folder):
                     self.folder.mkdir(parents=True, exist_ok=True)
             for input in self.inputs:
-                yield [input], self.place(input)
+                place = self.place(input)
+                if input.base is not None and place is not None and not self.in_place:
+                    with guarded(place):
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                yield [input], place
+
+
+def is_jsonl(path: Path) -> bool:
+    """Whether a file has one document per line, by its name."""
+    return suffix_of(path) in (".jsonl", ".ndjson")
 
 
 def _is_folder(output: str | None, inputs: list[Input]) -> bool:
@@ -139,8 +162,8 @@ def _is_folder(output: str | None, inputs: list[Input]) -> bool:
         return False
     if output.endswith(("/", os.sep)) or os.path.isdir(output):
         return True
-    several = len(inputs) > 1
-    if several and suffix_of(Path(output)) in (".jsonl", ".ndjson"):
+    several = len(inputs) > 1 or any(input.base for input in inputs)
+    if several and is_jsonl(Path(output)):
         return False
     if several:
         raise usage(
@@ -159,8 +182,11 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def write_to(path: Path | None) -> Iterator[Sink]:
-    """A file that is there when all went well, and not at all otherwise; None: standard output."""
+def write_to(path: Path | None, *, append: bool = False) -> Iterator[Sink]:
+    """A file that is there when all went well, and not at all otherwise; None: standard output.
+
+    With ``append``, what it held is copied first: it is as it was until all is written.
+    """
     if path is None:
         if sys.stdout is None:
             raise Fault("standard output is closed", IO, hint="-o FILE")
@@ -180,8 +206,24 @@ def write_to(path: Path | None) -> Iterator[Sink]:
         with contextlib.suppress(Discard), guarded(path), open(real, "wb") as device:
             yield device
         return
-    with _beside(real, path, mode) as file, _packing(file, path) as sink:
-        yield sink
+    with _beside(real, path, mode) as file:
+        if append and mode is not None:
+            with guarded(path):
+                _copy(real, file)
+        with _packing(file, path) as sink:
+            yield sink
+
+
+def _copy(path: Path, file: BinaryIO) -> None:
+    """What a file holds, with the end of its last line; packed files may follow each other."""
+    import shutil
+
+    with open(path, "rb") as old:
+        shutil.copyfileobj(old, file)
+        if path.suffix.lower() not in PACKED and old.tell():
+            old.seek(-1, os.SEEK_END)
+            if old.read(1) != b"\n":
+                file.write(b"\n")
 
 
 @contextlib.contextmanager

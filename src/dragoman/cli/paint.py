@@ -40,6 +40,7 @@ class Brush(NamedTuple):
     full: bool = False
     images: str = ""
     pointers: bool = False
+    colour: bool = True
 
     def inside(self, margin: int) -> Brush:
         return self._replace(columns=max(self.columns - margin, 8))
@@ -179,12 +180,24 @@ def words(item: Words, brush: Brush) -> Iterator[Line]:
         text = text.rstrip("\r\n") if index == len(item.pieces) - 1 and not mark else text
         for number, part in enumerate(paragraphs(text)):
             if number:
-                fenced = yield from one_line(line, fenced, brush)
+                if len(line) == 1 and is_simple(line[0], fenced, brush):
+                    yield (line[0],)
+                else:
+                    fenced = yield from one_line(line, fenced, brush)
                 line = []
             line.append(Span(part))
         if mark:
             line.append(Span(mark, "mark"))
     yield from one_line(line, fenced, brush)
+
+
+_MARKED = re.compile(r"[`~*#]|[^ -~]")
+
+
+def is_simple(span: Span, fenced: bool, brush: Brush) -> bool:
+    """Whether a line is shown as it is: short, and without any marks."""
+    text = span.text
+    return len(text) <= brush.columns and not (fenced or span.style or _MARKED.search(text))
 
 
 def one_line(line: list[Span], fenced: bool, brush: Brush) -> Generator[Line, None, bool]:
@@ -198,7 +211,7 @@ def one_line(line: list[Span], fenced: bool, brush: Brush) -> Generator[Line, No
     elif start.startswith("#") and start.lstrip("#")[:1] == " ":
         style = "heading"
     spans = (Span(text, own or style) for text, own in line)
-    if not style:
+    if not style and brush.colour:
         spans = (part for span in spans for part in emphasized(span))
     yield from wrap(spans, brush.columns)
     return fenced

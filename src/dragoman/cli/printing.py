@@ -5,10 +5,23 @@ from __future__ import annotations
 import click
 import msgspec
 
+from ..surrogates import HALF
+
 
 def json_text(data: bytes, on_a_line: bool) -> bytes:
     """JSON for people (indented), or on one line; the line ends."""
-    return (data if on_a_line else msgspec.json.format(data, indent=2)) + b"\n"
+    return (data if on_a_line else indented(data, 2)) + b"\n"
+
+
+def indented(data: bytes, indent: int) -> bytes:
+    """JSON for people, a line for each value; lone surrogates stay the escapes that they are."""
+    try:
+        return msgspec.json.format(data, indent=indent)
+    except msgspec.MsgspecError:
+        import json
+
+        text = json.dumps(json.loads(data), indent=indent, ensure_ascii=False)
+        return HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text).encode()
 
 
 def time_of(said: str | None) -> float | None:

@@ -21,6 +21,7 @@ from .inputs import Document, Form, Input, Reading, expand
 from .ledger import Tally
 from .outputs import Plan, Sink
 from .sources import Source, Teller, identify
+from .wrapped import View
 
 
 def _passes() -> Iterable[tuple[str, str]]:
@@ -36,7 +37,8 @@ def _passes() -> Iterable[tuple[str, str]]:
 @options.files()
 @options.source_option
 @options.facet_option
-@options.jsonl_option
+@options.old_jsonl_option
+@options.at_option
 @click.option(
     "--passes",
     type=options.Words("pass", _passes),
@@ -68,6 +70,7 @@ class Repair:
         source: str | None,
         facet: str | None,
         lines: bool | None,
+        at: tuple[str, ...],
         passes: tuple[str, ...] | None,
         models: Models | None,
         dry_run: bool,
@@ -87,7 +90,9 @@ class Repair:
         self.dry_run, self.compact, self.fail_on = dry_run, compact, fail_on
         self.quiet, self.verbose = quiet, verbose
         self.tally = Tally(report)
-        self.batch = Batch(inputs, tally=self.tally)
+        if in_place and at:
+            raise usage("--in-place writes the whole file; with --at there is more in it")
+        self.batch = Batch(inputs, tally=self.tally, view=View(at, facet), quiet=quiet)
         self.plan = Plan(inputs, output, in_place=in_place)
         self.plan.beside(report)
         self.on_a_line = len(inputs) > 1 and self.plan.together
@@ -121,7 +126,7 @@ class Repair:
                     fail_on=self.fail_on,
                     models=self.models,
                 )
-                data, losses = result.to_json(), result.losses
+                data, losses = result.to_json(), document.placed(result.losses)
                 left = check(parse(data), source.dialect, facet=source.facet, models=self.models)
                 if not self.dry_run:
                     on_a_line = self.on_a_line or reading.form == "jsonl" or self.compact
@@ -166,5 +171,6 @@ class Repair:
 
 
 def _print_passes() -> None:
-    for line in terminal.table((terminal.bold(name), does) for name, does in repair_passes()):
+    rows = [(terminal.bold(name), does) for name, does in repair_passes()]
+    for line in terminal.table(rows, on_stdout=True):
         terminal.put(line)

@@ -38,8 +38,6 @@ class Screen:
 
     def write(self, line: Line) -> None:
         self.sink.write(encoded(render(line, self.colour) + "\n", self.encoding))
-        if self.is_live:
-            self.sink.flush()
 
 
 def encoded(line: str, encoding: str) -> bytes:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from . import options
 from .app import command as make_command
 from .batch import Batch
+from .faults import FOUND
 from .images import protocol
 from .inputs import Input, expand
 from .lines import Line, Span, width
 from .outputs import Discard, Plan, Sink, write_to
 from .paint import Brush, paint
-from .portrait import draw
+from .portrait import Portrait, draw
 from .screen import Screen
+from .selecting import Numbers, NumbersType, PatternType, filtered, selected
 from .trees import Shown, each, form_of
+from .wrapped import View
 
 
 class Look(NamedTuple):
@@ -30,22 +34,46 @@ class Look(NamedTuple):
     pointers: bool
     images: bool
     columns: int | None
+    numbers: Numbers | None = None
+    wanted: re.Pattern[str] | None = None
+    counted: list[int] | None = None  # how many turns were shown, of each conversation
+
+    @property
+    def is_partial(self) -> bool:
+        return self.numbers is not None or self.wanted is not None
 
 
 @make_command(
     "show",
     "dragoman show request.json",
     "dragoman show --full --pointers request.json",
+    "dragoman show --messages 2-3 request.json",
+    "dragoman show --grep weather request.json",
     "dragoman show answer.sse",
     "dragoman show --html request.json -o page.html",
 )
 @options.files()
 @options.source_option
 @options.facet_option
-@options.jsonl_option
+@options.old_jsonl_option
+@options.at_option
 @click.option("--html", is_flag=True, help="Write one page that needs nothing else.")
 @click.option("--full", is_flag=True, help="Shorten nothing; say ids and what tools are for.")
 @click.option("--pointers", is_flag=True, help="Say where in its document each message stands.")
+@click.option(
+    "--messages",
+    "numbers",
+    type=NumbersType(),
+    metavar="RANGE",
+    help="These messages, counted from 1: 7, 3-7, 3- or -5 (the last five).",
+)
+@click.option(
+    "--grep",
+    "wanted",
+    type=PatternType(),
+    metavar="PATTERN",
+    help="The turns that say it, a regular expression; exit 1 where none does.",
+)
 @click.option("--images/--no-images", default=True, help="Show images, where the terminal can.")
 @click.option("--width", "columns", type=click.IntRange(20), metavar="N", help="Wrap at N columns.")
 @click.option(
@@ -56,8 +84,9 @@ def command(
     source: str | None,
     facet: str | None,
     lines: bool | None,
+    at: tuple[str, ...],
     output: str | None,
-    **look: bool,
+    **look: Any,
 ) -> int:
     """Show a conversation as people read it.
 
@@ -67,8 +96,10 @@ def command(
     documents are shown one after the other; a stream is collected first.
     """
     inputs = expand(files)
-    batch = Batch(inputs)
-    manner = Look(**look)
+    batch = Batch(inputs, view=View(at, facet if facet in ("request", "response") else None))
+    manner = Look(**look, counted=[])
+    if manner.is_partial:
+        manner = manner._replace(pointers=True)
     for group, place in Plan(inputs, output, suffix=".html" if manner.html else ".txt").groups():
         with write_to(place) as sink:
             found = conversations(batch, group, source, facet, lines)
@@ -78,6 +109,8 @@ def command(
             write = write_page if manner.html else write_lines
             write(chained(first, found), sink, place, manner)
     batch.progress.clear()
+    if manner.wanted is not None and not any(manner.counted or ()):
+        return batch.exit_code or FOUND
     return batch.exit_code
 
 
@@ -100,7 +133,7 @@ def write_page(found: Iterator[Shown], sink: Sink, place: Path | None, look: Loo
     from .page import page
 
     first = next(found)
-    portraits = (draw(shown.tree, shown.source.facet) for shown in chained(first, found))
+    portraits = (drawn(shown, look) for shown in chained(first, found))
     for piece in page(first.name, portraits):
         sink.write(piece.encode("utf-8", "backslashreplace"))
 
@@ -111,29 +144,44 @@ def write_page(found: Iterator[Shown], sink: Sink, place: Path | None, look: Loo
 def write_lines(found: Iterator[Shown], sink: Sink, place: Path | None, look: Look) -> None:
     screen = Screen(sink, place)
     images = protocol(os.environ) if screen.is_live and look.images else ""
-    brush = Brush(look.columns or screen.columns, look.full, images, look.pointers)
-    for line in album(found, brush):
+    brush = Brush(look.columns or screen.columns, look.full, images, look.pointers, screen.colour)
+    for line in album(found, brush, look):
         screen.write(line)
 
 
-def album(found: Iterator[Shown], brush: Brush) -> Iterator[Line]:
+def album(found: Iterator[Shown], brush: Brush, look: Look) -> Iterator[Line]:
     """One conversation after the other, each under its name where there are several."""
     first, second = next(found), next(found, None)
     if second is None:
-        yield from portrayed(first, brush)
+        yield from paint(drawn(first, look), brush)
         return
-    yield from titled(first, brush)
-    for shown in chained(second, found):
-        yield ()
-        yield ()
-        yield from titled(shown, brush)
+    first_one = True
+    for shown in chained(first, chained(second, found)):
+        portrait = drawn(shown, look)
+        if look.wanted is not None and not portrait.turns:
+            continue  # it says nothing of what is looked for
+        if not first_one:
+            yield ()
+            yield ()
+        first_one = False
+        yield titled(shown, brush)
+        yield from paint(portrait, brush)
 
 
-def titled(shown: Shown, brush: Brush) -> Iterator[Line]:
+def titled(shown: Shown, brush: Brush) -> Line:
     rule = "─" * max(brush.columns - width(shown.name) - 4, 3)
-    yield (Span("── ", "dim"), Span(shown.name, "title"), Span(f" {rule}", "dim"))
-    yield from portrayed(shown, brush)
+    return (Span("── ", "dim"), Span(shown.name, "title"), Span(f" {rule}", "dim"))
 
 
-def portrayed(shown: Shown, brush: Brush) -> Iterator[Line]:
-    return paint(draw(shown.tree, shown.source.facet), brush)
+def drawn(shown: Shown, look: Look) -> Portrait:
+    """What is to be seen of a conversation."""
+    portrait = draw(selected(shown.tree, look.numbers), shown.source.facet)
+    if look.is_partial:
+        count = len(getattr(shown.tree, "messages", ())) or len(portrait.turns)
+        portrait = filtered(portrait, count, look.numbers, look.wanted)
+    if look.pointers and shown.place is not str:
+        turns = tuple(turn._replace(at=shown.place(turn.at)) for turn in portrait.turns)
+        portrait = portrait._replace(turns=turns)
+    if look.counted is not None:
+        look.counted.append(len(portrait.turns))
+    return portrait

@@ -9,10 +9,13 @@ from typing import NamedTuple
 from .. import dialects
 from ..detect import MARGIN, detect_stream, weigh
 from ..dialect import Guess
-from ..reading import parse
+from ..surrogates import parse_leniently as parse
 from . import terminal
 from .faults import MALFORMED, USAGE, Fault
-from .inputs import CHUNK, Document, Reading
+from .inputs import CHUNK, Document, Nothing, Reading
+
+SURE = 0.5
+"""What is less likely than this is not taken for granted: `-f` must name the dialect."""
 
 
 class Source(NamedTuple):
@@ -30,6 +33,9 @@ def identify(document: Document, dialect: str | None, facet: str | None) -> Sour
     """What a document is. What was told is not doubted; the rest shows, or it is a ``Fault``."""
     if dialect is not None and facet is not None:
         return Source(dialect, facet)
+    if document.hint is not None:
+        told, kind, why, *_ = document.hint
+        return Source(dialect or told, facet or kind, why if dialect is None else "")
     value = parse(document.data)
     if dialect is not None:
         found = dialects.get(dialect).sniff(value)
@@ -40,18 +46,31 @@ def identify(document: Document, dialect: str | None, facet: str | None) -> Sour
             return Source(dialect, "request")
         facet = guesses[0].facet
         # A request is what everybody expects; anything else is said.
-        return Source(dialect, facet, "" if facet == "request" else _why(guesses[0]))
+        doubtful = guesses[0].confidence < SURE
+        return Source(dialect, facet, "" if facet == "request" or doubtful else _why(guesses[0]))
     guesses = list(weigh(value, facet))
     if not guesses:
         what = facet or "document"
-        raise Fault(
+        raise Nothing(
             f"cannot tell the dialect of this {what}",
             USAGE,
             where=document.name,
             hint="name it: -f DIALECT; `dragoman formats` lists them",
         )
     best = guesses[0]
+    if best.confidence < SURE:
+        raise unsure(best, document.name)
     return Source(best.dialect, best.facet, _why(best))
+
+
+def unsure(guess: Guess, where: str) -> Fault:
+    """Less than half sure is not sure enough to go on."""
+    return Fault(
+        f"not sure what this is: {guess.dialect} {guess.facet}? ({_why(guess)})",
+        USAGE,
+        where=where,
+        hint=f"name it: -f {guess.dialect}, or another one; `dragoman formats` lists them",
+    )
 
 
 def _why(guess: Guess) -> str:
@@ -78,6 +97,8 @@ def identify_stream(reading: Reading, dialect: str | None) -> tuple[Source, Iter
     for chunk in chunks:
         seen += chunk
         if (guess := detect_stream(seen)) is not None:
+            if guess.confidence < SURE:
+                raise unsure(guess, reading.input.name)
             return Source(guess.dialect, "stream", _why(guess)), chain((seen,), chunks)
         if len(seen) > CHUNK:
             break

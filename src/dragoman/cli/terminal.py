@@ -22,8 +22,18 @@ SECRET = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|ghu|ghs|github_pat|xox[abps]|AIza)[-_]?[A-Za-z0-9_-]{16,}"
     r"|\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,}=*"
 )
+# The values of fields that say who somebody is, or which device; an excerpt does not repeat them.
+PERSONAL = re.compile(
+    r'"(?:user|user_?id|end_?user\w*|safety_identifier|account_\w*id|organization_id|device_?id'
+    r'|installation_id|session_?id|email|external_customer_id)"\s*:\s*"((?:[^"\\]|\\.)*)',
+    re.IGNORECASE,
+)
 WIDEST = 100
 """How wide an excerpt or a help text becomes on the widest terminal."""
+PROSE = 28
+"""The columns that a reason needs beside other cells; with less, it stands below them."""
+MIN_TEXT = 16
+RESET = "\x1b[0m"
 
 
 def is_colourful(stream: IO[Any] | None = None) -> bool:
@@ -51,14 +61,23 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def say(line: str = "") -> None:
-    """One line for people, on stderr."""
-    click.echo(line, err=True, color=is_colourful())
+def stdout_width() -> int | None:
+    """How many columns stdout has; None where it is no terminal. What programs read is one line."""
+    if not is_terminal(sys.stdout):
+        return None
+    return shutil.get_terminal_size().columns
 
 
-def put(line: str = "") -> None:
-    """One line of the result, on stdout; coloured where a terminal shows it."""
-    click.echo(line, color=is_colourful(sys.stdout))
+def say(line: str = "", hang: int = 2) -> None:
+    """One line for people, on stderr; wrapped where the terminal is narrower."""
+    for each in wrap(line, width(), hang):
+        click.echo(each, err=True, color=is_colourful())
+
+
+def put(line: str = "", hang: int = 2) -> None:
+    """One line of the result, on stdout; coloured and wrapped where a terminal shows it."""
+    for each in wrap(line, stdout_width(), hang):
+        click.echo(each, color=is_colourful(sys.stdout))
 
 
 def style(text: str, **looks: Any) -> str:
@@ -109,8 +128,15 @@ def _cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def _masked(found: re.Match[str]) -> str:
+    """The same length, so that places stay what they are."""
+    whole, start = found[0], found.start(1) - found.start()
+    return whole[:start] + "*" * (len(whole) - start)
+
+
 def excerpt(text: str, column: int) -> tuple[str, str]:
     """A line with a caret under a column (from 0), cut to what can be taken in at a glance."""
+    text = PERSONAL.sub(_masked, text)
     room = min(width() or 80, WIDEST) - 4
     start = max(0, min(column - room // 2, len(text) - room))
     shown = clean(text[start : start + room].replace("\t", " "))
@@ -122,18 +148,125 @@ def excerpt(text: str, column: int) -> tuple[str, str]:
     return f"{head}{shown}{tail}", pad + red("^")
 
 
-def table(rows: Iterable[Sequence[str]], *, indent: str = "", whole: bool = False) -> list[str]:
-    """Rows in columns. On a terminal, lines are cut to fit, unless ``whole``; elsewhere never."""
+def table(rows: Iterable[Sequence[str]], *, on_stdout: bool = False) -> list[str]:
+    """Rows in columns, as wide as the terminal; where there is none, a line for each row.
+
+    Nothing is cut. The last cell is wrapped in its own column where there is room for it; else it
+    stands below the others, and these below each other where even they do not fit.
+    """
     rows = [tuple(row) for row in rows]
     if not rows:
         return []
+    columns = stdout_width() if on_stdout else width()
     widths = [max(cells(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
+    head = sum(widths[:-1]) + 2 * len(widths[:-1])
+    fits = columns is None or head + widths[-1] <= columns
+    beside = columns is not None and head + PROSE <= columns
+    lines: list[str] = []
     for row in rows:
         parts = [cell + " " * (w - cells(cell)) for cell, w in zip(row, widths, strict=True)]
-        line = (indent + "  ".join(parts)).rstrip()
-        lines.append(line if whole else cut(line))
+        whole = "  ".join(parts).rstrip()
+        if columns is None or fits:
+            lines.append(whole)
+        elif beside:
+            lines += wrap("  ".join((*parts[:-1], row[-1])), columns, head)
+        else:
+            lines += _stacked(row, parts, columns)
     return lines
+
+
+def _stacked(row: Sequence[str], parts: list[str], columns: int) -> list[str]:
+    """One row on several lines: as many cells as fit on the first, the others below it."""
+    count = len(row) - 1
+    while count > 1 and cells("  ".join(parts[:count]).rstrip()) > columns:
+        count -= 1
+    lines = wrap("  ".join((*parts[: count - 1], row[count - 1])).rstrip(), columns, 2)
+    for cell in row[count:]:
+        if cell:
+            lines += wrap(f"  {cell}", columns, 2)
+    return lines
+
+
+_PIECES = re.compile(r"(\x1b\[[0-9;]*m)|( +)|([^ \x1b]+)")
+_BREAKS = re.compile(r"[^/,]*[/,]?")
+
+
+def wrap(line: str, columns: int | None, hang: int = 2) -> list[str]:
+    """The line in lines of so many columns; those that follow are indented by ``hang``.
+
+    Words stay whole where they fit. A pointer or a path is broken before it is cut in two. Colour
+    goes on in the next line.
+    """
+    if columns is None or cells(line) <= columns:
+        return [line]
+    hang = hang if hang <= columns - MIN_TEXT else 2
+    out = _Lines(columns, hang)
+    for colour, space, word in _PIECES.findall(line):
+        if colour:
+            out.colour(colour)
+        elif space:
+            out.space(space)
+        else:
+            out.word(word)
+    return out.done()
+
+
+class _Lines:
+    """Lines that are being filled."""
+
+    def __init__(self, columns: int, hang: int) -> None:
+        self.columns, self.hang = columns, hang
+        self.lines: list[str] = []
+        self.line, self.taken, self.begun = "", 0, False
+        self.style = ""
+        self.pending = self.opening = ""
+
+    def colour(self, code: str) -> None:
+        if code == RESET:
+            self.line, self.style, self.opening = self.line + code * bool(self.style), "", ""
+        else:  # before the next word, wherever that stands
+            self.opening += code
+
+    def space(self, space: str) -> None:
+        if self.begun or not self.lines:
+            self.pending += space
+
+    def word(self, word: str) -> None:
+        if self.taken + len(self.pending) + cells(word) <= self.columns:
+            self.put(word)
+            return
+        room = self.columns - self.hang
+        if cells(word) <= room:
+            self.turn()
+            self.put(word)
+            return
+        for part in _BREAKS.findall(word):  # longer than a line
+            if self.taken + len(self.pending) + cells(part) > self.columns and self.begun:
+                self.turn()
+            while cells(part) > self.columns - self.taken - len(self.pending):
+                count = max(self.columns - self.taken - len(self.pending), 1)
+                while cells(part[:count]) > self.columns - self.taken and count > 1:
+                    count -= 1
+                self.put(part[:count])
+                part = part[count:]
+                self.turn()
+            self.put(part)
+
+    def put(self, word: str) -> None:
+        if word:
+            self.line += self.pending + self.opening + word
+            self.taken += len(self.pending) + cells(word)
+            self.style += self.opening
+            self.pending, self.opening, self.begun = "", "", True
+
+    def turn(self) -> None:
+        """The next line."""
+        self.lines.append(self.line + (RESET if self.style else ""))
+        self.line = " " * self.hang + self.style
+        self.taken, self.pending, self.begun = self.hang, "", False
+
+    def done(self) -> list[str]:
+        return [*self.lines, self.line] if self.begun or not self.lines else self.lines
 
 
 def cut(line: str, columns: int | None = None) -> str:

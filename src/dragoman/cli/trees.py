@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from .. import dialects
 from ..detect import MARGIN, candidates
 from ..errors import Malformed
 from ..model import Json, Tree
-from ..reading import parse
+from ..surrogates import parse_leniently as parse
 from ..walk import meaning
 from . import streams
 from .batch import Batch
@@ -27,6 +27,8 @@ class Shown(NamedTuple):
     source: Source
     value: Json
     tree: Tree
+    place: Callable[[str], str] = str
+    """Where a pointer into the document points in its file."""
 
     @property
     def what(self) -> str:
@@ -61,9 +63,9 @@ def understood(document: Document, dialect: str | None, facet: str | None) -> Sh
         undecided = tied(value, facet) if dialect is None else None
         if undecided is None:
             raise
-        return Shown(document.name, undecided[0], value, undecided[1])
+        return Shown(document.name, undecided[0], value, undecided[1], document.place)
     tree = dialects.get(source.dialect).read(value, source.facet)
-    return Shown(document.name, source, value, tree)
+    return Shown(document.name, source, value, tree, document.place)
 
 
 def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
@@ -74,7 +76,7 @@ def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
         trees = [dialects.get(claim.dialect).read(value, claim.facet) for claim in best]
     except Malformed:
         return None
-    if not trees or any(meaning(tree) != meaning(trees[0]) for tree in trees):
+    if len(trees) < 2 or any(meaning(tree) != meaning(trees[0]) for tree in trees):
         return None
     return Source("", best[0].facet), replace(trees[0], dialect=None)
 

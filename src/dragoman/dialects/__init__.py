@@ -44,11 +44,24 @@ def get(name: str) -> Dialect:
         dialect = get(candidate)
         if name in dialect.aliases:
             return dialect
+    raise Unsupported(f"unknown dialect {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """Names and aliases that are near, or of which it is a part: ``openai``, ``claud``."""
     import difflib  # only those who mistype need it
 
-    close = difflib.get_close_matches(name, [*names(), *SHORT], n=1)
-    hint = f", did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names())}"
-    raise Unsupported(f"unknown dialect {name!r}{hint}")
+    aliases = [alias for candidate in names() for alias in get(candidate).aliases]
+    word = name.lower().replace("_", "-")
+    known = [*names(), *SHORT, *aliases]
+    near = [each for each in known if each == word]
+    parts = [each for each in names() if len(word) > 2 and word in each.split("-")]
+    near = near or sorted(parts, key=lambda each: not each.startswith(word))
+    near = near or difflib.get_close_matches(word, known, n=1)
+    near = near or [each for each in known if len(word) > 3 and each.startswith(word)]
+    if not near:
+        return f"; there are: {', '.join(names())}"
+    return f", did you mean {' or '.join(map(repr, near[:3]))}?"
 
 
 @cache

@@ -75,7 +75,9 @@ def request(doc: dict[str, Json]) -> Verdict:
     weigh_keys(e, doc, REQUEST)
     weigh_doubts(e, doc, FOREIGN)
     weigh_thinking(e, doc)
-    if doc.get("max_tokens").__class__ is not int:
+    # Training data has neither a model nor a limit, and its tools tell whose it is.
+    stored = doc.get("model") is None and doc.get("tools").__class__ is list
+    if doc.get("max_tokens").__class__ is not int and not stored:
         e.speaks_against("'max_tokens' is missing", 0.5)
     model = doc.get("model")
     if model.__class__ is not str:
@@ -97,7 +99,7 @@ def history(doc: dict[str, Json]) -> Verdict:
     e = Evidence("messages")
     e.speaks_for("a list of messages", 0.5)
     weigh_keys(e, doc, {"system": 0.7})
-    weigh_doubts(e, doc, {"model": 0.9, "max_tokens": 0.9, "tools": 0.4, "anthropic_version": 0.9})
+    weigh_doubts(e, doc, {"model": 0.9, "max_tokens": 0.9, "tools": 0.9, "anthropic_version": 0.9})
     weigh_doubts(e, doc, FOREIGN)
     weigh_conversation(e, doc["messages"])
     return e.verdict()

@@ -68,6 +68,11 @@ LOOK = Look(
     },
 )  # fmt: skip
 CHOICES = ("auto", "none", "required")
+# What makes an object with messages a request, and no list of messages that is wrapped.
+ASKED = (
+    "model", "max_tokens", "temperature", "tools", "tool_choice", "functions",
+    "parallel_tool_calls",
+)  # fmt: skip
 
 
 class Marks(Struct, frozen=True):
@@ -163,9 +168,8 @@ def request(doc: dict[str, Json]) -> Verdict:
 def history(doc: dict[str, Json]) -> Verdict:
     e = Evidence("messages")
     e.speaks_for("a list of messages", 0.5)
-    weigh_doubts(e, doc, FOREIGN | dict.fromkeys(("model", "max_tokens", "temperature"), 0.9))
+    weigh_doubts(e, doc, FOREIGN | dict.fromkeys(ASKED, 0.9))
     weigh_conversation(e, doc["messages"])
-    weigh_tools(e, doc.get("tools"), tool_form)
     return e.verdict()
 
 

@@ -1,0 +1,416 @@
+"""``dragoman migrate``: whole trees of stored conversations, in place, and back.
+
+Beside each file that changes stands a capsule, ``FILE.capsule.json``:
+
+    {"migrated": {"to", "before", "after", "indent"}, "parts": [{"line", "at", "facet", "from",
+     "capsule"}, ...], "earlier": the capsule of a migration before that one, if there was one}
+
+``before`` and ``after`` are digests of the file. A file that is as it was left is done, whatever
+it looks like: so a second run changes nothing. The capsule is written first; whoever is stopped
+between the two finds the file as it was, and the next run does it again. No file is ever
+half-written, and a file of which a part cannot be converted stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from msgspec.structs import replace
+
+from .. import dialects
+from ..convert import convert
+from ..detect import MARGIN, candidates, is_tied
+from ..errors import DragomanError, Malformed, Unsayable
+from ..ledger import Ledger, Loss
+from ..model import History, Json
+from ..reading import encode
+from ..surrogates import parse_exactly
+from . import ledger, options, printing, terminal
+from .app import command as make_command
+from .batch import Batch, explained
+from .faults import MALFORMED, USAGE, Fault, usage
+from .inputs import CAPSULE, Document, Input, Nothing, Reading, expand
+from .ledger import Tally
+from .outputs import write_to
+from .sources import Source, identify
+from .wrapped import found, placed
+
+FORMS = ("json", "jsonl")
+
+
+class Part(NamedTuple):
+    """A conversation in a file: the line it stands in, its pointer there, and what became of it."""
+
+    line: int | None
+    at: str
+    source: Source
+    document: Json
+    capsule: Json
+    losses: tuple[Loss, ...]
+
+
+@make_command(
+    "migrate",
+    "dragoman migrate -t chat --dry-run sessions/",
+    "dragoman migrate -f anthropic -t chat --at /messages sessions/",
+    "dragoman migrate --back sessions/",
+)
+@options.files()
+@options.source_option
+@click.option("-t", "--to", "target", type=options.DIALECT, help="The dialect to write them in.")
+@options.facet_option
+@options.at_option
+@click.option("--model", metavar="NAME", help="The model that requests name in the target.")
+@click.option("--back", is_flag=True, help="Bring back what a migration has changed.")
+@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@options.ledger_options
+def command(files: tuple[str, ...], **settings: Any) -> int:
+    """Convert stored conversations where they are, file by file, whole folders of them.
+
+    A file is written over when all of it could be converted; what its new form cannot hold stands
+    beside it in FILE.capsule.json, and --back restores it. A second run changes nothing. With
+    --at, only what stands at that pointer is converted, and the rest of the file stays.
+    """
+    inputs = expand(files)
+    if any(input.path is None for input in inputs):
+        raise usage("migrate writes files where they are; standard input has no place")
+    return Migration(inputs, **settings).run()
+
+
+class Migration:
+    """One run of the command."""
+
+    def __init__(
+        self,
+        inputs: list[Input],
+        *,
+        source: str | None,
+        target: str | None,
+        facet: str | None,
+        at: tuple[str, ...],
+        model: str | None,
+        back: bool,
+        dry_run: bool,
+        report: str | None,
+        fail_on: tuple[str, ...],
+        quiet: bool,
+        verbose: bool,
+    ) -> None:
+        if not back and target is None:
+            raise usage("into which dialect?", "dragoman migrate -t DIALECT FOLDER")
+        if facet == "stream":
+            raise usage("a stream is no stored conversation", "dragoman collect")
+        self.inputs, self.source, self.target = inputs, source, target or ""
+        self.facet, self.at, self.back, self.dry_run = facet, at, back, dry_run
+        self.model = model
+        self.fail_on, self.quiet, self.verbose = fail_on, quiet, verbose
+        self.tally = Tally(report)
+        self.batch = Batch(inputs, tally=self.tally, quiet=quiet)
+        self.changed = self.same = 0
+
+    def run(self) -> int:
+        with self.tally.reporting():
+            for input in self.inputs:
+                with self.batch.attempt(Document(input, b"")):
+                    self.bring_back(input) if self.back else self.migrate(input)
+                if self.batch.fault is not None:
+                    self.batch.missed(input)
+                self.batch.progress.step()
+        self.batch.progress.clear()
+        if not self.quiet:
+            self.sum_up()
+        return self.batch.exit_code
+
+    # -- there ------------------------------------------------------------------------------------
+
+    def migrate(self, input: Input) -> None:
+        data, form = self.read(input)
+        record = recorded(input)
+        done = record is not None and record["migrated"]["to"] == self.target
+        if record is not None and done and record["migrated"]["after"] == digest(data):
+            self.same += 1
+            return
+        parts: list[Part] = []
+        lines = []
+        for document in documents(input, data, form):
+            value = parse_in(document)
+            for part in self.parts(document, value, migrated=done):
+                parts.append(part)
+                value = placed(value, part.at, part.document)
+            lines.append(value)
+        if not parts:
+            self.same += 1
+            return
+        self.changed += 1
+        self.note(input, parts)
+        if not self.dry_run:
+            self.write(input, data, form, lines, parts, record)
+
+    def parts(self, document: Document, value: Json, migrated: bool) -> Iterator[Part]:
+        """What is to be converted in one document."""
+        places = found(value, self.at, document.name) if self.at else [("", value)]
+        for at, inner in places:
+            held = document.inside(at, encode(inner), None, label=at) if at else document
+            source = self.identify(held, inner, migrated)
+            if source is None:
+                continue
+            written = as_written(inner, source)
+            extra = "" if written is inner else f"/{history_key(source.dialect)}"
+            try:
+                result = convert(
+                    written,
+                    source=source.dialect,
+                    target=self.target,
+                    facet=source.facet,
+                    fail_on=self.fail_on,
+                    carry=True,
+                    model=self.model if source.facet == "request" else None,
+                )
+            except (DragomanError, Fault) as problem:
+                if isinstance(problem, Malformed | Unsayable):
+                    problem = type(problem)(problem.what, problem.at.removeprefix(extra))
+                raise explained(problem, held) from None
+            new = as_stored(result.document, inner, self.target)
+            if encode(new) != encode(inner):
+                inside = (replace(x, path=x.path.removeprefix(extra)) for x in result.losses)
+                losses = held.placed(inside)
+                yield Part(document.line, at, source, new, result.capsule, losses)
+
+    def identify(self, document: Document, value: Json, migrated: bool) -> Source | None:
+        """What a conversation is; None where it is in the target dialect already."""
+        guesses = candidates(value, self.facet)
+        sure: dict[str, float] = {}
+        for guess in guesses:
+            sure[guess.dialect] = max(guess.confidence, sure.get(guess.dialect, 0.0))
+        target = sure.get(self.target, 0.0)
+        rival = sure.get(self.source, 0.0) if self.source else max(sure.values(), default=0.0)
+        if self.source == self.target or (target and target > rival + MARGIN * bool(self.source)):
+            return None
+        if target and target >= rival - MARGIN and (migrated or not self.source):
+            return None  # as likely as anything else: it reads the same in both
+        if self.source is None and guesses and not is_tied(guesses):
+            if guesses[0].dialect == self.target:
+                return None
+        return identify(document, self.source, self.facet)
+
+    def write(
+        self,
+        input: Input,
+        data: bytes,
+        form: str,
+        lines: list[Json],
+        parts: list[Part],
+        before: Json,
+    ) -> None:
+        indent = indentation(data) if form == "json" else None
+        new = spelled(lines, indent, data.endswith(b"\n"))
+        record: dict[str, Json] = {
+            "migrated": {
+                "to": self.target,
+                "before": digest(data),
+                "after": digest(new),
+                "indent": indent,
+            },
+            "parts": [
+                {
+                    "line": part.line,
+                    "at": part.at,
+                    "facet": part.source.facet,
+                    "from": part.source.dialect,
+                    "capsule": part.capsule,
+                }
+                for part in parts
+            ],
+        }
+        if before is not None and before["migrated"]["to"] == self.target:
+            # What was converted then, and is not new now, still comes back by its own capsule.
+            new_places = {(part.line, part.at) for part in parts}
+            old = [p for p in before["parts"] if (p["line"], p["at"]) not in new_places]
+            record["parts"] = [*old, *record["parts"]]
+            before = before.get("earlier")
+        if before is not None:
+            record["earlier"] = before
+        with write_to(beside(input)) as sink:
+            sink.write(encode(record) + b"\n")
+        with write_to(input.path) as sink:
+            sink.write(new)
+
+    def note(self, input: Input, parts: list[Part]) -> None:
+        losses = tuple(loss for part in parts for loss in part.losses)
+        self.tally.add(
+            losses,
+            input=input.name,
+            line=None,
+            source=parts[0].source.dialect,
+            facet=parts[0].source.facet,
+            target=self.target,
+        )
+        if self.verbose and not self.quiet:
+            said = f"{parts[0].source} to {self.target}"
+            self.batch.say(f"{terminal.bold(input.name)}: {said}")
+            ledger.show(losses, verbose=True)
+
+    # -- and back ---------------------------------------------------------------------------------
+
+    def bring_back(self, input: Input) -> None:
+        record = recorded(input)
+        if record is None:
+            self.same += 1
+            return
+        data, form = self.read(input)
+        indent = record["migrated"]["indent"]
+        if record["migrated"]["before"] != digest(data):
+            lines = []
+            losses: tuple[Loss, ...] = ()
+            for document in documents(input, data, form):
+                value = parse_in(document)
+                for part in record["parts"]:
+                    if part["line"] == document.line:
+                        value, lost = restored(document, value, part, record["migrated"]["to"])
+                        losses += lost
+                lines.append(value)
+            self.tally.add(
+                losses, input=input.name, line=None, source=record["migrated"]["to"], facet=None,
+                target=None,
+            )  # fmt: skip
+            if not self.dry_run:
+                with write_to(input.path) as sink:
+                    sink.write(spelled(lines, indent, data.endswith(b"\n")))
+        self.changed += 1
+        if self.dry_run:
+            return
+        if earlier := record.get("earlier"):  # of a migration before that one
+            with write_to(beside(input)) as sink:
+                sink.write(encode(earlier) + b"\n")
+        else:
+            os.unlink(beside(input))
+
+    # -- both -------------------------------------------------------------------------------------
+
+    def read(self, input: Input) -> tuple[bytes, str]:
+        with Reading(input) as reading:
+            if reading.form not in FORMS:
+                raise Nothing("a stream is no stored conversation", USAGE, where=input.name)
+            return b"".join((*reading.ahead, input.guarded(reading.file.read))), reading.form
+
+    def sum_up(self) -> None:
+        for line in self.tally.table():
+            terminal.say(line)
+        did = "brought back" if self.back else "migrated"
+        said = f"{terminal.plural(self.changed, 'file')} {'to be ' * self.dry_run}{did}"
+        if self.same:
+            why = "without a capsule" if self.back else f"in {self.target} already"
+            said += f", {self.same:,} {why}"
+        if self.batch.skipped:
+            said += f", {self.batch.skipped:,} skipped"
+        if self.batch.failures:
+            said += f", {terminal.red(f'{self.batch.failures:,} failed')} and left as they were"
+        terminal.say(said)
+
+
+@cache
+def history_key(dialect: str) -> str | None:
+    """The key of the object that a dialect writes a history as; None where that is a bare list."""
+    speaker = dialects.get(dialect)
+    key = speaker.history or "messages"
+    try:
+        written = speaker.write(History(()), Ledger())
+    except DragomanError:
+        return None
+    return key if written.__class__ is dict and key in written else None
+
+
+def as_written(value: Json, source: Source) -> Json:
+    """A bare list of messages as the dialect itself writes it: so that a capsule fits it later."""
+    key = history_key(source.dialect) if source.facet == "messages" else None
+    return {key: value} if key and value.__class__ is list else value
+
+
+def as_stored(value: Json, before: Json, dialect: str) -> Json:
+    """A bare list where one was stored, if nothing else than the messages has been written."""
+    key = history_key(dialect)
+    if before.__class__ is list and value.__class__ is dict and list(value) == [key]:
+        return value[key or ""]
+    return value
+
+
+def documents(input: Input, data: bytes, form: str) -> Iterator[Document]:
+    """The documents of a file: itself, or its lines; empty lines are nothing."""
+    if form == "json":
+        yield Document(input, data)
+        return
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.strip():
+            yield Document(input, line, number)
+
+
+def parse_in(document: Document) -> Json:
+    try:
+        return parse_exactly(document.data)
+    except Malformed as problem:
+        raise explained(problem, document) from None
+
+
+def restored(
+    document: Document, value: Json, part: dict[str, Json], dialect: str
+) -> tuple[Json, tuple[Loss, ...]]:
+    """The document with one conversation as it was, and what has grown since then."""
+    places = list(found(value, (part["at"],), document.name)) if part["at"] else [("", value)]
+    result = convert(
+        as_written(places[0][1], Source(dialect, part["facet"])),
+        source=dialect,
+        target=part["from"],
+        facet=part["facet"],
+        capsule=part["capsule"],
+    )
+    new = as_stored(result.document, places[0][1], part["from"])
+    return placed(value, part["at"], new), result.losses
+
+
+def beside(input: Input) -> Path:
+    assert input.path is not None
+    return input.path.with_name(input.path.name + CAPSULE)
+
+
+def recorded(input: Input) -> Any:
+    """What a migration has left beside a file; None where there is nothing."""
+    path = beside(input)
+    if not path.exists():
+        return None
+    data = Input(str(path)).guarded(path.read_bytes)
+    try:
+        record = parse_exactly(data)
+        if {"to", "before", "after", "indent"} <= record["migrated"].keys() and record["parts"]:
+            return record
+    except (Malformed, KeyError, TypeError, AttributeError):
+        pass
+    raise Fault("not what a migration writes", MALFORMED, where=str(path), hint="move it away")
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def indentation(data: bytes) -> int | None:
+    """By how many spaces a document is indented; None where it stands on one line.
+
+    >>> indentation(b'{\\n    "a": 1}'), indentation(b'{"a": 1}')
+    (4, None)
+    """
+    seen = re.match(rb"\s*[\[{]\s*?\n( *)", data)
+    return len(seen[1]) if seen else None
+
+
+def spelled(lines: list[Json], indent: int | None, ends: bool) -> bytes:
+    """Documents as the file had them: indented, or a line each."""
+    texts = [encode(line) for line in lines]
+    if indent is not None:
+        texts = [printing.indented(text, indent) for text in texts]
+    return b"\n".join(texts) + b"\n" * ends

@@ -1,0 +1,141 @@
+"""Halves of characters: lone surrogates, which JavaScript clients leave where they cut a text.
+
+``"\\ud83d"`` is JSON by its grammar and no text by Unicode: it has no UTF-8, most parsers refuse
+it, and so do the APIs. Nearly no document has one, so nobody looks for them before a document has
+been refused. Then it is read again, with U+FFFD in their places (as ``String.toWellFormed`` of
+JavaScript has it); the way back to the same dialect puts them where they were.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple, NoReturn
+
+from .errors import Malformed
+from .model import Json
+from .reading import escape, parse, plain
+
+HALF = re.compile("[\ud800-\udfff]")
+# A first half without a second behind it, or a second half without a first before it: where JSON is
+# written in ASCII, whole pairs are everywhere, and no reason to look closer.
+ESCAPED = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
+WHY = "half of a surrogate pair is no character; U+FFFD is written for it"
+
+
+class Whole(NamedTuple):
+    """A document without halves, and what stood where: pointer -> text."""
+
+    value: Json
+    halves: dict[str, str]
+
+
+def well_formed(doc: Json | bytes) -> Whole | None:
+    """The document that was refused, if it is lone surrogates that were wrong with it."""
+    if isinstance(doc, bytes | bytearray | memoryview):
+        data = bytes(doc)
+        if not ESCAPED.search(data):
+            return None
+        try:
+            value = json.loads(data.decode(), parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            return None
+    else:
+        value = doc
+    halves: dict[str, str] = {}
+    try:
+        whole = _whole(value, "", halves)
+        plain(whole)
+    except (Malformed, RecursionError):  # something else is wrong with it
+        return None
+    return Whole(whole, halves) if halves else None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _whole(value: Json, at: str, halves: dict[str, str]) -> Json:
+    if value.__class__ is str:
+        if not HALF.search(value):
+            return value
+        # Two halves that belong together are a character: an array of UTF-16 says so as well.
+        joined = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        halves[at] = value
+        return joined
+    if value.__class__ is list:
+        return [_whole(item, f"{at}/{index}", halves) for index, item in enumerate(value)]
+    if value.__class__ is dict:
+        return {
+            _key(key, at): _whole(item, f"{at}/{escape(key)}", halves)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _key(key: Json, at: str) -> Json:
+    if key.__class__ is not str or HALF.search(key):
+        raise Malformed("a key that is no text", at)
+    return key
+
+
+def parse_leniently(data: bytes) -> Json:
+    """JSON text for those who only look at it: U+FFFD stands for each lone surrogate."""
+    try:
+        return parse(data)
+    except Malformed:
+        found = well_formed(data)
+        if found is None:
+            raise
+        return found.value
+
+
+def parse_exactly(data: bytes) -> Json:
+    """JSON text with the lone surrogates in it, for those who write it again by ``encode``."""
+    try:
+        return parse(data)
+    except Malformed:
+        found = well_formed(data)
+        if found is None:
+            raise
+        return restore(found.value, found.halves, found.value)[0]
+
+
+def restore(value: Json, halves: dict[str, str], whole: Json) -> tuple[Json, list[str]]:
+    """The halves where they were, and the pointers of those whose text is not there any more.
+
+    ``whole`` is the document that they were taken out of.
+    """
+    lost = []
+    for at, text in halves.items():
+        tokens = [token.replace("~1", "/").replace("~0", "~") for token in at.split("/")[1:]]
+        changed = _put(value, tokens, _at(whole, tokens), text)
+        if changed is None:
+            lost.append(at)
+        else:
+            value = changed[0]
+    return value, lost
+
+
+def _at(value: Json, tokens: list[str]) -> Json:
+    for token in tokens:
+        value = value[int(token)] if value.__class__ is list else value[token]
+    return value
+
+
+def _put(value: Json, tokens: list[str], old: Json, new: str) -> tuple[Json] | None:
+    """The value with a text in place of another; None where that is not there."""
+    if not tokens:
+        return (new,) if value == old else None
+    token, rest = tokens[0], tokens[1:]
+    if value.__class__ is dict and token in value:
+        inner = _put(value[token], rest, old, new)
+        return inner and (value | {token: inner[0]},)
+    if value.__class__ is list and token.isdecimal() and int(token) < len(value):
+        index = int(token)
+        inner = _put(value[index], rest, old, new)
+        return inner and ([*value[:index], inner[0], *value[index + 1 :]],)
+    return None
