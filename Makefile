@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PRODUCT := $(VENV)/.product
 READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
@@ -11,11 +12,18 @@ NODE := tests/node/node_modules/.ready
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml
+# What the product needs, and no more.
+$(PRODUCT): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or later is needed: set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# What its tests need: the vendors' SDKs and the tools of a developer.
+$(READY): $(PRODUCT)
+	@echo "setting up what the tests need ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
@@ -28,7 +36,7 @@ $(NODE): tests/node/package-lock.json
 
 node: $(NODE)  ## install the packages that some tests run under node
 
-demo: $(READY)  ## one conversation in every dialect, and what each could not hold
+demo: $(PRODUCT)  ## one conversation in every dialect, and what each could not hold
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) $(NODE)  ## all tests
