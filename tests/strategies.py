@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dragoman.model import (
     Block,
@@ -353,3 +355,75 @@ def sessions(draw: st.DrawFn) -> Request:
         output=draw(st.none() | st.just(OutputFormat("json"))),
     )
     return Request("m", tuple(messages), offered, draw(choices), given_)
+
+
+# -- told apart -----------------------------------------------------------------------------
+
+
+class _Distinct:
+    """Gives each word, each medium and each call of a tree a number of its own.
+
+    A law that asks what became of a node must know it again, and cannot if it has a double.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.blank = False
+
+    def word(self, text: str) -> str:
+        if not text.strip() and not self.blank:
+            self.blank = True
+            return text
+        self.count += 1
+        return f"{text}<{self.count}>"
+
+    def source(self, source: Source) -> Source:
+        self.count += 1
+        if source.kind == "text":
+            return replace(source, value=f"{source.value}<{self.count}>")
+        if source.kind == "base64":
+            pixels = base64.b64decode(source.value) + self.count.to_bytes(3, "big")
+            return replace(source, value=base64.b64encode(pixels).decode())
+        return replace(source, value=f"{source.value}-{self.count}")
+
+    def block(self, block: Any) -> Any:
+        match block:
+            case Text():
+                return replace(block, text=self.word(block.text))
+            case Refusal():
+                return replace(block, text=self.word(f"No. {block.text}"))
+            case Reasoning():
+                parts = {
+                    name: tuple(map(self.word, getattr(block, name)))
+                    for name in ("content", "summary")
+                }
+                return replace(block, **parts)
+            case Media():
+                return replace(block, source=self.source(block.source))
+            case Passage() | ToolResult():
+                return replace(block, content=tuple(map(self.block, block.content)))
+            case _:
+                return block
+
+    def message(self, message: Message) -> Message:
+        return replace(message, content=tuple(map(self.block, message.content)))
+
+
+def distinct(tree: Any) -> Any:
+    """The tree with no two words, media or calls alike; so there is one blank text at most."""
+    mark = _Distinct()
+    if isinstance(tree, Request):
+        return replace(tree, messages=tuple(map(mark.message, tree.messages)))
+    seen: set[str | None] = set()
+    candidates = []
+    for candidate in tree.candidates:
+        blocks = []
+        for block in mark.message(candidate.message).content:
+            if isinstance(block, ToolCall):
+                if block.id in seen:
+                    block = replace(block, id=f"{block.id}_{len(seen)}")
+                seen.add(block.id)
+            blocks.append(block)
+        message = replace(candidate.message, content=tuple(blocks))
+        candidates.append(replace(candidate, message=message))
+    return replace(tree, candidates=tuple(candidates))
