@@ -400,7 +400,9 @@ class _Distinct:
                 return replace(block, **parts)
             case Media():
                 return replace(block, source=self.source(block.source))
-            case Passage() | ToolResult():
+            case Passage():
+                return replace(block, content=tuple(self.block(b) for b in block.content))
+            case ToolResult():
                 return replace(block, content=tuple(map(self.block, block.content)))
             case _:
                 return block

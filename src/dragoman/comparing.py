@@ -212,7 +212,11 @@ def _reasoning(
         out.append(Change(f"Reasoning.{what}", how, at, (), above, a, b))
 
     if (content, summary) == (got_content, got_summary):
-        if (old.content, old.summary) != (new.content, new.summary):
+        if old.summary and not new.summary and not summary:
+            note("summary", "gone", old.summary, ())  # without a word
+        if old.content and not new.content and not content:
+            note("content", "gone", old.content, ())
+        if old.content != new.content and content or old.summary != new.summary and summary:
             note("boundary", "altered", old.content or old.summary, new.content or new.summary)
         return
     swapped = False
@@ -304,7 +308,7 @@ def _paired(
     old: Sequence[Any], new: Sequence[Any], alike: Callable[[Any, Any], float]
 ) -> list[tuple[int | None, int | None]]:
     """Which of two sequences belong together: equal ones, and between them those most alike."""
-    keys = [repr(x) for x in old], [repr(x) for x in new]
+    keys = [_key(x, f"old {n}") for n, x in enumerate(old)], [_key(x, "new") for x in new]
     pairs: list[tuple[int | None, int | None]] = []
     matcher = SequenceMatcher(None, *keys, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
@@ -313,6 +317,11 @@ def _paired(
         else:
             pairs += _gap(old, new, (i1, i2, j1, j2), alike)
     return _elsewhere(pairs, old, new, keys, alike)
+
+
+def _key(node: Any, own: str) -> str:
+    """What a node is known by; a blank text is like any other, and so it is no anchor."""
+    return own if _is_blank(node) else repr(node)
 
 
 def _gap(
@@ -364,6 +373,8 @@ def _elsewhere(
                     continue
                 if wanted == 1.0 and not isinstance(old[i], ToolCall | ToolResult):
                     continue  # of these alone nobody makes up another one
+                if _is_blank(old[i]):
+                    continue  # nobody can tell whether it is the same
                 if keys[0][i] == keys[1][j] or (wanted and alike(old[i], new[j]) >= wanted):
                     found[i] = j
                     break
@@ -420,7 +431,10 @@ def _alike(a: Any, b: Any) -> float:
         said, other = _words(a), _words(b)
         if not said or not other or not isinstance(b, Text):
             return 0.0
-        return 1.5 if said in other or (isinstance(a, Media | Passage) and other in said) else 0.0
+        if said == other:
+            return 2.0 if len(said) > 3 else 1.5
+        held = isinstance(a, Media | Passage) and len(other) > 3 and other in said
+        return 1.5 if said in other or held else 0.0
     match a:
         case None:
             return 2.0
@@ -515,10 +529,11 @@ class _Blocks:
         if not _is_blank(said):
             if not isinstance(there, Text) and type(said) is not type(there):
                 return False
-            room = len(_words(there)) - len(_words(other))
-            return len(_words(said)) <= room and _holds(there, said)
+            whole = _words(there)
+            words = _told(said, whole)
+            return 0 < len(words) <= len(whole) - len(_told(other, whole)) and words in whole
         # Of a text of white space nothing can be seen in a joint but that there is one.
-        if not isinstance(other, Text) or not isinstance(there, Text):
+        if not isinstance(other, Text | Refusal) or not isinstance(there, Text | Refusal):
             return False
         if self.old[i].home != self.old[k].home:
             return False
@@ -619,8 +634,8 @@ class _Blocks:
         """A text that was joined with others, or split: all its parts against all its pieces."""
         parts = sorted([i, *self.parts.get(i, ())])
         pieces = [self.new[k].said for k in sorted([j, *self.pieces.get(i, ())])]
-        was = "".join(_words(self.old[k].said) for k in parts)
         now = "".join(map(_words, pieces))
+        was = "".join(_told(self.old[k].said, now) for k in parts)
         places = [self.old[k].at for k in parts]
         if was != now:
             self.note("Text.text", "altered", i, places, was, now)
@@ -695,6 +710,8 @@ class _Blocks:
                 others = [a for a, b in both if a != i and (a < i) != (b < j)]
                 near = [p for a in others for p in self.places(a)]
                 self.note("order", "altered", i, near, self.old[i].said)
+                for part in self.parts.get(i, ()):  # it moved with what it was joined to
+                    self.note("order", "altered", part, near, None, None, True)
         for i in self.gone:  # what moved past it, or with it, was said to move before it was gone
             behind = [
                 k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2
@@ -723,6 +740,15 @@ def _is_of(piece: Any, whole: Any) -> bool:
     if isinstance(piece, Reasoning) and not _words(piece):
         return isinstance(whole, Reasoning) and piece.seal is not None and piece.seal == whole.seal
     return _holds(whole, piece, 2)
+
+
+def _told(block: Any, whole: str) -> str:
+    """What of a block is told in a text: of a thought, its content or its summary alone."""
+    if isinstance(block, Reasoning):
+        for words in (_squeezed(*block.content), _squeezed(*block.summary)):
+            if words and words in whole:
+                return words
+    return _words(block)
 
 
 def _seal(block: Text | Refusal) -> Any:
