@@ -375,12 +375,12 @@ class _Distinct:
             self.blank = True
             return text
         self.count += 1
-        return f"{text}<{self.count}>"
+        return f"{text}<no. {self.count}>"
 
     def source(self, source: Source) -> Source:
         self.count += 1
         if source.kind == "text":
-            return replace(source, value=f"{source.value}<{self.count}>")
+            return replace(source, value=f"{source.value}<no. {self.count}>")
         if source.kind == "base64":
             pixels = base64.b64decode(source.value) + self.count.to_bytes(3, "big")
             return replace(source, value=base64.b64encode(pixels).decode())

@@ -79,6 +79,8 @@ class Place(NamedTuple):
     read: Any
     home: int = 0
     """the number of the message in which a block stands"""
+    role: str = ""
+    """who says it"""
 
     @property
     def at(self) -> str:
@@ -457,7 +459,7 @@ def _alike(a: Any, b: Any) -> float:
             if one in other or other in one:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
-        case Media():
+        case Media() | Passage():
             return 1.0 + 2 * (_words(a) == _words(b))
         case Raw():
             return float(a.dialect == b.dialect)
@@ -469,6 +471,10 @@ _Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, ToolKind]]
 """The calls by their ids: what they are called in the end, and of what kind they were."""
 
 
+_Pair: TypeAlias = tuple[int | None, int | None]
+_OF = {"developer": "system"}
+
+
 class _Blocks:
     """Two sequences of blocks that are aligned."""
 
@@ -478,7 +484,7 @@ class _Blocks:
     ) -> None:  # fmt: skip
         self.old, self.new, self.heads = old, new, heads
         self.at, self.above, self.out = at, above, out
-        pairs = _paired([p.said for p in old], [p.said for p in new], _alike)
+        pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
         self.uncross()
         self.back = {j: i for i, j in self.there.items()}
@@ -488,6 +494,21 @@ class _Blocks:
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
+
+    def apart(self, pairs: list[_Pair]) -> list[_Pair]:
+        """The pairs without those of blank texts that different speakers say."""
+        met = [(self.old[i].home, self.new[j].home) for i, j in pairs
+               if i is not None and j is not None]
+        out: list[_Pair] = []
+        for i, j in pairs:
+            if i is not None and j is not None and _is_blank(self.old[i].said):
+                old, new = self.old[i], self.new[j]
+                alone = met.count((old.home, new.home)) == 1
+                if alone and _OF.get(old.role, old.role) != _OF.get(new.role, new.role):
+                    out += [(i, None), (None, j)]
+                    continue
+            out.append((i, j))
+        return out
 
     def uncross(self) -> None:
         """Results of one call are told apart by their order alone."""
@@ -581,9 +602,13 @@ class _Blocks:
         gone = set(self.gone)
         left = {place.home for i, place in enumerate(self.old) if i not in gone}
         empty = [head for n, head in enumerate(self.heads) if n not in left and head.said.content]
-        for head in empty:
-            change = Change("Message", "gone", head.at, (), self.above, head.said, None, True)
-            self.out.append(change)
+        both = sorted(self.there.items())
+        kept = _rising([j for _, j in both])
+        stay = {self.old[i].home for number, (i, _) in enumerate(both) if number in kept}
+        for n, head in enumerate(self.heads):
+            if n not in stay and head.said.content:  # all of it is gone, or elsewhere
+                change = Change("Message", "gone", head.at, (), self.above, head.said, None, True)
+                self.out.append(change)
         return len(empty)
 
     def pair(self, i: int, got: Any) -> None:
@@ -641,11 +666,16 @@ class _Blocks:
             self.note("Text.text", "altered", i, places, was, now)
         if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
-        for before, k in zip(places, parts[1:], strict=False):
+        worded = False
+        for number, k in enumerate(parts):
+            before, after = places[:number][-1:], places[number + 1 :][:1]
             if _is_blank(self.old[k].said):
-                self.note("Text.blank", "gone", k, (before,))
-            else:
-                self.note("Text.boundary", "altered", k, (before,))
+                if len(parts) > 1:
+                    self.note("Text.blank", "gone", k, (*before, *after))
+                continue
+            if worded:
+                self.note("Text.boundary", "altered", k, before)
+            worded = True
         for k in parts:
             self.rest(k, pieces)
             if (text := getattr(self.old[k].said, "text", "")) != text.strip():
@@ -716,7 +746,7 @@ class _Blocks:
             behind = [
                 k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2
             ]
-            near = [p for k in behind for p in self.places(k)]
+            near = [*self.places(i), *(p for k in behind for p in self.places(k))]
             self.out.append(
                 Change("order", "altered", self.old[i].at, tuple(near), self.over(i), implied=True)
             )
@@ -810,14 +840,16 @@ def _conversation(
     heads = [Place(*pair) for pair in zip(said[start:until], read[start:until], strict=True)]
     new = list(got[start : len(got) - end])
     old_blocks = [
-        Place(block, block_read, n)
+        Place(block, block_read, n, head.said.role)
         for n, head in enumerate(heads)
         for block, block_read in zip(
             head.said.content or (None,), head.read.content or (head.read,), strict=True
         )
     ]
     new_blocks = [
-        Place(block, block, n) for n, other in enumerate(new) for block in other.content or (None,)
+        Place(block, block, n, other.role)
+        for n, other in enumerate(new)
+        for block in other.content or (None,)
     ]
     calls = (
         {b.id: b.name for message in got for b in message.content if isinstance(b, ToolCall)},
