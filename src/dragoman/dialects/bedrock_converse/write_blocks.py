@@ -6,6 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from ... import media
 from ...dialect import Dialect
 from ...ledger import Ledger
@@ -286,7 +288,7 @@ class WriteBlocks(Dialect):
 
     def write_passage(self, block: Passage, w: Said) -> Json:
         inner: dict[str, Json] = {"source": block.source, "title": block.title}
-        inner["content"] = self.write_blocks(self.only_text(block.content, w), w)
+        inner["content"] = self.write_blocks(self.only_words(block.content, w), w)
         self.write_citable(inner, block)
         return self.emit({"searchResult": inner}, block, w.log)
 
@@ -298,6 +300,15 @@ class WriteBlocks(Dialect):
                 kept.append(block)
             else:
                 w.log.dropped("content.role", block.at, "only text can be said in this place")
+        return kept
+
+    def only_words(self, blocks: Sequence[Block], w: Said) -> list[Block]:
+        """Text inside a passage or a document: ``SearchResultContentBlock`` has ``text`` alone."""
+        kept = self.only_text(blocks, w)
+        for number, block in enumerate(kept):
+            if isinstance(block, Text) and block.cache is not None and not w.home:
+                w.log.dropped("cache", block.cache.at, "this place cannot be marked here")
+                kept[number] = replace(block, cache=None)
         return kept
 
     # -- media ------------------------------------------------------------------------------
@@ -371,7 +382,7 @@ class WriteBlocks(Dialect):
                 w.log.dropped("media", block.at, "only a document can be text here")
                 return None
             case "blocks":
-                texts = self.write_blocks(self.only_text(source.blocks, w), w)
+                texts = self.write_blocks(self.only_words(source.blocks, w), w)
                 return None, {"content": texts}
             case _:
                 assert_never(source.kind)

@@ -393,6 +393,8 @@ class Messages(Parts):
         if not self.holds_all(result):
             content = self.hoist(content, doc.get("tool_call_id"), w)
         parts = [part for block in content for part in self.write_piece(block, w)]
+        if parts and not (w.home or result.is_error) and not is_said(result.content[0]):
+            self.mark_first(parts[0], result, w)
         if is_single(parts) and self.spelling(result).get("content") != "list":
             doc["content"] = parts[0]["text"]
         elif parts:
@@ -422,6 +424,12 @@ class Messages(Parts):
             w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
             content[0] = replace(words, text=mark_plain(words.text))
         return content
+
+    def mark_first(self, part: dict[str, Json], result: ToolResult, w: CohereWriting) -> None:
+        """A text that comes first because what stood before it is not written here."""
+        if part.get("type") == "text" and is_marked(part["text"]):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            part["text"] = mark_plain(part["text"])
 
     def holds_all(self, result: ToolResult) -> bool:
         """Whether a result holds its images itself, against the official rules."""

@@ -437,6 +437,18 @@ class WriteMessages(Parts):
         self.lose(message.extras, message.at, w.log)
         return doc if block.extras is None else self.emit(doc, block, w.log)
 
+    def write_document_first(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
+        """A document that became text must not look like the mark of a failed tool."""
+        parts = doc["content"]
+        if parts.__class__ is not list:
+            return
+        first = parts[0]
+        if first.get("type") == "text" and is_marked(first["text"]):
+            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
+            first["text"] = mark_plain(first["text"])
+        if len(parts) == 1 and first.keys() == {"type", "text"}:
+            doc["content"] = first["text"]
+
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         if w.home:
             doc["name"] = block.name
@@ -477,6 +489,8 @@ class WriteMessages(Parts):
         if media:
             self.hoist(media, block, doc, hoisted, w)
         doc["content"] = self.write_content(self.mark_texts(texts, block, w), spelled, w)
+        if not (w.home or block.is_error) and texts and isinstance(texts[0], Media):
+            self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
             if not block.content and not w.home:
