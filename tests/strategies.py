@@ -400,8 +400,9 @@ class _Distinct:
                 return replace(block, **parts)
             case Media():
                 return replace(block, source=self.source(block.source))
-            case Passage():
-                return replace(block, content=tuple(self.block(b) for b in block.content))
+            case Passage():  # without words, nothing tells it from any other blank text
+                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in block.content)
+                return replace(block, content=said)
             case ToolResult():
                 return replace(block, content=tuple(map(self.block, block.content)))
             case _:

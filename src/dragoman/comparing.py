@@ -459,7 +459,9 @@ def _alike(a: Any, b: Any) -> float:
             if one in other or other in one:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
-        case Media() | Passage():
+        case Media():
+            return (1.0 if a.kind == b.kind else 0.5) + 2 * (_words(a) == _words(b))
+        case Passage():
             return 1.0 + 2 * (_words(a) == _words(b))
         case Raw():
             return float(a.dialect == b.dialect)
@@ -469,6 +471,15 @@ def _alike(a: Any, b: Any) -> float:
 
 _Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, ToolKind]]
 """The calls by their ids: what they are called in the end, and of what kind they were."""
+
+
+def _results(places: Sequence[Place]) -> dict[str | None, list[int]]:
+    """The results by the ids of their calls."""
+    found: dict[str | None, list[int]] = {}
+    for number, place in enumerate(places):
+        if isinstance(place.said, ToolResult):
+            found.setdefault(place.said.call_id, []).append(number)
+    return found
 
 
 _Pair: TypeAlias = tuple[int | None, int | None]
@@ -486,10 +497,11 @@ class _Blocks:
         self.at, self.above, self.out = at, above, out
         pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
+        self.follow()
         self.uncross()
         self.back = {j: i for i, j in self.there.items()}
-        self.gone = [i for i, j in pairs if i is not None and j is None]
-        self.come = [j for i, j in pairs if j is not None and i is None]
+        self.gone = [i for i in range(len(old)) if i not in self.there]
+        self.come = [j for j in range(len(new)) if j not in self.back]
         self.calls, self.kinds = calls
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
@@ -509,6 +521,22 @@ class _Blocks:
                     continue
             out.append((i, j))
         return out
+
+    def follow(self) -> None:
+        """Results go with their calls, whatever these are called now."""
+        named = {
+            self.old[i].said.id: self.new[j].said.id
+            for i, j in self.there.items()
+            if isinstance(self.old[i].said, ToolCall) and isinstance(self.new[j].said, ToolCall)
+        }
+        old, new = _results(self.old), _results(self.new)
+        for call_id, numbers in old.items():
+            others = new.get(named.get(call_id), [])
+            if call_id is None or len(numbers) != 1 or len(others) != 1:
+                continue
+            (i,), (j,) = numbers, others
+            if self.there.get(i) != j:
+                self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
 
     def uncross(self) -> None:
         """Results of one call are told apart by their order alone."""
@@ -607,7 +635,8 @@ class _Blocks:
         stay = {self.old[i].home for number, (i, _) in enumerate(both) if number in kept}
         for n, head in enumerate(self.heads):
             if n not in stay and head.said.content:  # all of it is gone, or elsewhere
-                change = Change("Message", "gone", head.at, (), self.above, head.said, None, True)
+                near = tuple(other.at for other in self.heads[n + 1 : n + 2])
+                change = Change("Message", "gone", head.at, near, self.above, head.said, None, True)
                 self.out.append(change)
         return len(empty)
 
@@ -743,10 +772,9 @@ class _Blocks:
                 for part in self.parts.get(i, ()):  # it moved with what it was joined to
                     self.note("order", "altered", part, near, None, None, True)
         for i in self.gone:  # what moved past it, or with it, was said to move before it was gone
-            behind = [
-                k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2
-            ]
-            near = [*self.places(i), *(p for k in behind for p in self.places(k))]
+            home = self.old[i].home
+            beside = [k for k, place in enumerate(self.old) if abs(place.home - home) < 2]
+            near = [p for k in beside for p in self.places(k)]
             self.out.append(
                 Change("order", "altered", self.old[i].at, tuple(near), self.over(i), implied=True)
             )
