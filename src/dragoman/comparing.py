@@ -218,7 +218,7 @@ def _reasoning(
             note("summary", "gone", old.summary, ())  # without a word
         if old.content and not new.content and not content:
             note("content", "gone", old.content, ())
-        if old.content != new.content and content or old.summary != new.summary and summary:
+        if (old.content != new.content and content) or (old.summary != new.summary and summary):
             note("boundary", "altered", old.content or old.summary, new.content or new.summary)
         return
     swapped = False
@@ -435,6 +435,8 @@ def _alike(a: Any, b: Any) -> float:
             return 0.0
         if said == other:
             return 2.0 if len(said) > 3 else 1.5
+        if isinstance(a, Refusal) and len(said) > 3 and said in other:
+            return 2.0
         held = isinstance(a, Media | Passage) and len(other) > 3 and other in said
         return 1.5 if said in other or held else 0.0
     match a:
@@ -451,7 +453,8 @@ def _alike(a: Any, b: Any) -> float:
             score = worded + 2.0 * bool(same_call) + 0.5 * bool(named)
             return score + 1.5 * bool(a.content == b.content)
         case Text() | Refusal() | Reasoning():
-            one, other = _words(a), _words(b)
+            other = _words(b)
+            one = _told(a, other)
             if one == other:
                 return 3.0
             if not one or not other:
@@ -498,6 +501,7 @@ class _Blocks:
         pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
         self.follow()
+        self.reunite()
         self.uncross()
         self.back = {j: i for i, j in self.there.items()}
         self.gone = [i for i in range(len(old)) if i not in self.there]
@@ -509,8 +513,11 @@ class _Blocks:
 
     def apart(self, pairs: list[_Pair]) -> list[_Pair]:
         """The pairs without those of blank texts that different speakers say."""
-        met = [(self.old[i].home, self.new[j].home) for i, j in pairs
-               if i is not None and j is not None]
+        met = [
+            (self.old[i].home, self.new[j].home)
+            for i, j in pairs
+            if i is not None and j is not None
+        ]
         out: list[_Pair] = []
         for i, j in pairs:
             if i is not None and j is not None and _is_blank(self.old[i].said):
@@ -521,6 +528,21 @@ class _Blocks:
                     continue
             out.append((i, j))
         return out
+
+    def reunite(self) -> None:
+        """Blank texts that moved with the message in which they stand."""
+        met = {(self.old[i].home, self.new[j].home) for i, j in self.there.items()}
+        taken = set(self.there.values())
+        for i, old in enumerate(self.old):
+            if i in self.there or not _is_blank(old.said):
+                continue
+            for j, new in enumerate(self.new):
+                if j in taken or (old.home, new.home) not in met:
+                    continue
+                if type(new.said) is type(old.said) and new.said.text == old.said.text:
+                    self.there[i] = j
+                    taken.add(j)
+                    break
 
     def follow(self) -> None:
         """Results go with their calls, whatever these are called now."""
@@ -554,6 +576,7 @@ class _Blocks:
         """Left-over texts that stand inside another one, before or after them."""
         texts = Text | Reasoning | Refusal
         told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, texts)}
+        crossings: list[tuple[int, int, list[int]]] = []
         for i in tuple(self.gone):
             for k in sorted(told, key=lambda k: abs(k - i))[:8]:
                 if self.is_joined(i, k):
@@ -561,9 +584,13 @@ class _Blocks:
                     self.gone.remove(i)
                     passed = [m for m in self.there if min(i, k) < m < max(i, k)]
                     if passed:
-                        blank, near = _is_blank(self.old[i].said), [self.old[m].at for m in passed]
-                        self.note("order", "altered", i, near, None, None, blank)
+                        crossings.append((i, k, passed))
                     break
+        for i, k, passed in crossings:  # it moved, or what it was joined to
+            both = [k, *passed]
+            both += [part for m in both for part in self.parts.get(m, ())]
+            near = [self.old[m].at for m in both]
+            self.note("order", "altered", i, near, None, None, _is_blank(self.old[i].said))
         for j in tuple(self.come):
             for k in _near(j, self.back):
                 alike = type(self.new[k].said) is type(self.new[j].said)
@@ -767,6 +794,7 @@ class _Blocks:
         for number, (i, j) in enumerate(both):
             if number not in kept:
                 others = [a for a, b in both if a != i and (a < i) != (b < j)]
+                others += [part for a in others for part in self.parts.get(a, ())]
                 near = [p for a in others for p in self.places(a)]
                 self.note("order", "altered", i, near, self.old[i].said)
                 for part in self.parts.get(i, ()):  # it moved with what it was joined to

@@ -27,7 +27,17 @@ from ...model import (
     ToolResult,
 )
 from ...reading import parse
-from ...writing import Rule, Writing, home_only, is_blank, joined, may_open, note_summary, object_of
+from ...writing import (
+    Rule,
+    Writing,
+    home_only,
+    is_blank,
+    joined,
+    may_open,
+    note_summary,
+    object_of,
+    told,
+)
 from .formats import (
     DOCUMENTS,
     FORMATS,
@@ -191,7 +201,7 @@ class WriteBlocks(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
-        seal, said = block.seal, block.content or block.summary
+        seal, said = block.seal, told(block)
         if seal is not None and not (
             may_open(self, seal) and (w.signed or seal.issuer == self.issuer)
         ):
