@@ -274,7 +274,7 @@ def is_streamable(block: Block) -> bool:
     text elsewhere; that its content has no word, and so its summary is all there is."""
     if not isinstance(block, Reasoning):
         return True
-    if block.content and not any(block.content):
+    if block.content and not any(map(str.strip, block.content)):
         return False
     return block.seal is None or len(block.content or block.summary) < 2
 

@@ -432,7 +432,9 @@ def note_joined(block: Block, why: str, w: Writing) -> None:
 def told(block: Reasoning) -> tuple[str, ...]:
     """What of reasoning is written where it is one text: its content, unless that has no word."""
     content, summary = block.content, block.summary
-    return content if any(content) or (content and not any(summary)) else summary
+    if not content or not summary or any(map(str.strip, content)):
+        return content or summary
+    return summary if any(map(str.strip, summary)) else content
 
 
 def note_summary(block: Reasoning, w: Writing) -> None:
