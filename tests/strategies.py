@@ -360,6 +360,13 @@ def sessions(draw: st.DrawFn) -> Request:
 # -- told apart -----------------------------------------------------------------------------
 
 
+def named(value: Any) -> Any:
+    """A JSON value without blank keys, which a walker over leaves could not name."""
+    if isinstance(value, dict):
+        return {key if key.strip() else "blank": named(item) for key, item in value.items()}
+    return [named(item) for item in value] if isinstance(value, list) else value
+
+
 class _Distinct:
     """Gives each word, each medium and each call of a tree a number of its own.
 
@@ -377,6 +384,12 @@ class _Distinct:
         self.count += 1
         return f"{text}<no. {self.count}>"
 
+    def arguments(self, text: str) -> str:
+        try:
+            return json.dumps(named(json.loads(text))) if '"": ' in text else text
+        except ValueError:
+            return text
+
     def source(self, source: Source) -> Source:
         self.count += 1
         if source.kind == "text":
@@ -393,16 +406,19 @@ class _Distinct:
             case Refusal():
                 return replace(block, text=self.word(f"No. {block.text}"))
             case Reasoning():
-                parts = {
-                    name: tuple(map(self.word, getattr(block, name)))
-                    for name in ("content", "summary")
-                }
-                return replace(block, **parts)
+                if not any(map(str.strip, (*block.content, *block.summary))):
+                    self.blank = True  # it shall have words, if it has parts
+                content, summary = (
+                    tuple(map(self.word, x)) for x in (block.content, block.summary)
+                )
+                return replace(block, content=content, summary=summary)
             case Media():
                 return replace(block, source=self.source(block.source))
             case Passage():  # without words, nothing tells it from any other blank text
                 said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in block.content)
                 return replace(block, content=said)
+            case ToolCall():
+                return replace(block, arguments=self.arguments(block.arguments))
             case ToolResult():
                 return replace(block, content=tuple(map(self.block, block.content)))
             case _:
@@ -416,7 +432,15 @@ def distinct(tree: Any) -> Any:
     """The tree with no two words, media or calls alike; so there is one blank text at most."""
     mark = _Distinct()
     if isinstance(tree, Request):
-        return replace(tree, messages=tuple(map(mark.message, tree.messages)))
+        output = tree.params.output
+        if output is not None and output.schema is not None:
+            output = replace(output, schema=named(output.schema))
+        return replace(
+            tree,
+            messages=tuple(map(mark.message, tree.messages)),
+            tools=tuple(replace(t, schema=named(t.schema)) for t in tree.tools or ()) or tree.tools,
+            params=replace(tree.params, output=output),
+        )
     seen: set[str | None] = set()
     candidates = []
     for candidate in tree.candidates:

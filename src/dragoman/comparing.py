@@ -512,18 +512,21 @@ class _Blocks:
         self.join()
 
     def apart(self, pairs: list[_Pair]) -> list[_Pair]:
-        """The pairs without those of blank texts that different speakers say."""
+        """The pairs without blank texts that stand for a message of which nothing is left."""
         met = [
             (self.old[i].home, self.new[j].home)
             for i, j in pairs
             if i is not None and j is not None
         ]
+        left = {home for home, _ in met}
+        void = {_OF.get(p.role, p.role) for p in self.old if p.home not in left}
         out: list[_Pair] = []
         for i, j in pairs:
             if i is not None and j is not None and _is_blank(self.old[i].said):
-                old, new = self.old[i], self.new[j]
-                alone = met.count((old.home, new.home)) == 1
-                if alone and _OF.get(old.role, old.role) != _OF.get(new.role, new.role):
+                home, role = self.old[i].home, _OF.get(self.new[j].role, self.new[j].role)
+                other = role != _OF.get(self.old[i].role, self.old[i].role)
+                other = other or any(a == home and b != self.new[j].home for a, b in met)
+                if other and role in void and met.count((home, self.new[j].home)) == 1:
                     out += [(i, None), (None, j)]
                     continue
             out.append((i, j))

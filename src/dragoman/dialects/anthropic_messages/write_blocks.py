@@ -286,7 +286,7 @@ class WriteBlocks(Dialect):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         if len(told(block)) > 1:
             w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
-        if block.summary and told(block) is not block.content:
+        if any(block.summary) and told(block) is not block.content:
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
