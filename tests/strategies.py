@@ -361,10 +361,12 @@ def sessions(draw: st.DrawFn) -> Request:
 
 
 def named(value: Any) -> Any:
-    """A JSON value without blank keys, which a walker over leaves could not name."""
+    """A JSON value without blank keys and without marks, which a walker over leaves reads as such."""
     if isinstance(value, dict):
-        return {key if key.strip() else "blank": named(item) for key, item in value.items()}
-    return [named(item) for item in value] if isinstance(value, list) else value
+        return {named(key) if key.strip() else "blank": named(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return value.replace("[tool", "(tool")
+    return type(value)(map(named, value)) if isinstance(value, list | tuple) else value
 
 
 class _Distinct:
@@ -386,7 +388,8 @@ class _Distinct:
 
     def arguments(self, text: str) -> str:
         try:
-            return json.dumps(named(json.loads(text))) if '"": ' in text else text
+            value = json.loads(text)
+            return json.dumps(named(value)) if named(value) != value else text
         except ValueError:
             return text
 
@@ -428,18 +431,24 @@ class _Distinct:
         return replace(message, content=tuple(map(self.block, message.content)))
 
 
+def distinct_tool(tool: Tool) -> Tool:
+    return replace(tool, schema=named(tool.schema), description=named(tool.description))
+
+
 def distinct(tree: Any) -> Any:
     """The tree with no two words, media or calls alike; so there is one blank text at most."""
     mark = _Distinct()
     if isinstance(tree, Request):
         output = tree.params.output
         if output is not None and output.schema is not None:
-            output = replace(output, schema=named(output.schema))
+            output = replace(
+                output, schema=named(output.schema), description=named(output.description)
+            )
         return replace(
             tree,
             messages=tuple(map(mark.message, tree.messages)),
-            tools=tuple(replace(t, schema=named(t.schema)) for t in tree.tools or ()) or tree.tools,
-            params=replace(tree.params, output=output),
+            tools=tuple(map(distinct_tool, tree.tools or ())) or tree.tools,
+            params=replace(tree.params, output=output, stop=named(tree.params.stop)),
         )
     seen: set[str | None] = set()
     candidates = []
