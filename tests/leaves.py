@@ -795,7 +795,8 @@ def says(text: str, there: Output) -> bool:
 
 
 def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
-    text = MARKS.sub("", leaf.value)
+    own = is_key(leaf) or parsed(leaf.value) is not None
+    text = leaf.value if own else MARKS.sub("", leaf.value)
     if not text or text.isspace():
         return True
     if (inner := parsed(text)) is not None:

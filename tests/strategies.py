@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dragoman.model import (
     Block,
@@ -272,7 +274,7 @@ def is_streamable(block: Block) -> bool:
     text elsewhere; that its content has no word, and so its summary is all there is."""
     if not isinstance(block, Reasoning):
         return True
-    if block.content and not any(block.content):
+    if block.content and not any(map(str.strip, block.content)):
         return False
     return block.seal is None or len(block.content or block.summary) < 2
 
@@ -353,3 +355,111 @@ def sessions(draw: st.DrawFn) -> Request:
         output=draw(st.none() | st.just(OutputFormat("json"))),
     )
     return Request("m", tuple(messages), offered, draw(choices), given_)
+
+
+# -- told apart -----------------------------------------------------------------------------
+
+
+def named(value: Any) -> Any:
+    """A JSON value without blank keys and without marks, which a walker over leaves reads as such."""
+    if isinstance(value, dict):
+        return {named(key) if key.strip() else "blank": named(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return value.replace("[tool", "(tool")
+    return type(value)(map(named, value)) if isinstance(value, list | tuple) else value
+
+
+class _Distinct:
+    """Gives each word, each medium and each call of a tree a number of its own.
+
+    A law that asks what became of a node must know it again, and cannot if it has a double.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.blank = False
+
+    def word(self, text: str) -> str:
+        if not text.strip() and not self.blank:
+            self.blank = True
+            return text
+        self.count += 1
+        return f"{text}<no. {self.count}>"
+
+    def arguments(self, text: str) -> str:
+        try:
+            value = json.loads(text)
+            return json.dumps(named(value)) if named(value) != value else text
+        except ValueError:
+            return text
+
+    def source(self, source: Source) -> Source:
+        self.count += 1
+        if source.kind == "text":
+            return replace(source, value=f"{source.value}<no. {self.count}>")
+        if source.kind == "base64":
+            pixels = base64.b64decode(source.value) + self.count.to_bytes(3, "big")
+            return replace(source, value=base64.b64encode(pixels).decode())
+        return replace(source, value=f"{source.value}-{self.count}")
+
+    def block(self, block: Any) -> Any:
+        match block:
+            case Text():
+                return replace(block, text=self.word(block.text))
+            case Refusal():
+                return replace(block, text=self.word(f"No. {block.text}"))
+            case Reasoning():
+                if not any(map(str.strip, (*block.content, *block.summary))):
+                    self.blank = True  # it shall have words, if it has parts
+                content, summary = (
+                    tuple(map(self.word, x)) for x in (block.content, block.summary)
+                )
+                return replace(block, content=content, summary=summary)
+            case Media():
+                return replace(block, source=self.source(block.source))
+            case Passage():  # without words, nothing tells it from any other blank text
+                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in block.content)
+                return replace(block, content=said)
+            case ToolCall():
+                return replace(block, arguments=self.arguments(block.arguments))
+            case ToolResult():
+                return replace(block, content=tuple(map(self.block, block.content)))
+            case _:
+                return block
+
+    def message(self, message: Message) -> Message:
+        return replace(message, content=tuple(map(self.block, message.content)))
+
+
+def distinct_tool(tool: Tool) -> Tool:
+    return replace(tool, schema=named(tool.schema), description=named(tool.description))
+
+
+def distinct(tree: Any) -> Any:
+    """The tree with no two words, media or calls alike; so there is one blank text at most."""
+    mark = _Distinct()
+    if isinstance(tree, Request):
+        output = tree.params.output
+        if output is not None and output.schema is not None:
+            output = replace(
+                output, schema=named(output.schema), description=named(output.description)
+            )
+        return replace(
+            tree,
+            messages=tuple(map(mark.message, tree.messages)),
+            tools=tuple(map(distinct_tool, tree.tools or ())) or tree.tools,
+            params=replace(tree.params, output=output, stop=named(tree.params.stop)),
+        )
+    seen: set[str | None] = set()
+    candidates = []
+    for candidate in tree.candidates:
+        blocks = []
+        for block in mark.message(candidate.message).content:
+            if isinstance(block, ToolCall):
+                if block.id in seen:
+                    block = replace(block, id=f"{block.id}_{len(seen)}")
+                seen.add(block.id)
+            blocks.append(block)
+        message = replace(candidate.message, content=tuple(blocks))
+        candidates.append(replace(candidate, message=message))
+    return replace(tree, candidates=tuple(candidates))

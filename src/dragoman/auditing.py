@@ -51,7 +51,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "media.title": ("Media.title", "Media.filename"),
     "media.filename": ("Media.filename", "Media.title"),
     "media.context": ("Media.context",),
-    "media.citable": ("Media.citable",),
+    "media.citable": ("Media.citable", "Passage.citable"),
     "media.transcript": ("Media.transcript",),
     "media.type": ("Media.type", "Media.kind"),
     "passage": ("Passage", "Passage.*"),

@@ -79,6 +79,8 @@ class Place(NamedTuple):
     read: Any
     home: int = 0
     """the number of the message in which a block stands"""
+    role: str = ""
+    """who says it"""
 
     @property
     def at(self) -> str:
@@ -212,7 +214,11 @@ def _reasoning(
         out.append(Change(f"Reasoning.{what}", how, at, (), above, a, b))
 
     if (content, summary) == (got_content, got_summary):
-        if (old.content, old.summary) != (new.content, new.summary):
+        if old.summary and not new.summary and not summary:
+            note("summary", "gone", old.summary, ())  # without a word
+        if old.content and not new.content and not content:
+            note("content", "gone", old.content, ())
+        if (old.content != new.content and content) or (old.summary != new.summary and summary):
             note("boundary", "altered", old.content or old.summary, new.content or new.summary)
         return
     swapped = False
@@ -304,7 +310,7 @@ def _paired(
     old: Sequence[Any], new: Sequence[Any], alike: Callable[[Any, Any], float]
 ) -> list[tuple[int | None, int | None]]:
     """Which of two sequences belong together: equal ones, and between them those most alike."""
-    keys = [repr(x) for x in old], [repr(x) for x in new]
+    keys = [_key(x, f"old {n}") for n, x in enumerate(old)], [_key(x, "new") for x in new]
     pairs: list[tuple[int | None, int | None]] = []
     matcher = SequenceMatcher(None, *keys, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
@@ -313,6 +319,11 @@ def _paired(
         else:
             pairs += _gap(old, new, (i1, i2, j1, j2), alike)
     return _elsewhere(pairs, old, new, keys, alike)
+
+
+def _key(node: Any, own: str) -> str:
+    """What a node is known by; a blank text is like any other, and so it is no anchor."""
+    return own if _is_blank(node) else repr(node)
 
 
 def _gap(
@@ -364,6 +375,8 @@ def _elsewhere(
                     continue
                 if wanted == 1.0 and not isinstance(old[i], ToolCall | ToolResult):
                     continue  # of these alone nobody makes up another one
+                if _is_blank(old[i]):
+                    continue  # nobody can tell whether it is the same
                 if keys[0][i] == keys[1][j] or (wanted and alike(old[i], new[j]) >= wanted):
                     found[i] = j
                     break
@@ -420,7 +433,12 @@ def _alike(a: Any, b: Any) -> float:
         said, other = _words(a), _words(b)
         if not said or not other or not isinstance(b, Text):
             return 0.0
-        return 1.5 if said in other or (isinstance(a, Media | Passage) and other in said) else 0.0
+        if said == other:
+            return 2.0 if len(said) > 3 else 1.5
+        if isinstance(a, Refusal) and len(said) > 3 and said in other:
+            return 2.0
+        held = isinstance(a, Media | Passage) and len(other) > 3 and other in said
+        return 1.5 if said in other or held else 0.0
     match a:
         case None:
             return 2.0
@@ -435,7 +453,8 @@ def _alike(a: Any, b: Any) -> float:
             score = worded + 2.0 * bool(same_call) + 0.5 * bool(named)
             return score + 1.5 * bool(a.content == b.content)
         case Text() | Refusal() | Reasoning():
-            one, other = _words(a), _words(b)
+            other = _words(b)
+            one = _told(a, other)
             if one == other:
                 return 3.0
             if not one or not other:
@@ -444,6 +463,8 @@ def _alike(a: Any, b: Any) -> float:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
         case Media():
+            return (1.0 if a.kind == b.kind else 0.5) + 2 * (_words(a) == _words(b))
+        case Passage():
             return 1.0 + 2 * (_words(a) == _words(b))
         case Raw():
             return float(a.dialect == b.dialect)
@@ -455,6 +476,19 @@ _Calls: TypeAlias = tuple[dict[str | None, str], dict[str | None, ToolKind]]
 """The calls by their ids: what they are called in the end, and of what kind they were."""
 
 
+def _results(places: Sequence[Place]) -> dict[str | None, list[int]]:
+    """The results by the ids of their calls."""
+    found: dict[str | None, list[int]] = {}
+    for number, place in enumerate(places):
+        if isinstance(place.said, ToolResult):
+            found.setdefault(place.said.call_id, []).append(number)
+    return found
+
+
+_Pair: TypeAlias = tuple[int | None, int | None]
+_OF = {"developer": "system"}
+
+
 class _Blocks:
     """Two sequences of blocks that are aligned."""
 
@@ -464,16 +498,70 @@ class _Blocks:
     ) -> None:  # fmt: skip
         self.old, self.new, self.heads = old, new, heads
         self.at, self.above, self.out = at, above, out
-        pairs = _paired([p.said for p in old], [p.said for p in new], _alike)
+        pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
+        self.follow()
+        self.reunite()
         self.uncross()
         self.back = {j: i for i, j in self.there.items()}
-        self.gone = [i for i, j in pairs if i is not None and j is None]
-        self.come = [j for i, j in pairs if j is not None and i is None]
+        self.gone = [i for i in range(len(old)) if i not in self.there]
+        self.come = [j for j in range(len(new)) if j not in self.back]
         self.calls, self.kinds = calls
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
+
+    def apart(self, pairs: list[_Pair]) -> list[_Pair]:
+        """The pairs without blank texts that stand for a message of which nothing is left."""
+        met = [
+            (self.old[i].home, self.new[j].home)
+            for i, j in pairs
+            if i is not None and j is not None
+        ]
+        left = {home for home, _ in met}
+        void = {_OF.get(p.role, p.role) for p in self.old if p.home not in left}
+        out: list[_Pair] = []
+        for i, j in pairs:
+            if i is not None and j is not None and _is_blank(self.old[i].said):
+                home, role = self.old[i].home, _OF.get(self.new[j].role, self.new[j].role)
+                other = role != _OF.get(self.old[i].role, self.old[i].role)
+                other = other or any(a == home and b != self.new[j].home for a, b in met)
+                if other and role in void and met.count((home, self.new[j].home)) == 1:
+                    out += [(i, None), (None, j)]
+                    continue
+            out.append((i, j))
+        return out
+
+    def reunite(self) -> None:
+        """Blank texts that moved with the message in which they stand."""
+        met = {(self.old[i].home, self.new[j].home) for i, j in self.there.items()}
+        taken = set(self.there.values())
+        for i, old in enumerate(self.old):
+            if i in self.there or not _is_blank(old.said):
+                continue
+            for j, new in enumerate(self.new):
+                if j in taken or (old.home, new.home) not in met:
+                    continue
+                if type(new.said) is type(old.said) and new.said.text == old.said.text:
+                    self.there[i] = j
+                    taken.add(j)
+                    break
+
+    def follow(self) -> None:
+        """Results go with their calls, whatever these are called now."""
+        named = {
+            self.old[i].said.id: self.new[j].said.id
+            for i, j in self.there.items()
+            if isinstance(self.old[i].said, ToolCall) and isinstance(self.new[j].said, ToolCall)
+        }
+        old, new = _results(self.old), _results(self.new)
+        for call_id, numbers in old.items():
+            others = new.get(named.get(call_id), [])
+            if call_id is None or len(numbers) != 1 or len(others) != 1:
+                continue
+            (i,), (j,) = numbers, others
+            if self.there.get(i) != j:
+                self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
 
     def uncross(self) -> None:
         """Results of one call are told apart by their order alone."""
@@ -491,6 +579,7 @@ class _Blocks:
         """Left-over texts that stand inside another one, before or after them."""
         texts = Text | Reasoning | Refusal
         told = {i: j for i, j in self.there.items() if isinstance(self.new[j].said, texts)}
+        crossings: list[tuple[int, int, list[int]]] = []
         for i in tuple(self.gone):
             for k in sorted(told, key=lambda k: abs(k - i))[:8]:
                 if self.is_joined(i, k):
@@ -498,9 +587,13 @@ class _Blocks:
                     self.gone.remove(i)
                     passed = [m for m in self.there if min(i, k) < m < max(i, k)]
                     if passed:
-                        blank, near = _is_blank(self.old[i].said), [self.old[m].at for m in passed]
-                        self.note("order", "altered", i, near, None, None, blank)
+                        crossings.append((i, k, passed))
                     break
+        for i, k, passed in crossings:  # it moved, or what it was joined to
+            both = [k, *passed]
+            both += [part for m in both for part in self.parts.get(m, ())]
+            near = [self.old[m].at for m in both]
+            self.note("order", "altered", i, near, None, None, _is_blank(self.old[i].said))
         for j in tuple(self.come):
             for k in _near(j, self.back):
                 alike = type(self.new[k].said) is type(self.new[j].said)
@@ -515,10 +608,11 @@ class _Blocks:
         if not _is_blank(said):
             if not isinstance(there, Text) and type(said) is not type(there):
                 return False
-            room = len(_words(there)) - len(_words(other))
-            return len(_words(said)) <= room and _holds(there, said)
+            whole = _words(there)
+            words = _told(said, whole)
+            return 0 < len(words) <= len(whole) - len(_told(other, whole)) and words in whole
         # Of a text of white space nothing can be seen in a joint but that there is one.
-        if not isinstance(other, Text) or not isinstance(there, Text):
+        if not isinstance(other, Text | Refusal) or not isinstance(there, Text | Refusal):
             return False
         if self.old[i].home != self.old[k].home:
             return False
@@ -566,9 +660,14 @@ class _Blocks:
         gone = set(self.gone)
         left = {place.home for i, place in enumerate(self.old) if i not in gone}
         empty = [head for n, head in enumerate(self.heads) if n not in left and head.said.content]
-        for head in empty:
-            change = Change("Message", "gone", head.at, (), self.above, head.said, None, True)
-            self.out.append(change)
+        both = sorted(self.there.items())
+        kept = _rising([j for _, j in both])
+        stay = {self.old[i].home for number, (i, _) in enumerate(both) if number in kept}
+        for n, head in enumerate(self.heads):
+            if n not in stay and head.said.content:  # all of it is gone, or elsewhere
+                near = tuple(other.at for other in self.heads[n + 1 : n + 2])
+                change = Change("Message", "gone", head.at, near, self.above, head.said, None, True)
+                self.out.append(change)
         return len(empty)
 
     def pair(self, i: int, got: Any) -> None:
@@ -619,18 +718,23 @@ class _Blocks:
         """A text that was joined with others, or split: all its parts against all its pieces."""
         parts = sorted([i, *self.parts.get(i, ())])
         pieces = [self.new[k].said for k in sorted([j, *self.pieces.get(i, ())])]
-        was = "".join(_words(self.old[k].said) for k in parts)
         now = "".join(map(_words, pieces))
+        was = "".join(_told(self.old[k].said, now) for k in parts)
         places = [self.old[k].at for k in parts]
         if was != now:
             self.note("Text.text", "altered", i, places, was, now)
         if len(parts) == 1 and isinstance(self.old[i].said, Text | Reasoning):
             self.note("Text.boundary", "new", i, (), was, pieces)
-        for before, k in zip(places, parts[1:], strict=False):
+        worded = False
+        for number, k in enumerate(parts):
+            before, after = places[:number][-1:], places[number + 1 :][:1]
             if _is_blank(self.old[k].said):
-                self.note("Text.blank", "gone", k, (before,))
-            else:
-                self.note("Text.boundary", "altered", k, (before,))
+                if len(parts) > 1:
+                    self.note("Text.blank", "gone", k, (*before, *after))
+                continue
+            if worded:
+                self.note("Text.boundary", "altered", k, before)
+            worded = True
         for k in parts:
             self.rest(k, pieces)
             if (text := getattr(self.old[k].said, "text", "")) != text.strip():
@@ -693,13 +797,15 @@ class _Blocks:
         for number, (i, j) in enumerate(both):
             if number not in kept:
                 others = [a for a, b in both if a != i and (a < i) != (b < j)]
+                others += [part for a in others for part in self.parts.get(a, ())]
                 near = [p for a in others for p in self.places(a)]
                 self.note("order", "altered", i, near, self.old[i].said)
+                for part in self.parts.get(i, ()):  # it moved with what it was joined to
+                    self.note("order", "altered", part, near, None, None, True)
         for i in self.gone:  # what moved past it, or with it, was said to move before it was gone
-            behind = [
-                k for k in range(i + 1, len(self.old)) if self.old[k].home - self.old[i].home < 2
-            ]
-            near = [p for k in behind for p in self.places(k)]
+            home = self.old[i].home
+            beside = [k for k, place in enumerate(self.old) if abs(place.home - home) < 2]
+            near = [p for k in beside for p in self.places(k)]
             self.out.append(
                 Change("order", "altered", self.old[i].at, tuple(near), self.over(i), implied=True)
             )
@@ -723,6 +829,15 @@ def _is_of(piece: Any, whole: Any) -> bool:
     if isinstance(piece, Reasoning) and not _words(piece):
         return isinstance(whole, Reasoning) and piece.seal is not None and piece.seal == whole.seal
     return _holds(whole, piece, 2)
+
+
+def _told(block: Any, whole: str) -> str:
+    """What of a block is told in a text: of a thought, its content or its summary alone."""
+    if isinstance(block, Reasoning):
+        for words in (_squeezed(*block.content), _squeezed(*block.summary)):
+            if words and words in whole:
+                return words
+    return _words(block)
 
 
 def _seal(block: Text | Refusal) -> Any:
@@ -784,14 +899,16 @@ def _conversation(
     heads = [Place(*pair) for pair in zip(said[start:until], read[start:until], strict=True)]
     new = list(got[start : len(got) - end])
     old_blocks = [
-        Place(block, block_read, n)
+        Place(block, block_read, n, head.said.role)
         for n, head in enumerate(heads)
         for block, block_read in zip(
             head.said.content or (None,), head.read.content or (head.read,), strict=True
         )
     ]
     new_blocks = [
-        Place(block, block, n) for n, other in enumerate(new) for block in other.content or (None,)
+        Place(block, block, n, other.role)
+        for n, other in enumerate(new)
+        for block in other.content or (None,)
     ]
     calls = (
         {b.id: b.name for message in got for b in message.content if isinstance(b, ToolCall)},

@@ -6,6 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from ... import media
 from ...dialect import Dialect
 from ...ledger import Ledger
@@ -25,7 +27,17 @@ from ...model import (
     ToolResult,
 )
 from ...reading import parse
-from ...writing import Rule, Writing, home_only, is_blank, joined, may_open, note_summary, object_of
+from ...writing import (
+    Rule,
+    Writing,
+    home_only,
+    is_blank,
+    joined,
+    may_open,
+    note_summary,
+    object_of,
+    told,
+)
 from .formats import (
     DOCUMENTS,
     FORMATS,
@@ -189,7 +201,7 @@ class WriteBlocks(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
-        seal, said = block.seal, block.content or block.summary
+        seal, said = block.seal, told(block)
         if seal is not None and not (
             may_open(self, seal) and (w.signed or seal.issuer == self.issuer)
         ):
@@ -286,7 +298,7 @@ class WriteBlocks(Dialect):
 
     def write_passage(self, block: Passage, w: Said) -> Json:
         inner: dict[str, Json] = {"source": block.source, "title": block.title}
-        inner["content"] = self.write_blocks(self.only_text(block.content, w), w)
+        inner["content"] = self.write_blocks(self.only_words(block.content, w), w)
         self.write_citable(inner, block)
         return self.emit({"searchResult": inner}, block, w.log)
 
@@ -298,6 +310,15 @@ class WriteBlocks(Dialect):
                 kept.append(block)
             else:
                 w.log.dropped("content.role", block.at, "only text can be said in this place")
+        return kept
+
+    def only_words(self, blocks: Sequence[Block], w: Said) -> list[Block]:
+        """Text inside a passage or a document: ``SearchResultContentBlock`` has ``text`` alone."""
+        kept = self.only_text(blocks, w)
+        for number, block in enumerate(kept):
+            if isinstance(block, Text) and block.cache is not None and not w.home:
+                w.log.dropped("cache", block.cache.at, "this place cannot be marked here")
+                kept[number] = replace(block, cache=None)
         return kept
 
     # -- media ------------------------------------------------------------------------------
@@ -371,7 +392,7 @@ class WriteBlocks(Dialect):
                 w.log.dropped("media", block.at, "only a document can be text here")
                 return None
             case "blocks":
-                texts = self.write_blocks(self.only_text(source.blocks, w), w)
+                texts = self.write_blocks(self.only_words(source.blocks, w), w)
                 return None, {"content": texts}
             case _:
                 assert_never(source.kind)

@@ -389,10 +389,13 @@ class Messages(Parts):
         if result.call_id is not None or not w.home:
             given = w.result_id(result)
             doc["tool_call_id"] = w.once(given, result)
-        content = self.marked(result, w)
+        content = list(result.content)
         if not self.holds_all(result):
             content = self.hoist(content, doc.get("tool_call_id"), w)
+        content = self.marked(result, content, w)
         parts = [part for block in content for part in self.write_piece(block, w)]
+        if parts and not (w.home or result.is_error or is_said(content[0])):
+            self.mark_first(parts[0], result, w)
         if is_single(parts) and self.spelling(result).get("content") != "list":
             doc["content"] = parts[0]["text"]
         elif parts:
@@ -407,9 +410,8 @@ class Messages(Parts):
         self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 
-    def marked(self, result: ToolResult, w: CohereWriting) -> list[Block]:
+    def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:
         """What a result holds, with a mark where it failed, or seems to have failed."""
-        content = list(result.content)
         first = content[0] if content else None
         words = first if first is not None and is_said(first) else None
         if result.is_error:
@@ -422,6 +424,12 @@ class Messages(Parts):
             w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
             content[0] = replace(words, text=mark_plain(words.text))
         return content
+
+    def mark_first(self, part: dict[str, Json], result: ToolResult, w: CohereWriting) -> None:
+        """A text that comes first because what stood before it is not written here."""
+        if part.get("type") == "text" and is_marked(part["text"]):
+            w.moved("tool_result.error", result.at, "behind '[tool output]', as it is no error")
+            part["text"] = mark_plain(part["text"])
 
     def holds_all(self, result: ToolResult) -> bool:
         """Whether a result holds its images itself, against the official rules."""

@@ -12,6 +12,7 @@ from ...model import (
     ErrorKind,
     Failure,
     Json,
+    Message,
     Refusal,
     Response,
     StopReason,
@@ -107,6 +108,13 @@ class Responses(Requests):
         if not w.home and out["logprobs"] is None:
             del out["logprobs"]
         return out
+
+    def as_read(self, candidate: Candidate) -> Message:
+        """A refusal is plain text here; ``write_stop`` tells of one that was the reason to stop."""
+        said = super().as_read(candidate)
+        if candidate.stop is not None and candidate.stop.reason == "filter":
+            return said
+        return replace(said, content=tuple(b for b in said.content if not isinstance(b, Refusal)))
 
     def write_stop(self, candidate: Candidate, w: Writing) -> Json:
         word = super().write_stop(candidate, w)

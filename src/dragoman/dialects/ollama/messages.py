@@ -45,7 +45,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
+from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of, told
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -290,7 +290,7 @@ class Messages(Dialect):
         return self.spelling(result).get("images") is True
 
     def write_result(self, result: ToolResult, hoisted: list[Json], w: OllamaWriting) -> Json:
-        texts: list[str] = []
+        texts: list[tuple[Block, str]] = []
         images: list[Media] = []
         for block in result.content:
             if isinstance(block, Media) and is_sendable(block):
@@ -298,14 +298,11 @@ class Messages(Dialect):
             elif isinstance(block, Text | Passage) or is_worded(block):
                 if images:
                     w.log.approximated("content.order", block.at, "images follow the text here")
-                for text in self.texts_in(block, w):
-                    if texts:
-                        w.log.approximated("text.boundary", block.at, "a result is one text here")
-                    texts.append(text)
+                texts += [(block, text) for text in self.texts_in(block, w)]
             else:
                 w.log.dropped("tool_result.content", block.at, "a result is one text here")
                 self.lose(block.extras, block.at, w.log)
-        said = "\n\n".join(filter(None, texts)) if texts else None
+        said = self.join_result(texts, w)
         if result.is_error:
             w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
             said = mark_error(said)
@@ -417,6 +414,21 @@ class Messages(Dialect):
         self.lose(block.extras, block.at, w.log)
         return source.value
 
+    def join_result(self, texts: list[tuple[Block, str]], w: Writing) -> str | None:
+        """What a result says, as one text; empty texts beside others are left out."""
+        if not texts:
+            return None
+        worded = [number for number, (_, text) in enumerate(texts) if text]
+        first = worded[0] if worded else 0
+        for number, (block, text) in enumerate(texts):
+            if number == first:
+                continue
+            if text:
+                w.log.approximated("text.boundary", block.at, "a result is one text here")
+            else:
+                w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+        return "\n\n".join(text for _, text in texts if text)
+
     def write_thought(self, block: Reasoning, w: Writing) -> str | None:
         """The words of a thought, as one text."""
         if block.seal is not None:
@@ -424,7 +436,7 @@ class Messages(Dialect):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        texts = block.content or block.summary
+        texts = told(block)
         note_summary(block, w)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")

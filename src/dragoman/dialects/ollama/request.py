@@ -134,7 +134,9 @@ class Requests(Messages):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = OllamaWriting(log, self.is_home(tree.dialect))
-        w.custom = freeform.names_in(tree.tools)
+        choice = tree.tool_choice
+        if choice is None or choice.mode != "none" or w.home:  # else no tools are offered
+            w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model

@@ -287,14 +287,20 @@ class Responses(Requests):
             )
         if stop.detail is not None:
             w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
-        refused = any(isinstance(b, Refusal) for b in candidate.message.content)
+        said = self.as_read(candidate)
+        refused = any(isinstance(b, Refusal) for b in said.content)
         word = "stop" if stop.reason == "filter" and refused else self.stop_words[stop.reason]
         if stop.reason == "other" and not candidate.message.content:
             word = self.stop_words["unfinished"]  # what says nothing must not look complete
-        if self.stop_reason(word, candidate.message) != stop.reason:
+        if self.stop_reason(word, said) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
         return word
+
+    def as_read(self, candidate: Candidate) -> Message:
+        """What a reader will find of a reply: an empty refusal is none, and calls come last."""
+        said = [block for block in candidate.message.content if not is_empty_text(block)]
+        return Message("assistant", tuple(sorted(said, key=lambda b: isinstance(b, ToolCall))))
 
     def write_usage(self, usage: Usage, log: Ledger) -> Json:
         out: dict[str, Json] = dict(totals(usage))

@@ -29,7 +29,7 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, joined, note_joined, note_summary
+from ...writing import Writing, is_plain_text, joined, note_joined, note_summary, told
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
@@ -336,7 +336,7 @@ class WriteMessages(Parts):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        thoughts = block.content or block.summary
+        thoughts = told(block)
         if key is None or not any(thoughts):
             if thoughts or (block.seal is None and block.id is None):
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
@@ -348,7 +348,7 @@ class WriteMessages(Parts):
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
         note_summary(block, w)
-        if another or len(block.content or block.summary) > 1:
+        if another or len(told(block)) > 1:
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
 
     def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
@@ -437,6 +437,18 @@ class WriteMessages(Parts):
         self.lose(message.extras, message.at, w.log)
         return doc if block.extras is None else self.emit(doc, block, w.log)
 
+    def write_document_first(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
+        """A document that became text must not look like the mark of a failed tool."""
+        parts = doc["content"]
+        if parts.__class__ is not list:
+            return
+        first = parts[0]
+        if first.get("type") == "text" and is_marked(first["text"]):
+            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
+            first["text"] = mark_plain(first["text"])
+        if len(parts) == 1 and first.keys() == {"type", "text"}:
+            doc["content"] = first["text"]
+
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         if w.home:
             doc["name"] = block.name
@@ -477,6 +489,8 @@ class WriteMessages(Parts):
         if media:
             self.hoist(media, block, doc, hoisted, w)
         doc["content"] = self.write_content(self.mark_texts(texts, block, w), spelled, w)
+        if not (w.home or block.is_error) and texts and isinstance(texts[0], Media):
+            self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
             if not block.content and not w.home:
