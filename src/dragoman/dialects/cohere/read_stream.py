@@ -150,9 +150,10 @@ class CohereReader(StreamReader):
 
     def add(self, part: Part, text: str, events: list[Event]) -> None:
         part.said.add(text)
-        if part.block not in self.open:
+        if part.block not in self.open:  # it goes on elsewhere as a block of its own
             self.notes.append(("stream.order", "/message", IN_TURNS))
-            return
+            part.block = self.enter(self.stand_in(part), events)
+            self.ended.add(part.block)
         events.append(Delta(part.block, text))
 
     def start_content(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
@@ -216,7 +217,7 @@ class CohereReader(StreamReader):
             self.add(part, said, events)
 
     def cite(self, doc: dict[str, Json], events: list[Event]) -> None:
-        """What is cited in a text that is still open; what comes later is there only at rest."""
+        """What is cited in a text, which may be closed by then."""
         self.cited.append(doc)
         parts = self.content
         blocks = [self.stand_in(part) for part in parts]
@@ -228,7 +229,6 @@ class CohereReader(StreamReader):
         assert part is not None
         if part.block not in self.open:
             self.notes.append(("stream.order", "/message", IN_TURNS))
-            return
         at = f"/message/citations/{len(self.cited) - 1}"
         index = None if place == first_text(blocks) else place
         for citation in self.dialect.read_citation(doc, str(part.said), index, at):

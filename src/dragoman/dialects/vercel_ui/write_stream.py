@@ -63,6 +63,7 @@ class UIWriter(StreamWriter):
         self.voices: dict[int, Voice] = {}
         self.stepped = False
         self.cited: dict[int, int] = {}  # texts that are closed -> how many sources they have
+        self.last = ""  # the text that was begun last, if nothing has begun since
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None, usage=None))
@@ -108,6 +109,7 @@ class UIWriter(StreamWriter):
 
     def say(self, doc: Json) -> bytes:
         """A chunk of an answer; from elsewhere, the first begins its step."""
+        self.last = ""
         if self.stepped or self.home:
             return frame(doc)
         return self.step() + frame(doc)
@@ -123,7 +125,9 @@ class UIWriter(StreamWriter):
         elif self.home and isinstance(voice.block, Reasoning):
             fields = {} if voice.block.extras is None else voice.block.extras.fields
             start |= {key: fields[key] for key in (METADATA,) if key in fields}
-        return self.say(start)
+        said_first = self.say(start)
+        self.last = voice.name
+        return said_first
 
     def begin_tool(self, voice: Voice, call: ToolCall) -> bytes:
         voice.begun = True
@@ -182,6 +186,9 @@ class UIWriter(StreamWriter):
     def say_source(self, event: Cite) -> bytes:
         number = self.cited[event.index] = self.cited[event.index] + 1
         doc = self.dialect.write_source(event.citation, f"{number}", self.w)
+        if doc is not None and self.last != f"{event.index}":
+            why = "a source stands behind its text at rest; here other parts are in between"
+            self.log.moved("stream.order", event.citation.at, why)
         return b"" if doc is None else frame(doc)
 
     def seal(self, event: Sealed) -> bytes:
