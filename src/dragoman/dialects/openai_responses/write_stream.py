@@ -72,6 +72,7 @@ class ResponsesWriter(FunctionsOnly):
         self.parts: dict[int, Part] = {}
         self.message: dict[str, Json] | None = None  # the message item that is open
         self.place = 0  # where it stands
+        self.items: dict[int, dict[str, Json]] = {}  # those that are complete
 
     def event(self, kind: str, **fields: Json) -> bytes:
         self.sequence += 1
@@ -269,7 +270,15 @@ class ResponsesWriter(FunctionsOnly):
             )
             out += self.event("response.output_text.done", **fields, text=text, logprobs=[])
         part.item["content"][part.content] = doc
-        return out + self.event("response.content_part.done", **fields, part=doc)
+        out += self.event("response.content_part.done", **fields, part=doc)
+        if part.item is not self.message and None not in part.item["content"]:
+            out += self.item_done(part.output, part.item)  # it waited for this part
+        return out
+
+    def item_done(self, place: int, doc: dict[str, Json]) -> bytes:
+        doc = {**doc, "status": "completed"}
+        self.items[place] = doc
+        return self.event("response.output_item.done", output_index=place, item=doc)
 
     def close_call(self, part: Part) -> bytes:
         text, call = part.text(), part.block
@@ -277,8 +286,7 @@ class ResponsesWriter(FunctionsOnly):
         if call.kind == "search":
             spelling = self.dialect.spelling(call)
             given = self.dialect.search_arguments(replace(call, arguments=text), spelling, self.w)
-            doc = {**part.item, "arguments": given, "status": "completed"}
-            return self.event("response.output_item.done", output_index=part.output, item=doc)
+            return self.item_done(part.output, {**part.item, "arguments": given})
         custom = call.kind == "custom"
         fields = {"item_id": part.item.get("id", ""), "output_index": part.output}
         field, kind = "arguments", "function_call_arguments"
@@ -289,10 +297,8 @@ class ResponsesWriter(FunctionsOnly):
             text = "{}"
             if not self.home:  # for those who add up the deltas
                 out = self.event(f"response.{kind}.delta", **fields, delta=text)
-        doc = {**part.item, field: text, "status": "completed"}
         out += self.event(f"response.{kind}.done", **fields, **{field: text})
-        done = self.event("response.output_item.done", output_index=part.output, item=doc)
-        return out + done
+        return out + self.item_done(part.output, {**part.item, field: text})
 
     def close_thought(self, part: Part, index: int) -> bytes:
         block = part.block
@@ -321,27 +327,48 @@ class ResponsesWriter(FunctionsOnly):
             out += self.event(f"response.{ended}.done", **fields, part=said)
         if own and seal is not None:
             doc["encrypted_content"] = seal.data
+        self.items[part.output] = doc
         return out + self.event("response.output_item.done", output_index=part.output, item=doc)
 
     def close_message(self) -> bytes:
         doc, self.message = self.message, None
-        if doc is None:
-            return b""
-        if None in doc["content"]:
-            self.message = doc  # a part of it is open still, beside what comes now
-            return b""
-        doc = {**doc, "status": "completed"}
-        return self.event("response.output_item.done", output_index=self.place, item=doc)
+        if doc is None or None in doc["content"]:
+            return b""  # or a part of it is open still, beside what comes now
+        return self.item_done(self.place, doc)
 
     def end(self, doc: Json) -> bytes:
         status = doc.get("status")
         kind = ENDINGS.get(status, "response.incomplete")
-        return self.close_message() + self.event(kind, response=doc)
+        closed = self.close_message()
+        if not self.home and isinstance(doc.get("output"), list):
+            doc = {**doc, "output": self.in_order(doc["output"])}
+        return closed + self.event(kind, response=doc)
+
+    def in_order(self, output: list[Json]) -> list[Json]:
+        """The items as they have been numbered, if they came in another order than at rest."""
+        said = [self.items[place] for place in sorted(self.items)]
+        if list(map(item_key, said)) == list(map(item_key, output)):
+            return output
+        left, out = list(output), list[Json]()
+        for item in said:
+            found = next((o for o in left if item_key(o) == item_key(item)), None)
+            if found is None:
+                return output
+            left.remove(found)
+            out.append({**found, "id": item["id"]} if "id" in item else found)
+        return out if not left else output
 
     def fail(self, doc: Json) -> bytes:
         # Clients want to hear that an answer began before they hear that it failed.
         announced = b"" if self.begun else self.announce(doc)
         return announced + self.event("response.failed", response=doc)
+
+
+def item_key(item: dict[str, Json]) -> Json:
+    """What tells an item from others."""
+    parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
+    texts = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+    return [item.get("type"), item.get("call_id"), texts]
 
 
 def delta_head(kind: str, fields: dict[str, Json]) -> bytes:
