@@ -170,6 +170,7 @@ class StreamWriter:
         self.home = home
         self.log = log  # what is noted here is about the stream; the rest is noted at rest
         self.aside = log.apart()  # what was noted while writing ahead
+        self.opened = self.latest = 0  # blocks so far, and the last of them that has begun
         self.ways: dict[type, Write] = {
             Begin: self.begin,
             Open: self.open,
@@ -210,6 +211,19 @@ class StreamWriter:
         why = f"an event that only {event.dialect} knows"
         self.log.dropped("stream.event", "", why)
         return b""
+
+    def turn(self) -> int:
+        """Which of the blocks it is that opens now."""
+        self.opened += 1
+        return self.opened
+
+    def begins(self, turn: int, at: str) -> None:
+        """The first word of a block is said, perhaps when a block behind it has begun."""
+        if turn < self.latest:
+            why = "a block behind it had begun before its own first word came"
+            self.log.moved("stream.order", at, why)
+        else:
+            self.latest = turn
 
     def end(self, doc: Json) -> bytes:
         """The end of the stream, given the whole answer at rest."""

@@ -51,6 +51,7 @@ class Part:
         self.item = item
         self.output = output
         self.content = content
+        self.turn = 0
         self.head = b""
         self.texts: dict[tuple[str, int], list[str]] = {}
         self.citations: list[Citation] = []
@@ -107,6 +108,7 @@ class ResponsesWriter(FunctionsOnly):
             return closed + self.open_call(event.index, block)
         if isinstance(block, Reasoning):
             self.parts[event.index] = Part(block, {}, -1, 0)
+            self.parts[event.index].turn = self.turn()
             return closed + (self.open_thought(event.index) if self.home else b"")
         doc = self.dialect.write_item(block, self.w) if self.home else None
         return closed if doc is None else closed + self.whole(doc)
@@ -130,6 +132,7 @@ class ResponsesWriter(FunctionsOnly):
         number = len(self.message["content"])
         self.message["content"].append(None)
         part = self.parts[index] = Part(block, self.message, self.place, number)
+        self.latest = self.turn()
         blank: dict[str, Json] = {"type": "output_text", "annotations": [], "text": ""}
         kind = "response.output_text.delta"
         if isinstance(block, Refusal):
@@ -145,6 +148,7 @@ class ResponsesWriter(FunctionsOnly):
         return out + self.event("response.content_part.added", **fields, part=blank)
 
     def open_call(self, index: int, call: ToolCall) -> bytes:
+        self.latest = self.turn()
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
         if call.kind == "search":  # its arguments are an object, and come whole
             doc = {**doc, "arguments": {}, "status": "in_progress"}
@@ -171,6 +175,7 @@ class ResponsesWriter(FunctionsOnly):
         part.item.pop("content", None)
         part.output = self.count
         self.count += 1
+        self.begins(part.turn, part.block.at)
         added = {**part.item, "status": "in_progress"}
         return self.event("response.output_item.added", output_index=part.output, item=added)
 
@@ -347,16 +352,26 @@ class ResponsesWriter(FunctionsOnly):
     def in_order(self, output: list[Json]) -> list[Json]:
         """The items as they have been numbered, if they came in another order than at rest."""
         said = [self.items[place] for place in sorted(self.items)]
-        if list(map(item_key, said)) == list(map(item_key, output)):
+        if list(map(item_keys, said)) == list(map(item_keys, output)):
             return output
-        left, out = list(output), list[Json]()
+        left = [(key, piece) for item in output for key, piece in pieces_of(item)]
+        out: list[Json] = []
         for item in said:
-            found = next((o for o in left if item_key(o) == item_key(item)), None)
-            if found is None:
-                return output
-            left.remove(found)
-            out.append({**found, "id": item["id"]} if "id" in item else found)
-        return out if not left else output
+            found: list[Json] = []
+            for key, _ in pieces_of(item):
+                place = next((n for n, (other, _) in enumerate(left) if other == key), None)
+                if place is None:
+                    return output
+                found.append(left.pop(place)[1])
+            if item["type"] == "message":
+                out.append({**item, "content": found})
+            else:
+                out.append({**found[0], "id": item["id"]} if "id" in item else found[0])
+        if left:
+            return output
+        for one, other in zip(messages(out), messages(output), strict=False):
+            one["status"] = other["status"]  # the last one may be incomplete
+        return out
 
     def fail(self, doc: Json) -> bytes:
         # Clients want to hear that an answer began before they hear that it failed.
@@ -364,11 +379,25 @@ class ResponsesWriter(FunctionsOnly):
         return announced + self.event("response.failed", response=doc)
 
 
-def item_key(item: dict[str, Json]) -> Json:
-    """What tells an item from others."""
+def pieces_of(item: dict[str, Json]) -> list[tuple[Json, Json]]:
+    """What an item consists of: the parts of a message, else itself; each with what tells it."""
     parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
-    texts = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
-    return [item.get("type"), item.get("call_id"), texts]
+    if item["type"] == "message":
+        return [((part["type"], said_in(part)), part) for part in parts]
+    return [((item["type"], item.get("call_id"), "".join(map(said_in, parts))), item)]
+
+
+def messages(output: list[Json]) -> list[Json]:
+    """The messages, from the last one to the first."""
+    return [item for item in reversed(output) if item["type"] == "message"]
+
+
+def said_in(part: dict[str, Json]) -> str:
+    return str(part.get("text") or part.get("refusal") or "")
+
+
+def item_keys(item: dict[str, Json]) -> list[Json]:
+    return [key for key, _ in pieces_of(item)]
 
 
 def delta_head(kind: str, fields: dict[str, Json]) -> bytes:

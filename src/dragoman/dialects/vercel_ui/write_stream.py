@@ -42,6 +42,7 @@ class Voice:
     def __init__(self, block: Block, name: str) -> None:
         self.block = block
         self.name = name
+        self.turn = 0
         self.head = b""
         self.begun = False
         self.part: tuple[str, int] | None = None
@@ -84,6 +85,7 @@ class UIWriter(StreamWriter):
         steps = self.dialect.spelling(block).get("steps", 0) if self.home else 0
         out = b"".join(self.step() for _ in range(steps))
         voice = self.voices[index] = Voice(block, f"{index}")
+        voice.turn = self.turn()
         if isinstance(block, Media) and not block.source.value:
             return out  # its data come bit by bit, and are said whole
         if isinstance(block, Text | Refusal):
@@ -125,12 +127,14 @@ class UIWriter(StreamWriter):
         elif self.home and isinstance(voice.block, Reasoning):
             fields = {} if voice.block.extras is None else voice.block.extras.fields
             start |= {key: fields[key] for key in (METADATA,) if key in fields}
+        self.begins(voice.turn, voice.block.at)
         said_first = self.say(start)
         self.last = voice.name
         return said_first
 
     def begin_tool(self, voice: Voice, call: ToolCall) -> bytes:
         voice.begun = True
+        self.begins(voice.turn, call.at)
         voice.name = self.w.call_once(call)
         head = {"type": "tool-input-delta", "toolCallId": voice.name, "inputTextDelta": ""}
         voice.head = b"data: " + encode(head)[:-3]
