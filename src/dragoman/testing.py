@@ -638,7 +638,7 @@ def _fold(content: Iterable[Block]) -> dict[str, Json]:
         elif isinstance(block, Refusal):
             fold["refusal"] += block.text
         elif isinstance(block, ToolCall):
-            fold["calls"].append((block.name, block.arguments, block.id))
+            fold["calls"].append((block.name, _form(block.arguments), block.id))
         elif isinstance(block, Raw) and block.payload.get("type") == "source-url":
             fold["cited"].append((block.payload["url"], block.payload.get("title") or None, None))
         else:

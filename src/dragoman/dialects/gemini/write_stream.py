@@ -221,7 +221,16 @@ class GeminiWriter(StreamWriter):
             {**support, "segment": moved_segment(support["segment"], parts, cuts)}
             for support in grounding.get("groundingSupports", ())
         ]
-        return {**grounding, "groundingSupports": supports}
+        supports.sort(key=lambda support: support["segment"].get("partIndex", 0))
+        chunks, numbers = list[Json](), dict[int, int]()
+        for support in supports:  # in the order in which they are cited
+            for index in support["groundingChunkIndices"]:
+                if index not in numbers:
+                    numbers[index] = len(chunks)
+                    chunks.append(grounding["groundingChunks"][index])
+            indices = [numbers[index] for index in support["groundingChunkIndices"]]
+            support["groundingChunkIndices"] = indices
+        return {**grounding, "groundingChunks": chunks, "groundingSupports": supports}
 
     def rest(self) -> list[bytes]:
         """Blocks that nobody closed."""

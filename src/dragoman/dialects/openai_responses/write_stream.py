@@ -73,6 +73,7 @@ class ResponsesWriter(FunctionsOnly):
         self.parts: dict[int, Part] = {}
         self.message: dict[str, Json] | None = None  # the message item that is open
         self.place = 0  # where it stands
+        self.parted: set[str] = set()  # messages of the source that were open when others began
         self.items: dict[int, dict[str, Json]] = {}  # those that are complete
 
     def event(self, kind: str, **fields: Json) -> bytes:
@@ -124,6 +125,9 @@ class ResponsesWriter(FunctionsOnly):
         if self.message is not None and self.home and "item" in self.dialect.spelling(block):
             out += self.close_message()
         if self.message is None:
+            if self.parted and block.at.rpartition("/")[0] in self.parted:
+                why = "more of a message came behind what it stands before at rest"
+                self.log.moved("stream.order", block.at, why)
             doc = self.dialect.write_said([block], self.w)
             doc = {**doc, "status": "in_progress", "content": []}
             self.message, self.place = doc, self.count
@@ -337,8 +341,12 @@ class ResponsesWriter(FunctionsOnly):
 
     def close_message(self) -> bytes:
         doc, self.message = self.message, None
-        if doc is None or None in doc["content"]:
-            return b""  # or a part of it is open still, beside what comes now
+        if doc is not None and None in doc["content"]:  # a part is open, beside what comes now
+            open_parts = (part.block.at for part in self.parts.values() if part.item is doc)
+            self.parted.update(at.rpartition("/")[0] for at in open_parts)
+            return b""
+        if doc is None:
+            return b""
         return self.item_done(self.place, doc)
 
     def end(self, doc: Json) -> bytes:
