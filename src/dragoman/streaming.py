@@ -7,7 +7,7 @@ own client does. So what was lost is what is lost at rest, and nothing has to be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, TypeAlias
 from zlib import crc32
 
@@ -170,6 +170,7 @@ class StreamWriter:
         self.home = home
         self.log = log  # what is noted here is about the stream; the rest is noted at rest
         self.aside = log.apart()  # what was noted while writing ahead
+        self.opened = self.latest = 0  # blocks so far, and the last of them that has begun
         self.ways: dict[type, Write] = {
             Begin: self.begin,
             Open: self.open,
@@ -211,6 +212,19 @@ class StreamWriter:
         self.log.dropped("stream.event", "", why)
         return b""
 
+    def turn(self) -> int:
+        """Which of the blocks it is that opens now."""
+        self.opened += 1
+        return self.opened
+
+    def begins(self, turn: int, at: str) -> None:
+        """The first word of a block is said, perhaps when a block behind it has begun."""
+        if turn < self.latest:
+            why = "a block behind it had begun before its own first word came"
+            self.log.moved("stream.order", at, why)
+        else:
+            self.latest = turn
+
     def end(self, doc: Json) -> bytes:
         """The end of the stream, given the whole answer at rest."""
         raise NotImplementedError
@@ -224,6 +238,47 @@ class StreamWriter:
         doc = self.dialect.write(response, self.aside)
         assert doc.__class__ is dict
         return doc
+
+
+class InTurns(StreamWriter):
+    """Where texts of one kind are one text, in which each block comes behind the one before.
+
+    Of two that are open side by side elsewhere, the second waits for its turn, and the ledger says
+    so. A writer asks ``must_wait`` as a block opens, says ``wait`` of what belongs to no block that
+    is open here, and ``next_turn`` as a block closes.
+    """
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        super().__init__(dialect, home, log)
+        self.speaking: dict[Hashable, int] = {}  # places, and the blocks that are said there
+        self.waiting: dict[int, tuple[Hashable, list[Event]]] = {}
+
+    def must_wait(self, event: Open, place: Hashable, quiet: bool = False) -> bool:
+        if self.speaking.setdefault(place, event.index) == event.index:
+            return False
+        self.waiting[event.index] = (place, [event])
+        if not quiet:
+            self.log.moved("stream.order", event.block.at, "it waited for the block before it")
+        return True
+
+    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+        if event.index in self.waiting:
+            self.waiting[event.index][1].append(event)
+        return b""
+
+    def next_turn(self, index: int) -> bytes:
+        """What has waited for a block that is closed now."""
+        place = next((place for place, other in self.speaking.items() if other == index), None)
+        if place is None:
+            return b""
+        del self.speaking[place]
+        out: list[bytes] = []
+        while place not in self.speaking:
+            found = next((i for i, (where, _) in self.waiting.items() if where == place), None)
+            if found is None:
+                break
+            out += [self.write(event) for event in self.waiting.pop(found)[1]]
+        return b"".join(out)
 
 
 class FunctionsOnly(StreamWriter):

@@ -28,6 +28,7 @@ from .comparing import changes
 from .convert import convert
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
+from .events import Delta
 from .framing import framer, write_frame
 from .ledger import CODES, KINDS, Ledger, Loss
 from .model import (
@@ -297,7 +298,7 @@ def rest_is_flight(data: bytes, source: str, target: str) -> None:
     if said == data:
         declared = lost  # what passes as it came loses nothing
     assert lost == sorted(declared), f"in flight {lost}\nat rest {declared}"
-    excuse = Excuse(transcoder.losses, whole, source)
+    excuse = Excuse(transcoder.losses, whole, source, data)
     excuse.compare(got, batch.document, target)
     if transcoder.document is not None:
         excuse.compare(got, transcoder.document, target)
@@ -321,7 +322,7 @@ def _fails_alike(transcoder: Transcoder, passed: bool, got: Json) -> None:
 class Excuse:
     """What a stream may say otherwise than the response at rest, as the ledger names it."""
 
-    def __init__(self, losses: Iterable[Loss], whole: Result, source: str) -> None:
+    def __init__(self, losses: Iterable[Loss], whole: Result, source: str, data: bytes) -> None:
         self.order: set[int] = set()  # responses whose blocks came in another order
         self.text: set[tuple[int, str]] = set()  # kinds of blocks that are others in the end
         tree = dialects.get(source).read(whole.document, "response")
@@ -334,6 +335,7 @@ class Excuse:
                 self.text.add((number, kind))
                 if kind == "reasoning":
                     self.text.add((number, "signed"))
+        self.pieces = _block_texts(data, source) if self.order else []
         for loss in whole.losses:  # of arguments that broke off, a document cannot hold the text
             if loss.what == "tool_call.arguments":
                 self.text.add((_number_of(loss.path), "calls"))
@@ -346,11 +348,8 @@ class Excuse:
         heard, meant = reader.read(got, "response"), reader.read(wanted, "response")
         assert isinstance(heard, Response)
         assert isinstance(meant, Response)
-        if self.order or self.text:
-            same = self.folded(heard) == self.folded(meant)
-        else:
-            same = False  # other words or another form, and nobody says so
-        assert same, _difference(got, wanted)
+        # Other words or another form, and nobody says so, or not of this.
+        assert (self.order or self.text) and self.is_same(heard, meant), _difference(got, wanted)
 
     def compare_pieces(self, frames: list[Json], target: str) -> None:
         """Where the last event repeats the response, the others have said all of it before."""
@@ -363,21 +362,92 @@ class Excuse:
             heard = pieces.get(kind, "")
             same = _values(heard) == _values(text)
             same = same or "".join(heard.split()) == "".join(text.split())
-            same = same or (bool(self.order) and _letters(heard) == _letters(text))
+            same = same or (bool(self.order) and self.is_moved(heard, text, [text]))
             assert same, f"{kind} bit by bit: {heard}\nin the end: {text}"
 
-    def folded(self, tree: Response) -> Json:
-        """The meaning of a response without what is excused."""
-        tree = meaning(tree)
+    def is_same(self, heard: Response, meant: Response) -> bool:
+        """Whether two responses mean the same without what is excused."""
+        heard, meant = meaning(heard), meaning(meant)
         excused = self.order | {number for number, _ in self.text}
-        candidates, folds = [], []
-        for number, candidate in enumerate(tree.candidates):
-            if number in excused:
-                fold = _fold(candidate.message.content, number in self.order)
-                folds.append({k: v for k, v in fold.items() if (number, k) not in self.text})
-                candidate = replace(candidate, message=replace(candidate.message, content=()))
-            candidates.append(candidate)
-        return [replace(tree, candidates=tuple(candidates)), folds]
+        if _without_content(heard, excused) != _without_content(meant, excused):
+            return False
+        both = zip(heard.candidates, meant.candidates, strict=True)
+        return all(
+            self.says_the_same(number, one.message.content, other.message.content)
+            for number, (one, other) in enumerate(both)
+            if number in excused
+        )
+
+    def says_the_same(self, number: int, heard: Iterable[Block], meant: Iterable[Block]) -> bool:
+        one, other = _fold(heard), _fold(meant)
+        for kind, value in one.items():
+            if (number, kind) in self.text or value == other[kind]:
+                continue
+            if number not in self.order:
+                return False
+            if kind in WORDS:
+                texts = [text for block in meant for text in _texts_of(block)]
+                if not self.is_moved(value, other[kind], texts):
+                    return False
+            elif sorted(value, key=repr) != sorted(other[kind], key=repr):
+                return False
+        return True
+
+    def is_moved(self, heard: str, meant: str, texts: list[str]) -> bool:
+        """Whether a text consists of the same whole pieces in another order.
+
+        A piece is what the source says without a break, or a text as it is at rest; between them
+        there may be other white space.
+        """
+        if _letters(heard) != _letters(meant):
+            return False
+        pieces = [*self.pieces, *map(_dense, texts)]
+        return _consists_of(_dense(heard), sorted(filter(None, pieces), key=len, reverse=True))
+
+
+def _without_content(tree: Response, numbers: set[int]) -> Response:
+    """A response without what these of its candidates say."""
+    candidates = (
+        replace(found, message=replace(found.message, content=())) if number in numbers else found
+        for number, found in enumerate(tree.candidates)
+    )
+    return replace(tree, candidates=tuple(candidates))
+
+
+def _block_texts(data: bytes, source: str) -> list[str]:
+    """The texts of the blocks that a stream consists of, each in one piece."""
+    dialect = dialects.get(source)
+    reader, frames = dialect.stream_reader(True), framer(dialect.framings or dialect.framing)
+    said: dict[tuple[int, str, int], str] = {}
+    for frame in [*frames.feed(data), *frames.close()]:
+        for event in () if reader.done else reader.read(frame):
+            if isinstance(event, Delta):
+                key = (event.index, event.place, event.part)
+                said[key] = said.get(key, "") + event.text
+    for event in reader.close():
+        if isinstance(event, Delta):
+            key = (event.index, event.place, event.part)
+            said[key] = said.get(key, "") + event.text
+    return [_dense(text) for text in said.values()]
+
+
+def _texts_of(block: Block) -> tuple[str, ...]:
+    if isinstance(block, Reasoning):
+        return (*block.content, *block.summary)
+    return (block.text,) if isinstance(block, Text | Refusal) else ()
+
+
+def _consists_of(text: str, pieces: list[str]) -> bool:
+    """Whether a text is made of pieces, each used once at most."""
+    if not text:
+        return True
+    tried: set[str] = set()
+    for place, piece in enumerate(pieces):
+        if piece not in tried and text.startswith(piece):
+            tried.add(piece)
+            if _consists_of(text[len(piece) :], pieces[:place] + pieces[place + 1 :]):
+                return True
+    return False
 
 
 # -- what was said bit by bit, by an independent reader ---------------------------------------
@@ -409,8 +479,17 @@ def _summed(found: Iterable[tuple[Any, str, Json]]) -> dict[str, str]:
     return out
 
 
+WORDS = ("text", "refusal", "reasoning")
+"""What of a fold is text."""
+
+
+def _dense(text: str) -> str:
+    """A text without white space."""
+    return "".join(text.split())
+
+
 def _letters(text: str) -> list[str]:
-    return sorted("".join(text.split()))
+    return sorted(_dense(text))
 
 
 def _values(text: str) -> list[Json]:
@@ -542,30 +621,30 @@ UNDECIDED: dict[str, Callable[[Json], Json]] = {
 """Where a response has another form in the end that cannot be known while it arrives."""
 
 
-def _fold(content: Iterable[Block], anyhow: bool) -> dict[str, Json]:
+def _fold(content: Iterable[Block]) -> dict[str, Json]:
     """What a message says, by kinds: each text in one piece, what is signed, cited and called."""
-    fold: dict[str, Json] = {"text": "", "reasoning": "", "signed": [], "cited": [], "calls": []}
+    fold: dict[str, Json] = dict.fromkeys(WORDS, "")
+    fold |= {"signed": [], "cited": [], "calls": []}
     others: list[Json] = []
     for block in content:
         if block.extras is not None and block.extras.seal is not None:
             fold["signed"].append(block.extras.seal.data)
         if isinstance(block, Text):
             fold["text"] += block.text
-            fold["cited"] += [(cite.url, cite.title, cite.quote) for cite in block.citations]
+            fold["cited"] += [(cite.url, cite.title or None, cite.quote) for cite in block.citations]
         elif isinstance(block, Reasoning):
             fold["reasoning"] += "".join((*block.content, *block.summary))
             fold["signed"] += [block.seal.data] if block.seal is not None else []
+        elif isinstance(block, Refusal):
+            fold["refusal"] += block.text
         elif isinstance(block, ToolCall):
-            fold["calls"].append((block.name, block.arguments, block.id))
+            fold["calls"].append((block.name, _form(block.arguments), block.id))
         elif isinstance(block, Raw) and block.payload.get("type") == "source-url":
-            fold["cited"].append((block.payload["url"], block.payload.get("title"), None))
+            fold["cited"].append((block.payload["url"], block.payload.get("title") or None, None))
         else:
             others.append(block)
     fold["others"] = others
-    if not anyhow:
-        return fold
-    # Pieces that came in another order have other white space between them.
-    return {k: _letters(v) if v.__class__ is str else sorted(v, key=repr) for k, v in fold.items()}
+    return fold
 
 
 def _number_of(path: str) -> int:
@@ -577,7 +656,7 @@ def _number_of(path: str) -> int:
 
 def _kind_at(tree: Response, path: str) -> str:
     """What of a fold stands at a place of the source."""
-    kinds = {Text: "text", ToolCall: "calls", Reasoning: "reasoning", Refusal: "others"}
+    kinds = {Text: "text", ToolCall: "calls", Reasoning: "reasoning", Refusal: "refusal"}
     for candidate in tree.candidates:
         for block in candidate.message.content:
             if block.at == path or block.at.startswith(f"{path}/"):

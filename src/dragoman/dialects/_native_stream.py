@@ -59,6 +59,9 @@ class NativeReader(StreamReader):
         if isinstance(event, Open):
             if event.index in self.open or event.index < 0 or not 0 <= event.candidate < 128:
                 raise Malformed(f"block {event.index} is open already, or out of place")
+            if event.index < max(self.opened, default=0):
+                why = "a block begins behind one that it stands before at rest"
+                self.notes.append(("stream.order", "", why))
             self.open.add(event.index)
             self.opened.add(event.index)
         elif index is not None and index not in (

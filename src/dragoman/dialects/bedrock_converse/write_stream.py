@@ -49,7 +49,7 @@ class BedrockWriter(OneByOne):
         self.open_text = False  # whether arguments have begun
         self.blank = ""  # white space that is said only if something follows
         self.cites: list[Json] = []  # that came before a word
-        self.texts: set[int | None] = set()  # those that have been said
+        self.quoted = 0  # citations that have been said
         self.late: list[Json] = []  # that came when their text was closed
 
     def begin(self, event: Begin) -> bytes:
@@ -145,7 +145,7 @@ class BedrockWriter(OneByOne):
                 self.blank = text
                 return b""
             cited, self.cites = self.cites, []
-            return self.piece(text=text) + b"".join(self.piece(citation=doc) for doc in cited)
+            return self.piece(text=text) + b"".join(map(self.quote_piece, cited))
         return self.piece(text=text)
 
     def think(self, event: Delta) -> bytes:
@@ -161,20 +161,24 @@ class BedrockWriter(OneByOne):
         if doc is None or not isinstance(self.block, Text):
             return b""
         if self.begun_here or self.home:
-            return self.piece(citation=doc)
+            return self.quote_piece(doc)
         self.cites.append(doc)
         return b""
 
+    def quote_piece(self, doc: Json) -> bytes:
+        self.quoted += 1
+        return self.piece(citation=doc)
+
     def quote_late(self, event: Cite) -> bytes:
         doc = self.dialect.write_citation(event.citation, self.w)
-        if doc is not None and event.index in self.texts:
+        if doc is not None:
             self.late.append(doc)
         return b""
 
     def leave(self) -> bytes:
         block = self.block
-        if isinstance(block, Text) and self.begun_here:
-            self.texts.add(self.current)
+        if not self.begun_here:
+            self.late += self.cites  # of a text without a word; at rest it may be part of another
         out = self.argued('"}') if self.wrapped else b""
         if isinstance(block, Reasoning):
             out = self.leave_thought(block)
@@ -202,7 +206,8 @@ class BedrockWriter(OneByOne):
 
     def end(self, doc: Json) -> bytes:
         self.begun_here = False
-        late = b"".join(self.piece(citation=cite) for cite in self.late)
+        left = len(citations_in(doc)) - self.quoted if self.late else 0
+        late = b"".join(self.piece(citation=cite) for cite in self.late[: max(left, 0)])
         late += self.stop() if late else b""
         stop = {key: doc[key] for key in STOP_KEYS if key in doc}
         rest = {k: v for k, v in doc.items() if k not in stop and k != "output"}
@@ -215,3 +220,10 @@ class BedrockWriter(OneByOne):
             return write_error(word, str(payload["message"]))
         name = word[:1].lower() + word[1:]
         return write_frame(name, encode(payload), "exception")
+
+
+def citations_in(doc: dict[str, Json]) -> list[Json]:
+    """What the response at rest cites."""
+    content = doc["output"]["message"]["content"]
+    cited = (block.get("citationsContent") or {} for block in content)
+    return [cite for inner in cited for cite in inner.get("citations") or ()]

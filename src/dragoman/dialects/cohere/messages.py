@@ -91,7 +91,7 @@ class Messages(Parts):
             for n, call in enumerate(maybe_list(doc, "tool_calls", at) or ())
         ]
         content = doc.get("content")
-        if calls and content == SILENCE:
+        if calls and content == SILENCE and not doc.get("citations"):
             spelling["silence"] = content
             content = None
         elif calls and content == "":

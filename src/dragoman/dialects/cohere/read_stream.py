@@ -50,6 +50,7 @@ class CohereReader(StreamReader):
         self.plan: Part | None = None
         self.cited: list[Json] = []
         self.probable: list[Json] = []
+        self.wordless: Part | None = None  # a text without a word, which is none before calls
         self.open: list[int] = []  # blocks that may still be added to
         self.ended: set[int] = set()  # those that are added to no more, but may still be cited
         self.count = 0
@@ -124,6 +125,7 @@ class CohereReader(StreamReader):
             self.tail = {k: v for k, v in self.tail.items() if k in usual}
             events += self.fail(self.dialect.read_error({"message": error, **rest}))
             return
+        self.open_silent(events)
         self.shut(events)
         self.done = True
         events.append(End(self.silent()))
@@ -143,6 +145,12 @@ class CohereReader(StreamReader):
         self.count += 1
         return self.count - 1
 
+    def open_silent(self, events: list[Event]) -> None:
+        """A text without a word so far is one after all."""
+        if (part := self.wordless) is not None:
+            self.wordless = None
+            part.block = self.enter(Text("", at="/message/content/0"), events)
+
     def shut(self, events: list[Event], ended: Container[int] | None = None) -> None:
         """Blocks that have ended are closed; all of them, if nobody says which."""
         events += (Close(index) for index in self.open if ended is None or index in ended)
@@ -150,9 +158,12 @@ class CohereReader(StreamReader):
 
     def add(self, part: Part, text: str, events: list[Event]) -> None:
         part.said.add(text)
-        if part.block not in self.open:
+        if part is self.wordless:
+            self.open_silent(events)
+        if part.block not in self.open:  # it goes on elsewhere as a block of its own
             self.notes.append(("stream.order", "/message", IN_TURNS))
-            return
+            part.block = self.enter(self.stand_in(part), events)
+            self.ended.add(part.block)
         events.append(Delta(part.block, text))
 
     def start_content(self, index: int, message: dict[str, Json], events: list[Event]) -> None:
@@ -167,7 +178,10 @@ class CohereReader(StreamReader):
             rest = {k: v for k, v in doc.items() if k not in ("type", kind)}
             extras = self.dialect.keep(rest, ())
             block = replace(block, extras=extras)
-        part = Part(dict(doc), self.enter(block, events), self.whole)
+        self.open_silent(events)
+        silent = block == Text("", at=at) and not self.content and not self.calls
+        part = Part(dict(doc), -1 if silent else self.enter(block, events), self.whole)
+        self.wordless = part if silent else None
         self.content.append(part)
         self.by_index["content", index] = part
         if kind in WORDS and (said := maybe_str(doc, kind, "/delta/message/content")):
@@ -190,6 +204,7 @@ class CohereReader(StreamReader):
         if self.plan is None:
             if self.calls:
                 self.notes.append(("stream.order", "/message", IN_TURNS))
+            self.open_silent(events)
             block = Text("", at="/message/tool_plan")
             self.plan = Part({}, self.enter(block, events), self.whole)
             self.ended.add(self.plan.block)  # it ends with whatever comes next
@@ -199,6 +214,7 @@ class CohereReader(StreamReader):
         doc = as_dict(message.get("tool_calls"), "/delta/message/tool_calls")
         at = f"/message/tool_calls/{len(self.calls)}"
         call = self.dialect.read_call(doc, at)
+        self.wordless = None
         block = self.enter(replace(call, arguments=""), events)
         part = self.by_index["call", index] = Part(doc, block, self.whole)
         self.calls.append(part)
@@ -216,7 +232,7 @@ class CohereReader(StreamReader):
             self.add(part, said, events)
 
     def cite(self, doc: dict[str, Json], events: list[Event]) -> None:
-        """What is cited in a text that is still open; what comes later is there only at rest."""
+        """What is cited in a text, which may be closed by then."""
         self.cited.append(doc)
         parts = self.content
         blocks = [self.stand_in(part) for part in parts]
@@ -226,9 +242,14 @@ class CohereReader(StreamReader):
             return
         part = self.plan if place < 0 else parts[place]
         assert part is not None
-        if part.block not in self.open:
+        if part is self.wordless:
+            self.open_silent(events)
+        if part.block < 0:
+            part.block = self.enter(Text("", at="/message/content/0"), events)
+            self.ended.add(part.block)
             self.notes.append(("stream.order", "/message", IN_TURNS))
-            return
+        elif part.block not in self.open:
+            self.notes.append(("stream.order", "/message", IN_TURNS))
         at = f"/message/citations/{len(self.cited) - 1}"
         index = None if place == first_text(blocks) else place
         for citation in self.dialect.read_citation(doc, str(part.said), index, at):

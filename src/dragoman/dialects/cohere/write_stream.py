@@ -33,6 +33,7 @@ class Voice:
     def __init__(self, kind: str, index: int) -> None:
         self.kind = kind  # "text", "thinking", "plan" or "call"
         self.index = index
+        self.turn, self.at = 0, ""  # which of the blocks it is, and where it comes from
         self.first = False  # of the texts
         self.said: list[str] = []
         self.cited: list[Citation] = []
@@ -89,6 +90,7 @@ class CohereWriter(StreamWriter):
 
     def open_content(self, block: Block, kind: str, number: int) -> bytes:
         voice = self.voices[number] = Voice(kind, -1)
+        voice.turn, voice.at = self.turn(), block.at
         if not self.home:
             return b""  # it begins with its first word; what has none is not said
         content: Json = {"type": kind, kind: ""}
@@ -98,6 +100,7 @@ class CohereWriter(StreamWriter):
         if voice.kind == "text":
             voice.first, self.worded = not self.worded, True
         voice.index, self.contents = self.contents, self.contents + 1
+        self.begins(voice.turn, voice.at)
         delta = {"message": {"content": content}}
         return event("content-start", {"index": voice.index, "delta": delta})
 

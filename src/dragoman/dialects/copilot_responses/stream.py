@@ -20,7 +20,7 @@ from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
 from ...reading import as_dict, encode, maybe_list, maybe_str, need_str, parse
-from ...streaming import FunctionsOnly, Said, StreamReader, is_complete
+from ...streaming import FunctionsOnly, InTurns, Said, StreamReader, is_complete
 from ...writing import is_blank
 from ..openai_responses.parts import OUTPUT
 
@@ -256,7 +256,7 @@ def frame(doc: Json) -> bytes:
     return b"data: " + encode(doc) + b"\n\n"
 
 
-class CopilotWriter(FunctionsOnly):
+class CopilotWriter(FunctionsOnly, InTurns):
     needs_whole: ClassVar[bool] = True
     dialect: CopilotResponses
 
@@ -283,7 +283,8 @@ class CopilotWriter(FunctionsOnly):
             self.calls[event.index] = (self.w.call_id(block), name)
             self.silent.add(event.index)
         elif isinstance(block, Text | Refusal | Reasoning):
-            self.blocks[event.index] = block
+            if not self.must_wait(event, isinstance(block, Reasoning)):
+                self.blocks[event.index] = block
         return b""
 
     def delta(self, event: Delta) -> bytes:
@@ -294,7 +295,7 @@ class CopilotWriter(FunctionsOnly):
             return self.say_call(event.index, event.text)
         block = self.blocks.get(event.index)
         if block is None or event.place == "transcript" or not event.text:
-            return b""
+            return self.wait(event)
         if isinstance(block, Reasoning):
             return self.think(event)
         part = {"type": OUTPUT, "text": event.text}
@@ -317,11 +318,13 @@ class CopilotWriter(FunctionsOnly):
         return frame(doc)
 
     def close(self, event: Close) -> bytes:
+        if event.index in self.waiting:
+            return self.wait(event)
         said = self.say_call(event.index, "{}") if event.index in self.silent else b""
         self.silent.discard(event.index)
         self.calls.pop(event.index, None)
         self.blocks.pop(event.index, None)
-        return said
+        return said + self.next_turn(event.index)
 
     def end(self, doc: Json) -> bytes:
         return frame({"type": "done", "response": doc}) + b"data: [DONE]\n\n"

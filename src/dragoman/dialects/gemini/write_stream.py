@@ -7,7 +7,8 @@ the beginning of the other, so blocks are said one after the other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -41,6 +42,8 @@ class Spoken:
         self.seal: str | None = None
         self.said: tuple[str, int] | None = None  # the place that was said last
         self.head = self.tail = b""  # what stands around more of the same
+        self.place = -1  # which of the parts it is
+        self.start, self.length = "", 0  # how its text begins, and how long it is
         self.closed = False
 
 
@@ -54,6 +57,8 @@ class GeminiWriter(StreamWriter):
         self.shells: list[dict[str, Json]] = []
         self.blocks: dict[int, Spoken] = {}
         self.queues: dict[int, list[Spoken]] = {}
+        self.counts: dict[int, int] = {}  # of parts, by candidate
+        self.texts: dict[int, list[Spoken]] = {}  # those that are said as they come
         self.last: dict[int, str] = {}  # what a candidate's last part is: text, thought or else
 
     def begin(self, event: Begin) -> bytes:
@@ -92,6 +97,7 @@ class GeminiWriter(StreamWriter):
         spoken, text = self.blocks[event.index], event.text
         said = spoken.said
         if said is not None and said[0] == event.place and said[1] == event.part and text:
+            spoken.length += len(text)
             return spoken.head + encode_text(text) + spoken.tail  # more of the same, as usual
         if not spoken.flows:
             key = (event.place, event.part)
@@ -118,7 +124,9 @@ class GeminiWriter(StreamWriter):
         if spoken.thought:
             part["thought"] = True
         out = self.part(spoken, part)
+        spoken.length += len(text)
         if spoken.said is None:
+            spoken.start = text
             more = self.chunk(spoken.number, [part | {"text": "\0"}])
             spoken.head, _, spoken.tail = more.partition(b'"\\u0000"')
         spoken.said = key
@@ -132,6 +140,11 @@ class GeminiWriter(StreamWriter):
         elif part.get("thought") is True and part.get("text") == "":
             kind = "seal"
         last, parts = self.last.get(spoken.number), [part]
+        if spoken.said is None:
+            spoken.place = self.counts.get(spoken.number, 0)
+            self.counts[spoken.number] = spoken.place + 1
+            if kind == "text" and spoken.flows:
+                self.texts.setdefault(spoken.number, []).append(spoken)
         if spoken.said is None and last == ("thought" if kind == "seal" else kind):
             if last != "else":
                 parts.insert(0, {"text": ""} if last == "text" else {"text": "", "thought": True})
@@ -185,15 +198,39 @@ class GeminiWriter(StreamWriter):
         """The last chunk: why it ended, and all that is known of the answer besides."""
         out = b"".join(self.rest())
         if doc.get("candidates"):
-            doc = {**doc, "candidates": [self.ending(item) for item in doc["candidates"]]}
+            items = enumerate(doc["candidates"])
+            doc = {**doc, "candidates": [self.ending(item, number) for number, item in items]}
         return out + self.frame(doc)
 
-    def ending(self, candidate: dict[str, Json]) -> dict[str, Json]:
+    def ending(self, candidate: dict[str, Json], number: int) -> dict[str, Json]:
         content = candidate.get("content")
         if content.__class__ is dict and content.get("parts"):
+            if not self.home and "groundingMetadata" in candidate:
+                grounding = self.located(candidate["groundingMetadata"], content["parts"], number)
+                candidate = {**candidate, "groundingMetadata": grounding}
             content = {key: value for key, value in content.items() if key != "parts"}
             return {**candidate, "content": content}
         return candidate
+
+    def located(self, grounding: dict[str, Json], parts: list[Json], number: int) -> Json:
+        """What is cited, at the parts as they were said, if they are others than at rest."""
+        cuts = list(cut_texts(parts, self.texts.get(number, [])))
+        if all(cut.part == cut.said.place and not cut.start for cut in cuts):
+            return grounding
+        supports = [
+            {**support, "segment": moved_segment(support["segment"], parts, cuts)}
+            for support in grounding.get("groundingSupports", ())
+        ]
+        supports.sort(key=lambda support: support["segment"].get("partIndex", 0))
+        chunks, numbers = list[Json](), dict[int, int]()
+        for support in supports:  # in the order in which they are cited
+            for index in support["groundingChunkIndices"]:
+                if index not in numbers:
+                    numbers[index] = len(chunks)
+                    chunks.append(grounding["groundingChunks"][index])
+            indices = [numbers[index] for index in support["groundingChunkIndices"]]
+            support["groundingChunkIndices"] = indices
+        return {**grounding, "groundingChunks": chunks, "groundingSupports": supports}
 
     def rest(self) -> list[bytes]:
         """Blocks that nobody closed."""
@@ -204,3 +241,52 @@ class GeminiWriter(StreamWriter):
 
     def fail(self, doc: Json) -> bytes:
         return self.frame(doc)
+
+
+# -- citations, where parts came in another order ---------------------------------------------
+
+
+class Cut(NamedTuple):
+    """A part as it was said, inside of a part at rest."""
+
+    part: int
+    start: int
+    said: Spoken
+
+
+def cut_texts(parts: list[Json], said: list[Spoken]) -> Iterator[Cut]:
+    """Where what was said stands at rest."""
+    left = [spoken for spoken in said if spoken.length]
+    for number, part in enumerate(parts):
+        text, place = part.get("text") or "", 0
+        while place < len(text) and not part.get("thought"):
+            room = len(text) - place
+            fits = (s for s in left if s.length <= room and text.startswith(s.start, place))
+            found = next(fits, None)
+            if found is None:
+                break
+            left.remove(found)
+            yield Cut(number, place, found)
+            place += found.length
+
+
+def moved_segment(segment: dict[str, Json], parts: list[Json], cuts: list[Cut]) -> Json:
+    """The characters that are cited, in the part that says most of them."""
+    number = segment.get("partIndex", 0)
+    text = parts[number].get("text") or ""
+    data = text.encode()
+    first = len(data[: segment.get("startIndex", 0)].decode())
+    last = len(data[: segment["endIndex"]].decode())
+
+    def covered(cut: Cut) -> int:
+        return min(last, cut.start + cut.said.length) - max(first, cut.start)
+
+    best = max((cut for cut in cuts if cut.part == number), key=covered, default=None)
+    if best is None or covered(best) <= 0:
+        return segment
+    first, last = max(first, best.start), min(last, best.start + best.said.length)
+    start, end = (len(text[best.start : place].encode()) for place in (first, last))
+    moved: dict[str, Json] = {"partIndex": best.said.place} if best.said.place else {}
+    if start:
+        moved["startIndex"] = start
+    return {**moved, "endIndex": end, "text": text[first:last]}

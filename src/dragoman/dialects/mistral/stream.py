@@ -188,6 +188,8 @@ class MistralWriter(ChatWriter):
     def open_thought(self, event: Open) -> bytes:
         number = event.candidate
         voice, said = self.voice(number)
+        if self.must_wait(event, (number, TEXT)):
+            return said
         if number in self.thought:  # another thought: the one before has ended
             said += self.chunk(number, {"content": [{"type": "thinking", "thinking": []}]})
         words = {"type": "thinking", "thinking": [{"type": "text", "text": "\0"}]}
@@ -219,7 +221,9 @@ class MistralWriter(ChatWriter):
     def seal(self, event: Sealed) -> bytes:
         number = self.thoughts.get(event.index)
         seal = event.seal
-        if number is None or seal.kind != "signature" or not home_only(self.dialect, seal.issuer):
+        if number is None:
+            return self.wait(event)
+        if seal.kind != "signature" or not home_only(self.dialect, seal.issuer):
             return b""
         self.voices[number].said.add(TEXT)
         self.thought.add(number)
@@ -227,7 +231,7 @@ class MistralWriter(ChatWriter):
         return self.chunk(number, {"content": [part]})
 
     def cite(self, event: Cite) -> bytes:
-        return super().cite(event) if self.home else b""
+        return super().cite(event) if self.home or event.index in self.waiting else b""
 
     def close(self, event: Close) -> bytes:
         self.thoughts.pop(event.index, None)

@@ -15,7 +15,7 @@ from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
 from ...reading import as_dict, encode, maybe_list, maybe_str
-from ...streaming import Said, StreamReader, StreamWriter
+from ...streaming import InTurns, Said, StreamReader
 from .messages import OllamaWriting
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TEXTS = ("thinking", "content")
 FIRST = ("model", "created_at")  # of these the first holds, of others the last
+PLACES = {Text: "content", Refusal: "content", Reasoning: "thinking", ToolCall: "calls"}
 SILENT = ("", None, "1970-01-01T00:00:00Z")  # nobody knew it yet
 
 
@@ -129,7 +130,7 @@ class OllamaReader(StreamReader):
         return {**self.head, **beside, "message": message}
 
 
-class OllamaWriter(StreamWriter):
+class OllamaWriter(InTurns):
     dialect: Ollama
 
     def __init__(self, dialect: Ollama, log: Ledger, home: bool) -> None:
@@ -154,6 +155,9 @@ class OllamaWriter(StreamWriter):
         block = event.block
         if event.candidate:
             return b""  # there is one answer here
+        place = PLACES.get(block.__class__)
+        if place is not None and self.must_wait(event, place, quiet=place == "calls"):
+            return b""
         if isinstance(block, ToolCall):
             self.called[event.index] = (block, [])
         elif isinstance(block, Reasoning):
@@ -170,7 +174,7 @@ class OllamaWriter(StreamWriter):
             return b""
         key = self.keys.get(event.index)
         if key is None or not event.text:
-            return b""
+            return self.wait(event)
         self.said.add(key)
         if key == "content":
             return self.line({"role": "assistant", "content": event.text})
@@ -186,9 +190,14 @@ class OllamaWriter(StreamWriter):
         return event.text if before is None or before == part else "\n\n" + event.text
 
     def close(self, event: Close) -> bytes:
+        if event.index in self.waiting:
+            return self.wait(event)
         self.keys.pop(event.index, None)
         self.parts.pop(event.index, None)
-        if (found := self.called.pop(event.index, None)) is None:
+        return self.close_call(event.index) + self.next_turn(event.index)
+
+    def close_call(self, index: int) -> bytes:
+        if (found := self.called.pop(index, None)) is None:
             return b""
         call = replace(found[0], arguments="".join(found[1]))
         doc = self.dialect.write_call(call, self.count, self.w)

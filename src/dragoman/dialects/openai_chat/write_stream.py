@@ -25,7 +25,7 @@ from ...model import (
 from ...reading import (
     encode,
 )
-from ...streaming import FunctionsOnly
+from ...streaming import FunctionsOnly, InTurns
 from ...writing import is_blank
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Spoken:
         self.citations: list[Citation] = []
 
 
-class ChatWriter(FunctionsOnly):
+class ChatWriter(FunctionsOnly, InTurns):
     dialect: OpenAIChat
 
     def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
@@ -108,7 +108,7 @@ class ChatWriter(FunctionsOnly):
         key = self.key_of(block)
         if isinstance(block, ToolCall):
             return begun + self.open_call(block, voice, index, number)
-        if key is None:
+        if key is None or self.must_wait(event, (number, key)):
             return begun
         if isinstance(block, Reasoning):  # another thought is apart from the one before
             self.parts[index] = ("", -1) if key in voice.said else None
@@ -158,7 +158,7 @@ class ChatWriter(FunctionsOnly):
         index = event.index
         head = self.heads.get(index)
         if head is None:
-            return b""  # it has no place here
+            return self.wait(event)  # or it has no place here
         text = event.text
         if event.place != "text" or event.part or index in self.parts:
             text = self.apart(event)
@@ -187,11 +187,14 @@ class ChatWriter(FunctionsOnly):
     def cite(self, event: Cite) -> bytes:
         if event.index in self.texts:
             self.texts[event.index].citations.append(event.citation)
-        return b""
+            return b""
+        return self.wait(event)
 
     def close(self, event: Close) -> bytes:
         """Where a text comes from is said at the end: clients do not add to a list twice."""
         index, said = event.index, b""
+        if index in self.waiting:
+            return self.wait(event)
         if index in self.mute:  # blank arguments are none
             said = self.delta(Delta(index, "{}"))
         for known in (self.heads, self.tails, self.parts):
@@ -207,7 +210,7 @@ class ChatWriter(FunctionsOnly):
             if self.home and voice.cited:  # there is one text, and its citations come with it
                 voice.said.add("annotations")
                 said += self.chunk(self.number_of(voice), {"annotations": voice.cited})
-        return said
+        return said + self.next_turn(index)
 
     def number_of(self, voice: Voice) -> int:
         return next(number for number, known in self.voices.items() if known is voice)

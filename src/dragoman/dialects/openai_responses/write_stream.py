@@ -51,6 +51,7 @@ class Part:
         self.item = item
         self.output = output
         self.content = content
+        self.turn = 0
         self.head = b""
         self.texts: dict[tuple[str, int], list[str]] = {}
         self.citations: list[Citation] = []
@@ -72,6 +73,8 @@ class ResponsesWriter(FunctionsOnly):
         self.parts: dict[int, Part] = {}
         self.message: dict[str, Json] | None = None  # the message item that is open
         self.place = 0  # where it stands
+        self.parted: set[str] = set()  # messages of the source that were open when others began
+        self.items: dict[int, dict[str, Json]] = {}  # those that are complete
 
     def event(self, kind: str, **fields: Json) -> bytes:
         self.sequence += 1
@@ -106,6 +109,7 @@ class ResponsesWriter(FunctionsOnly):
             return closed + self.open_call(event.index, block)
         if isinstance(block, Reasoning):
             self.parts[event.index] = Part(block, {}, -1, 0)
+            self.parts[event.index].turn = self.turn()
             return closed + (self.open_thought(event.index) if self.home else b"")
         doc = self.dialect.write_item(block, self.w) if self.home else None
         return closed if doc is None else closed + self.whole(doc)
@@ -121,6 +125,9 @@ class ResponsesWriter(FunctionsOnly):
         if self.message is not None and self.home and "item" in self.dialect.spelling(block):
             out += self.close_message()
         if self.message is None:
+            if self.parted and block.at.rpartition("/")[0] in self.parted:
+                why = "more of a message came behind what it stands before at rest"
+                self.log.moved("stream.order", block.at, why)
             doc = self.dialect.write_said([block], self.w)
             doc = {**doc, "status": "in_progress", "content": []}
             self.message, self.place = doc, self.count
@@ -129,6 +136,7 @@ class ResponsesWriter(FunctionsOnly):
         number = len(self.message["content"])
         self.message["content"].append(None)
         part = self.parts[index] = Part(block, self.message, self.place, number)
+        self.latest = self.turn()
         blank: dict[str, Json] = {"type": "output_text", "annotations": [], "text": ""}
         kind = "response.output_text.delta"
         if isinstance(block, Refusal):
@@ -144,6 +152,7 @@ class ResponsesWriter(FunctionsOnly):
         return out + self.event("response.content_part.added", **fields, part=blank)
 
     def open_call(self, index: int, call: ToolCall) -> bytes:
+        self.latest = self.turn()
         doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
         if call.kind == "search":  # its arguments are an object, and come whole
             doc = {**doc, "arguments": {}, "status": "in_progress"}
@@ -170,6 +179,7 @@ class ResponsesWriter(FunctionsOnly):
         part.item.pop("content", None)
         part.output = self.count
         self.count += 1
+        self.begins(part.turn, part.block.at)
         added = {**part.item, "status": "in_progress"}
         return self.event("response.output_item.added", output_index=part.output, item=added)
 
@@ -269,7 +279,15 @@ class ResponsesWriter(FunctionsOnly):
             )
             out += self.event("response.output_text.done", **fields, text=text, logprobs=[])
         part.item["content"][part.content] = doc
-        return out + self.event("response.content_part.done", **fields, part=doc)
+        out += self.event("response.content_part.done", **fields, part=doc)
+        if part.item is not self.message and None not in part.item["content"]:
+            out += self.item_done(part.output, part.item)  # it waited for this part
+        return out
+
+    def item_done(self, place: int, doc: dict[str, Json]) -> bytes:
+        doc = {**doc, "status": "completed"}
+        self.items[place] = doc
+        return self.event("response.output_item.done", output_index=place, item=doc)
 
     def close_call(self, part: Part) -> bytes:
         text, call = part.text(), part.block
@@ -277,8 +295,7 @@ class ResponsesWriter(FunctionsOnly):
         if call.kind == "search":
             spelling = self.dialect.spelling(call)
             given = self.dialect.search_arguments(replace(call, arguments=text), spelling, self.w)
-            doc = {**part.item, "arguments": given, "status": "completed"}
-            return self.event("response.output_item.done", output_index=part.output, item=doc)
+            return self.item_done(part.output, {**part.item, "arguments": given})
         custom = call.kind == "custom"
         fields = {"item_id": part.item.get("id", ""), "output_index": part.output}
         field, kind = "arguments", "function_call_arguments"
@@ -289,10 +306,8 @@ class ResponsesWriter(FunctionsOnly):
             text = "{}"
             if not self.home:  # for those who add up the deltas
                 out = self.event(f"response.{kind}.delta", **fields, delta=text)
-        doc = {**part.item, field: text, "status": "completed"}
         out += self.event(f"response.{kind}.done", **fields, **{field: text})
-        done = self.event("response.output_item.done", output_index=part.output, item=doc)
-        return out + done
+        return out + self.item_done(part.output, {**part.item, field: text})
 
     def close_thought(self, part: Part, index: int) -> bytes:
         block = part.block
@@ -321,27 +336,76 @@ class ResponsesWriter(FunctionsOnly):
             out += self.event(f"response.{ended}.done", **fields, part=said)
         if own and seal is not None:
             doc["encrypted_content"] = seal.data
+        self.items[part.output] = doc
         return out + self.event("response.output_item.done", output_index=part.output, item=doc)
 
     def close_message(self) -> bytes:
         doc, self.message = self.message, None
+        if doc is not None and None in doc["content"]:  # a part is open, beside what comes now
+            open_parts = (part.block.at for part in self.parts.values() if part.item is doc)
+            self.parted.update(at.rpartition("/")[0] for at in open_parts)
+            return b""
         if doc is None:
             return b""
-        if None in doc["content"]:
-            self.message = doc  # a part of it is open still, beside what comes now
-            return b""
-        doc = {**doc, "status": "completed"}
-        return self.event("response.output_item.done", output_index=self.place, item=doc)
+        return self.item_done(self.place, doc)
 
     def end(self, doc: Json) -> bytes:
         status = doc.get("status")
         kind = ENDINGS.get(status, "response.incomplete")
-        return self.close_message() + self.event(kind, response=doc)
+        closed = self.close_message()
+        if not self.home and isinstance(doc.get("output"), list):
+            doc = {**doc, "output": self.in_order(doc["output"])}
+        return closed + self.event(kind, response=doc)
+
+    def in_order(self, output: list[Json]) -> list[Json]:
+        """The items as they have been numbered, if they came in another order than at rest."""
+        said = [self.items[place] for place in sorted(self.items)]
+        if list(map(item_keys, said)) == list(map(item_keys, output)):
+            return output
+        left = [(key, piece) for item in output for key, piece in pieces_of(item)]
+        out: list[Json] = []
+        for item in said:
+            found: list[Json] = []
+            for key, _ in pieces_of(item):
+                place = next((n for n, (other, _) in enumerate(left) if other == key), None)
+                if place is None:
+                    return output
+                found.append(left.pop(place)[1])
+            if item["type"] == "message":
+                out.append({**item, "content": found})
+            else:
+                out.append({**found[0], "id": item["id"]} if "id" in item else found[0])
+        if left:
+            return output
+        for one, other in zip(messages(out), messages(output), strict=False):
+            one["status"] = other["status"]  # the last one may be incomplete
+        return out
 
     def fail(self, doc: Json) -> bytes:
         # Clients want to hear that an answer began before they hear that it failed.
         announced = b"" if self.begun else self.announce(doc)
         return announced + self.event("response.failed", response=doc)
+
+
+def pieces_of(item: dict[str, Json]) -> list[tuple[Json, Json]]:
+    """What an item consists of: the parts of a message, else itself; each with what tells it."""
+    parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
+    if item["type"] == "message":
+        return [((part["type"], said_in(part)), part) for part in parts]
+    return [((item["type"], item.get("call_id"), "".join(map(said_in, parts))), item)]
+
+
+def messages(output: list[Json]) -> list[Json]:
+    """The messages, from the last one to the first."""
+    return [item for item in reversed(output) if item["type"] == "message"]
+
+
+def said_in(part: dict[str, Json]) -> str:
+    return str(part.get("text") or part.get("refusal") or "")
+
+
+def item_keys(item: dict[str, Json]) -> list[Json]:
+    return [key for key, _ in pieces_of(item)]
 
 
 def delta_head(kind: str, fields: dict[str, Json]) -> bytes:

@@ -215,6 +215,8 @@ class OpenRouterWriter(ChatWriter):
         spelling = self.dialect.spelling(block)
         if isinstance(block, Reasoning) and "key" not in spelling:
             _, begun = self.voice(number)
+            if self.must_wait(event, (number, THOUGHT)):
+                return begun
             parts = self.dialect.parts_of(block)
             self.thoughts[event.index] = Thought(number, block, parts)
             if block.seal is not None and block.seal.kind == "encrypted":  # it comes whole
@@ -294,7 +296,9 @@ class OpenRouterWriter(ChatWriter):
 
     def seal(self, event: Sealed) -> bytes:
         thought, seal = self.thoughts.get(event.index), event.seal
-        if thought is None or not (thought.parts is not None or seal.signer in FORMATS):
+        if thought is None:
+            return self.wait(event)
+        if not (thought.parts is not None or seal.signer in FORMATS):
             return b""
         kind = ENCRYPTED if seal.kind == "encrypted" else TEXT
         before = b""

@@ -24,7 +24,7 @@ from ...model import (
     Seal,
     Text,
 )
-from ...reading import UNREADABLE, encode, maybe_str, need_str
+from ...reading import UNREADABLE, decode, encode, maybe_str, need_str
 from ...streaming import Said, StreamReader
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
@@ -292,6 +292,9 @@ class UIReader(StreamReader):
         if not part.said.parts and given not in (None, {}):
             text = given if isinstance(given, str) else encode(given).decode()
             events.append(Delta(part.index, text))
+        elif part.said.parts and "input" in doc and not is_input(str(part.said), given):
+            why = "in the end the input is another than came bit by bit"
+            self.notes.append(("stream.text", at, why))
         return [*events, Close(part.index)]
 
     def asked(self, doc: dict[str, Json]) -> Sequence[Event]:
@@ -417,6 +420,16 @@ class UIReader(StreamReader):
 def seal_of(block: Block) -> Seal | None:
     """How a text or a call was signed."""
     return None if block.extras is None else block.extras.seal
+
+
+def is_input(text: str, given: Json) -> bool:
+    """Whether the text of an input, as it came bit by bit, is the input that is given at last."""
+    if text == given:
+        return True
+    try:
+        return bool(decode(text) == given)
+    except UNREADABLE:
+        return not text.strip() and given == {}
 
 
 def merged(before: Json, more: Json) -> Json:

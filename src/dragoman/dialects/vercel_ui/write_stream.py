@@ -42,6 +42,7 @@ class Voice:
     def __init__(self, block: Block, name: str) -> None:
         self.block = block
         self.name = name
+        self.turn = 0
         self.head = b""
         self.begun = False
         self.part: tuple[str, int] | None = None
@@ -63,6 +64,7 @@ class UIWriter(StreamWriter):
         self.voices: dict[int, Voice] = {}
         self.stepped = False
         self.cited: dict[int, int] = {}  # texts that are closed -> how many sources they have
+        self.last = ""  # the text that was begun last, if nothing has begun since
 
     def begin(self, event: Begin) -> bytes:
         doc = self.at_rest(replace(event.response, failure=None, usage=None))
@@ -83,6 +85,7 @@ class UIWriter(StreamWriter):
         steps = self.dialect.spelling(block).get("steps", 0) if self.home else 0
         out = b"".join(self.step() for _ in range(steps))
         voice = self.voices[index] = Voice(block, f"{index}")
+        voice.turn = self.turn()
         if isinstance(block, Media) and not block.source.value:
             return out  # its data come bit by bit, and are said whole
         if isinstance(block, Text | Refusal):
@@ -108,6 +111,7 @@ class UIWriter(StreamWriter):
 
     def say(self, doc: Json) -> bytes:
         """A chunk of an answer; from elsewhere, the first begins its step."""
+        self.last = ""
         if self.stepped or self.home:
             return frame(doc)
         return self.step() + frame(doc)
@@ -123,10 +127,14 @@ class UIWriter(StreamWriter):
         elif self.home and isinstance(voice.block, Reasoning):
             fields = {} if voice.block.extras is None else voice.block.extras.fields
             start |= {key: fields[key] for key in (METADATA,) if key in fields}
-        return self.say(start)
+        self.begins(voice.turn, voice.block.at)
+        said_first = self.say(start)
+        self.last = voice.name
+        return said_first
 
     def begin_tool(self, voice: Voice, call: ToolCall) -> bytes:
         voice.begun = True
+        self.begins(voice.turn, call.at)
         voice.name = self.w.call_once(call)
         head = {"type": "tool-input-delta", "toolCallId": voice.name, "inputTextDelta": ""}
         voice.head = b"data: " + encode(head)[:-3]
@@ -182,6 +190,9 @@ class UIWriter(StreamWriter):
     def say_source(self, event: Cite) -> bytes:
         number = self.cited[event.index] = self.cited[event.index] + 1
         doc = self.dialect.write_source(event.citation, f"{number}", self.w)
+        if doc is not None and self.last != f"{event.index}":
+            why = "a source stands behind its text at rest; here other parts are in between"
+            self.log.moved("stream.order", event.citation.at, why)
         return b"" if doc is None else frame(doc)
 
     def seal(self, event: Sealed) -> bytes:
