@@ -55,8 +55,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from . import patching
@@ -64,7 +64,7 @@ from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger, Loss
 from .model import History, Json, Message, Reasoning, Request, Toolbox, Tree
-from .patching import REF, same
+from .patching import REF, equal, same
 from .reading import compact, encode, parse
 from .units import LONG, Unit, View, align, digest
 
@@ -98,7 +98,7 @@ def seal(
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     losses = log.losses
     try:
-        if not same(back, original):
+        if not equal(back, original):
             tree = source.read(original, facet) if tree is None else tree
             losses = _compare(capsule, original, tree, back, heard, losses, source)
     except RecursionError:
@@ -138,7 +138,7 @@ def _alike(original: Json, back: Json) -> set[str]:
     """The keys whose values came back as they were."""
     if original.__class__ is not dict or back.__class__ is not dict:
         return set()
-    return {key for key, value in original.items() if key in back and same(value, back[key])}
+    return {key for key, value in original.items() if key in back and equal(value, back[key])}
 
 
 def _are_at(tree: Tree, key: str) -> bool:
@@ -213,22 +213,21 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
+        if b1 - b0 == o1 - o0 == 1 and _is_clean(there, old[b0], here, new[o0]):
+            continue  # as most
         was, is_ = old[b0:b1], new[o0:o1]
-        if len(was) == len(is_) == 1:  # as nearly all
-            alike = was[0].slot == is_[0].slot and (was[0].start < 0) == (is_[0].start < 0)
-            if alike and same(there.value(was[0]), here.value(is_[0])):
-                continue
         entry: dict[str, Json] = {"at": b0, "is": [unit.key for unit in was]}
         if b1 == len(old) and was:
             entry["size"] = len(was[-1].atoms)
         if part == "turns":
-            entry |= _held_marks(was, is_)
+            if marks := _relative(was):  # where they stood that the target holds as well
+                entry["marks"] = [marks, _relative(is_)]
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-        if part == "turns" and o1 > begin and any(map(_instructs, chain(is_, was))):
-            entry["odd"] = 2  # a system prompt in the middle, or what has become of it
-        elif b1 - b0 != o1 - o0:
-            entry["odd"] = 1
+            if o1 > begin and any(map(_instructs, chain(is_, was))):
+                entry["odd"] = 2  # a system prompt in the middle, or what has become of it
+        if b1 - b0 != o1 - o0:
+            entry.setdefault("odd", 1)
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
@@ -236,14 +235,20 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     for entry in out:
         b0, keys = entry["at"], entry["is"]
         units = old[b0 : b0 + len(keys)]
-        slight = not any(unit.is_long for unit in units)
-        slight = slight and sum(unit.size for unit in units) < SLIGHT
+        slight = sum(unit.size for unit in units) < SLIGHT
         strict = max(entry.pop("odd", 0), int("with" in entry))
         if slight or strict or not keys or repeated[keys[0]] > 1:
             entry["by"] = _neighbours(old, b0, len(keys))
         if strict:
             entry["strict"] = strict
     return out
+
+
+def _is_clean(there: View, a: Unit, here: View, b: Unit) -> bool:
+    """Whether a unit came back as it was: the same JSON, key order and types of numbers too."""
+    if a.slot != b.slot or (a.start < 0) != (b.start < 0):
+        return False
+    return equal(there.value(a), here.value(b))
 
 
 def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
@@ -320,123 +325,140 @@ def _neighbours(units: Sequence[Unit], start: int, count: int) -> list[str]:
 # -- texts that the unit has anyway ---------------------------------------------------------
 
 
-def _strings(value: Json, out: list[str]) -> list[str]:
-    """The long texts of a gist, in an order that no spelling changes."""
+def _texts(gists: Iterable[list[Json]], known: list[str]) -> set[int]:
+    """The long texts of gists, in an order that no spelling changes; which are in arguments."""
+    called: set[int] = set()
+    for gist in gists:
+        for atom in gist:
+            if atom.__class__ is not str:
+                start = len(known)
+                _strings(atom, known)
+                if atom[0] == "call":
+                    called.update(range(start, len(known)))
+            elif len(atom) >= LONG:
+                known.append(atom)
+    return called
+
+
+def _strings(value: Json, out: list[str]) -> None:
     for item in value if value.__class__ is not dict else [value[key] for key in sorted(value)]:
         kind = item.__class__
         if kind is str:
             if len(item) >= LONG:
                 out.append(item)
-        elif kind is list or kind is dict or kind is tuple:
+        elif kind is list or kind is dict:
             _strings(item, out)
-    return out
 
 
-def _schemas(units: Sequence[Unit]) -> list[Json]:
+def _schemas(units: Sequence[Unit]) -> dict[int, Json]:
     if not units or units[0].nodes[0].__class__ is Message:
-        return []
-    return [node.schema for unit in units for node in unit.nodes if node.schema]
-
-
-def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
-    """The original with references to what its unit holds; as it is, if it has such keys itself."""
-    known: list[str] = []
-    for unit in was:
-        if unit.is_long:
-            _strings(unit.atoms, known)
-    schemas = _schemas(was)
-    if not known and not schemas:
-        return {"raw": pieces}
-    places: dict[str, int] = {}
-    for number, text in enumerate(known):
-        places.setdefault(text, number)
-    try:
-        return _shrink(pieces, places, schemas, any(unit.in_calls for unit in was))
-    except _Taken:
-        return {"raw": pieces}
+        return {}
+    return dict(enumerate(node.schema for unit in units for node in unit.nodes if node.schema))
 
 
 class _Taken(Exception):
     """A document has a key of ours."""
 
 
-def _shrink(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
-    if value.__class__ is list:
-        return [
-            _smaller(item, places, schemas, in_texts) if item.__class__ in LARGE else item
-            for item in value
-        ]
-    for number, schema in enumerate(schemas):
-        if same(value, schema):
-            return {REF: ~number}
-    if REF in value or TEXT in value:
-        raise _Taken
-    out: dict[str, Json] = {}
-    for key, item in value.items():
-        if item.__class__ is str and len(item) < LONG:
-            out[key] = item
-        else:
-            out[key] = _smaller(item, places, schemas, in_texts)
+def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
+    """The original with references to what its unit holds; as it is, if it has such keys itself.
+
+    Each text is referred to once, so that what comes of it is no longer than what there is.
+    """
+    known: list[str] = []
+    called = _texts([unit.atoms for unit in was if unit.size >= LONG], known)
+    schemas = _schemas(was)
+    if not known and not schemas:
+        return {"raw": pieces}
+    places = {text: number for number, text in enumerate(known)}
+    try:
+        return _shrink(pieces, places, called, schemas)
+    except _Taken:
+        return {"raw": pieces}
+
+
+def _shrink(
+    value: Json, places: dict[str, int], called: set[int], schemas: dict[int, Json]
+) -> Json:
+    items: Any = enumerate(value)
+    if value.__class__ is dict:
+        for number in list(islice(schemas, MANY)):
+            if same(value, schemas[number]):
+                del schemas[number]
+                return {REF: ~number}
+        if REF in value or TEXT in value:
+            raise _Taken
+        items = value.items()
+    out = value.copy()
+    for key, item in items:
+        kind = item.__class__
+        if kind is str:
+            if len(item) >= LONG:
+                number = places.pop(item, None)
+                if number is not None:
+                    out[key] = {REF: number}
+                elif called and item[0] == "{":
+                    out[key] = _shrunk_text(item, places, called)
+        elif kind is dict or kind is list:
+            out[key] = _shrink(item, places, called, schemas)
     return out
 
 
-LARGE = frozenset({str, dict, list})
+MANY = 8
+"""How many texts are looked for in another, or schemas compared with a value."""
 
 
-def _smaller(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
-    kind = value.__class__
-    if kind is list or kind is dict:
-        return _shrink(value, places, schemas, in_texts)
-    if kind is not str or len(value) < LONG:
-        return value
-    number = places.get(value)
-    if number is not None:
-        return {REF: number}
-    return _shrunk_text(value, places) if in_texts and value[0] == "{" else value
-
-
-SPELLINGS: tuple[Callable[[Json], str], ...] = (
-    compact,
-    lambda value: json.dumps(value, ensure_ascii=False),
-    json.dumps,
-)
-"""How texts that are JSON are spelled, nearly always."""
-
-
-def _shrunk_text(text: str, places: dict[str, int]) -> Json:
+def _shrunk_text(text: str, places: dict[str, int], called: set[int]) -> Json:
     """A text that is JSON, with references to the texts in it: the arguments of a call."""
-    if not any(known[:8] in text for known in places):
-        return text  # none of them, as far as a glance can tell
-    try:
-        value = parse(text)
-    except Malformed:
-        return text
-    small = _smaller(value, places, [], False)
-    if small != value:
-        for number, spell in enumerate(SPELLINGS):
-            if spell(value) == text:
-                return {TEXT: small, "as": number}
-    return text
+    found: list[tuple[int, int, str, int]] = []
+    style = int("\\u" in text and text.isascii())
+    for known, number in islice(places.items(), MANY):
+        if number in called:
+            spelled = SPELLINGS[style](known)
+            at = text.find(spelled)
+            if at >= 0:
+                found.append((at, at + len(spelled), known, number))
+    parts: list[Json] = []
+    end = 0
+    for start, stop, known, number in sorted(found):
+        if start >= end:
+            del places[known]
+            parts += [text[end:start], [number, style]]
+            end = stop
+    return {TEXT: [*parts, text[end:]]} if parts else text
 
 
-def _grown(put: Json, atoms: list[Json], schemas: list[Json]) -> list[Json]:
+SPELLINGS: tuple[Callable[[str], str], ...] = (compact, json.dumps)
+"""How texts are spelled in JSON, nearly always."""
+
+
+def _grown(put: Json, gists: Iterable[list[Json]], schemas: dict[int, Json]) -> list[Json]:
     """The original pieces of an entry, with the texts of the units that it belongs to."""
     if put.__class__ is dict:
         return _checked(put["raw"])
-    return _checked(_expand(put, _strings(atoms, []), schemas))
+    known: list[str] = []
+    _texts(gists, known)
+    return _checked(_expand(put, dict(enumerate(known)), schemas))
 
 
-def _expand(value: Json, known: list[str], schemas: list[Json]) -> Json:
+def _expand(value: Json, known: dict[int, str], schemas: dict[int, Json]) -> Json:
     if value.__class__ is dict:
         if REF in value:
             number = value[REF]
-            return known[number] if number >= 0 else schemas[~number]
+            return known.pop(number) if number >= 0 else schemas.pop(~number)
         if TEXT in value:
-            return SPELLINGS[value["as"]](_expand(value[TEXT], known, schemas))
+            return "".join(_spelled(part, known) for part in value[TEXT])
         return {key: _expand(item, known, schemas) for key, item in value.items()}
     if value.__class__ is list:
         return [_expand(item, known, schemas) for item in value]
     return value
+
+
+def _spelled(part: Json, known: dict[int, str]) -> str:
+    if part.__class__ is str:
+        return str(part)
+    number, style = part
+    return SPELLINGS[style](known.pop(number))
 
 
 def _checked(pieces: Json) -> list[Json]:
@@ -449,12 +471,6 @@ def _checked(pieces: Json) -> list[Json]:
 
 
 # -- cache marks ----------------------------------------------------------------------------
-
-
-def _held_marks(was: Sequence[Unit], is_: Sequence[Unit]) -> dict[str, Json]:
-    """Where marks stood that the target holds as well, on the way back and in the original."""
-    back = _relative(was)
-    return {"marks": [back, _relative(is_)]} if back else {}
 
 
 def _relative(units: Sequence[Unit]) -> list[Json]:
@@ -1026,7 +1042,7 @@ def _owners(view: View, heard: Tree) -> dict[str, tuple[str, int]]:
 
 
 def _aligned(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[int, int]]:
-    one, other = [Unit("", 0, node) for node in a], [Unit("", 0, node) for node in b]
+    one, other = [Unit("", 0, [node]) for node in a], [Unit("", 0, [node]) for node in b]
     if len(one) == len(other) and all(map(_is_like, one, other)):
         return [(n, n) for n in range(len(one))]
     return align([unit.key for unit in one], [unit.key for unit in other])

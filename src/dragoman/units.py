@@ -37,34 +37,31 @@ from .reading import UNREADABLE, decode
 Speaker: TypeAlias = Message | Tool
 WHOLE = -1
 """The start of a unit that is not a run of items but the whole value of a key."""
-LONG = 128
+LONG = 256
 """How long a text must be to be referred to rather than copied."""
-_sorted = msgspec.json.Encoder(order="sorted").encode
+_sorted = msgspec.msgpack.Encoder(order="sorted").encode  # many times as fast as JSON
+_spelled = msgspec.json.Encoder(order="sorted").encode
 
 
-class Unit:
+class Unit(msgspec.Struct, gc=False, eq=False):
     """A run of items, ``start`` to ``end``, of the list under ``slot``; or all that is there."""
 
-    __slots__ = (
-        "_atoms", "_ats", "_key", "end", "in_calls", "is_long", "nodes", "reach", "size", "slot",
-        "start",
-    )  # fmt: skip
-
-    def __init__(self, slot: str, start: int, node: Speaker) -> None:
-        self.slot = slot
-        self.start = start
-        self.end = start
-        self.reach = WHOLE  # an item further down that some of the unit stands in
-        self.nodes: list[Any] = [node]
-        self._atoms: list[Json] | None = None
-        self._key: str | None = None
+    slot: str
+    start: int
+    nodes: list[Any]
+    end: int = 0
+    reach: int = WHOLE
+    """An item further down that some of the unit stands in."""
+    _atoms: list[Json] | None = None
+    _ats: list[str] | None = None
+    _key: str | None = None
+    size: int = 0
 
     @property
     def atoms(self) -> list[Json]:
         """What the unit says, one value for each thing that it says."""
         if self._atoms is None:
-            self._atoms = []
-            self._ats: list[str] = []
+            self._atoms, self._ats = [], []
             for node in self.nodes:
                 _say(node, self._atoms, self._ats)
         return self._atoms
@@ -73,13 +70,13 @@ class Unit:
     def ats(self) -> list[str]:
         """Where each of the atoms stands."""
         self.atoms  # noqa: B018 - they are found together
-        return self._ats
+        return self._ats or []
 
     @property
     def key(self) -> str:
         """The digest of what the unit says."""
         if self._key is None:
-            self._key, self.size, self.is_long, self.in_calls = digest(self.atoms)
+            self._key, self.size = digest(self.atoms)
         return self._key
 
     def says_the_same(self, other: Unit) -> bool:
@@ -111,49 +108,17 @@ class Unit:
         return [mark.at for node in self.nodes for mark in _marks(node)]
 
 
-def digest(atoms: list[Json]) -> tuple[str, int, bool, bool]:
-    """The digest of a gist, how long that is, whether it has a long text, or one in arguments.
+def digest(atoms: list[Json]) -> tuple[str, int]:
+    """The digest of a gist, and how long that is.
 
-    It is two checksums, of the whole and of each long text in it. They tell one turn of a
-    conversation from another, at a twentieth of the cost of a cryptographic digest; whoever makes
-    two that are alike has a capsule of his own that fits both.
+    Two checksums tell one turn of a conversation from another, at a small part of the cost of a
+    cryptographic digest; whoever makes two that are alike has a capsule of his own that fits both.
     """
-    short: list[Json] = []
-    in_calls = False
-    for atom in atoms:
-        if atom.__class__ is str:
-            short.append(atom if len(atom) < LONG else _checksums(atom))
-        elif atom[0] == "call":
-            arguments = atom[2]
-            if arguments.__class__ is dict:
-                for value in arguments.values():
-                    if value.__class__ is str and len(value) >= LONG:
-                        in_calls = True
-                        arguments = {key: _short(item) for key, item in arguments.items()}
-                        atom = [*atom[:2], arguments]
-                        break
-            else:
-                in_calls = True
-            short.append(atom)
-        elif atom[0] == "result":
-            short.append([*atom[:2], [_short(inner) for inner in atom[2]]])
-        else:
-            short.append([_short(part) for part in atom])
-    gist = _sorted(short)
-    size = len(gist)
-    key = f"{size:x}-{crc32(gist):x}-{adler32(gist):x}"
-    return key, size, b"\\u0000" in gist, in_calls
-
-
-def _short(value: Json) -> Json:
-    if value.__class__ is not str or len(value) < LONG:
-        return value
-    return _checksums(value)
-
-
-def _checksums(text: str) -> str:
-    data = text.encode()
-    return f"\0{len(data)} {crc32(data)} {adler32(data)}"
+    try:
+        gist = _sorted(atoms)
+    except OverflowError:  # a number that has no place in MessagePack
+        gist = _spelled(atoms)
+    return f"{len(gist):x}-{crc32(gist):x}-{adler32(gist):x}", len(gist)
 
 
 def _quickly_same(a: Speaker, b: Speaker) -> bool:
@@ -226,35 +191,34 @@ class View:
         prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
         for node in nodes:
             at = node.at
-            beside = at.startswith(prefix)
-            if beside and unit is not None:
+            if unit is not None and at.startswith(prefix):
                 slot, number = unit.slot, at[size:]
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
                 slot, start = self._place(node)
                 unit = last.get(slot)
+                prefix = "\0"
                 if start != WHOLE:
                     prefix = at[: at.index(f"/{start}") + 1]
-                    size, beside = len(prefix), True
+                    size = len(prefix)
             if unit is None:
-                unit = Unit(slot, start, node)
+                last[slot] = unit = Unit(slot, start, [node])
                 first.append(unit)
+                out.append(unit)
             elif unit.start == start or WHOLE < start <= unit.reach:
                 if out[-1] is not unit:
                     raise LookupError  # what stands in one place is said in two
                 unit.nodes.append(node)
-                if beside and node.__class__ is Message and node.role == "tool":
-                    unit.reach = max(unit.reach, _reach(node, prefix))
-                continue
             elif start < unit.start or start == WHOLE or unit.start == WHOLE:
                 raise LookupError
             else:
                 unit.end = start
-                unit = Unit(slot, start, node)
-            last[slot] = unit
-            out.append(unit)
-            if beside and node.__class__ is Message and node.role == "tool":
-                unit.reach = _reach(node, prefix)
+                last[slot] = unit = Unit(slot, start, [node])
+                out.append(unit)
+            if start != WHOLE and node.__class__ is Message and node.role == "tool":
+                said = getattr(node.content[-1], "content", ()) if node.content else ()
+                if said and not said[-1].at.startswith(at):
+                    unit.reach = max(unit.reach, _reach(said[-1].at, prefix))
         for unit in first:
             if unit.start != WHOLE:
                 unit.start = 0  # what stands before belongs to it
@@ -311,15 +275,9 @@ class View:
         return out
 
 
-def _reach(node: Any, prefix: str) -> int:
+def _reach(at: str, prefix: str) -> int:
     """The item that the end of a result stands in: images may have been hoisted out of it."""
-    block = node.content[-1] if node.content else None
-    if block.__class__ is not ToolResult or not block.content:
-        return WHOLE
-    at = block.content[-1].at
-    if at.startswith(node.at) or not at.startswith(prefix):
-        return WHOLE
-    return int(at[len(prefix) :].partition("/")[0])
+    return int(at[len(prefix) :].partition("/")[0]) if at.startswith(prefix) else WHOLE
 
 
 def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
@@ -388,9 +346,19 @@ def _arguments(call: ToolCall) -> Json:
     if not text or text.isspace():
         return {}
     try:
-        return decode(text) if call.kind == "function" else text
+        value = decode(text) if call.kind == "function" else text
     except UNREADABLE:
         return text
+    return _counted(value) if ".0" in text else value
+
+
+def _counted(value: Json) -> Json:
+    """Whole numbers are the same with and without a point: many clients know one kind only."""
+    if value.__class__ is dict:
+        return {key: _counted(item) for key, item in value.items()}
+    if value.__class__ is list:
+        return [_counted(item) for item in value]
+    return int(value) if value.__class__ is float and value.is_integer() else value
 
 
 def _marks(node: Any) -> Iterator[Cache]:
