@@ -56,7 +56,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from . import patching
@@ -71,6 +71,8 @@ from .units import LONG, Unit, View, align, digest
 VERSION = 2
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""
+WORTH = 1000
+"""How long the gist of a unit must be for a look at what of it can be referred to."""
 TEXT = "\0json"
 """The key of a text that is JSON itself, and refers to texts inside of it."""
 PARTS = ("turns", "tools")
@@ -125,6 +127,9 @@ def _compare(
         if _is_apart(here, back, alike):
             _settle(capsule, here, View(back, None, tools_too), alike)
             return losses
+        left = _by_echo(capsule, here, back, tree, heard, losses, alike)
+        if left is not None:
+            return left
         there = _view(back, source.read(back, capsule["facet"]), tools_too)
         if there is not None and here.base == there.base:
             return _fill(capsule, here, there, heard, losses, alike)
@@ -160,8 +165,139 @@ def _is_apart(here: View, back: Json, alike: set[str]) -> bool:
     """Whether the settings alone differ, so that nobody needs to look at the turns."""
     if here.base is not None or here.doc.__class__ is not dict or not here.slots() <= alike:
         return False
+    return not _has_news(here, back)
+
+
+def _has_news(here: View, back: dict[str, Json]) -> bool:
+    """Whether there is a key that the original has not, and that may hold a turn."""
     news = back.keys() - here.doc.keys()
-    return not any(back[key].__class__ in (str, list, dict) for key in news)  # it may be a turn
+    return any(back[key].__class__ in (str, list, dict) for key in news)
+
+
+def _by_echo(
+    capsule: dict[str, Json],
+    here: View,
+    back: Json,
+    tree: Tree,
+    heard: Tree,
+    losses: list[Loss],
+    alike: set[str],
+) -> list[Loss] | None:
+    """Fill the capsule where each turn came back in its place; None: not all did.
+
+    Nobody needs to read the way back then: what a turn says is asked of the client's document.
+    """
+    assert isinstance(heard, Request | History)
+    assert isinstance(tree, Request | History)
+    if here.has_tools or here.base is not None or here.doc.__class__ is not dict:
+        return None
+    if not _are_like(heard.messages, tree.messages) or _has_news(here, back):
+        return None
+    dirty = _dirty(here, back, alike)
+    if dirty is None:
+        return None
+    units = _Echoed(here, heard.messages)
+    entries: list[Json] = []
+    for number in dirty:
+        unit, mine = units[number], here.turns[number]
+        if not unit.says_the_same(mine) or unit.is_marked() or _is_inside(here.turns, number):
+            return None
+        entry = {"at": number, "is": [unit.key]}
+        if unit.size < SLIGHT:
+            entry["by"] = _neighbours(units, number, 1)
+        if number + 1 == len(units):
+            entry["size"] = len(unit.atoms)
+        entry["put"] = _shrunk([[mine.slot, mine.start < 0, here.value(mine)]], [unit])
+        entries.append(entry)
+    repeated = Counter(entry["is"][0] for entry in entries)
+    if len(repeated) < len(entries):
+        for entry in entries:
+            if repeated[entry["is"][0]] > 1:
+                entry["by"] = _neighbours(units, entry["at"], 1)
+    capsule["echo"] = True
+    if entries:
+        capsule["turns"] = entries
+    _settle(capsule, here, View(back, None, False), alike)
+    capsule["count"][0] = len(units)
+    if not losses:
+        return []
+    owner = {node.at: ("turns", n) for n in range(len(units)) for node in units[n].nodes}
+    return [loss for loss in losses if not _is_restored(loss, owner, {"turns": set(dirty)})]
+
+
+class _Echoed(Sequence[Unit]):
+    """The units of the original, each with what the target says for it; made when asked for."""
+
+    def __init__(self, here: View, said: Sequence[Message]) -> None:
+        self.turns, self.said = here.turns, said
+        self.ends = list(accumulate([len(unit.nodes) for unit in here.turns]))
+        self.made: dict[int, Unit] = {}
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def __getitem__(self, number: Any) -> Any:
+        unit = self.made.get(number)
+        if unit is None:
+            mine, end = self.turns[number], self.ends[number]
+            nodes = list(self.said[end - len(mine.nodes) : end])
+            self.made[number] = unit = Unit(mine.slot, mine.start, nodes)
+        return unit
+
+
+def _are_like(a: Sequence[Message], b: Sequence[Message]) -> bool:
+    if len(a) != len(b):
+        return False
+    for one, other in zip(a, b, strict=True):
+        if one.role != other.role:
+            return False
+    return True
+
+
+def _is_inside(units: Sequence[Unit], number: int) -> bool:
+    """Whether it is a system prompt in the middle."""
+    return _instructs(units[number]) and not all(map(_instructs, units[:number]))
+
+
+def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | None:
+    """The units that did not come back as they were; None: not each in its place."""
+    changed: dict[str, set[int]] = {}
+    for slot in here.slots() - alike:
+        mine, theirs = here.inner[slot], back.get(slot)
+        if mine.__class__ is not list or theirs.__class__ is not list:
+            if theirs is None or sum(unit.slot == slot for unit in here.turns) > 1:
+                return None
+            changed[slot] = {0}
+            continue
+        if len(mine) != len(theirs):
+            return None
+        changed[slot] = found = _unlike(theirs, mine)
+        if not all(_shape(mine[n]) == _shape(theirs[n]) for n in found):
+            return None
+    out: list[int] = []
+    for number, unit in enumerate(here.turns):
+        found = changed.get(unit.slot, set())
+        if unit.end - unit.start == 1:
+            if unit.start in found:
+                out.append(number)
+        elif found and (unit.start < 0 or not found.isdisjoint(range(unit.start, unit.end))):
+            out.append(number)
+    return out
+
+
+def _unlike(a: list[Json], b: list[Json]) -> set[int]:
+    """Which items are not the same."""
+    found = {n for n, (one, other) in enumerate(zip(a, b, strict=True)) if one != other}
+    kept = [n for n in range(len(a)) if n not in found]
+    if not equal([a[n] for n in kept], [b[n] for n in kept]):
+        found |= {n for n in kept if not equal(a[n], b[n])}
+    return found
+
+
+def _shape(item: Json) -> Any:
+    if item.__class__ is not dict:
+        return item.__class__
+    return item.get("role"), item.get("type", "message")
 
 
 def _fill(
@@ -231,17 +367,21 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
-    repeated = Counter(key for entry in out for key in entry["is"][:1])
-    for entry in out:
-        b0, keys = entry["at"], entry["is"]
-        units = old[b0 : b0 + len(keys)]
-        slight = sum(unit.size for unit in units) < SLIGHT
+    _tell_apart(out, old)
+    return out
+
+
+def _tell_apart(entries: list[Json], units: Sequence[Unit]) -> None:
+    """What a unit must stand beside, where it does not tell by itself that it is the same."""
+    repeated = Counter(key for entry in entries for key in entry["is"][:1])
+    for entry in entries:
+        start, keys = entry["at"], entry["is"]
+        slight = sum(unit.size for unit in units[start : start + len(keys)]) < SLIGHT
         strict = max(entry.pop("odd", 0), int("with" in entry))
         if slight or strict or not keys or repeated[keys[0]] > 1:
-            entry["by"] = _neighbours(old, b0, len(keys))
+            entry["by"] = _neighbours(units, start, len(keys))
         if strict:
             entry["strict"] = strict
-    return out
 
 
 def _is_clean(there: View, a: Unit, here: View, b: Unit) -> bool:
@@ -365,11 +505,11 @@ def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
 
     Each text is referred to once, so that what comes of it is no longer than what there is.
     """
-    known: list[str] = []
-    called = _texts([unit.atoms for unit in was if unit.size >= LONG], known)
     schemas = _schemas(was)
-    if not known and not schemas:
+    if not schemas and sum(unit.size for unit in was) < WORTH:
         return {"raw": pieces}
+    known: list[str] = []
+    called = _texts([unit.atoms for unit in was], known)
     places = {text: number for number, text in enumerate(known)}
     try:
         return _shrink(pieces, places, called, schemas)
@@ -640,7 +780,7 @@ class _Entry:
 
     def has_grown(self, unit: Unit) -> bool:
         size = self.data.get("size", 0)
-        if unit.start < 0 or not 0 < size < len(unit.atoms):
+        if unit.start < 0 or not 0 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
             return False
         return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
 
@@ -680,6 +820,8 @@ class _Opening:
         self.log = log
         if capsule["count"][1] is None:
             view.leave_tools()
+        if capsule.get("echo"):
+            _twin(view, getattr(heard, "messages", ()))
         self.units: dict[str, list[Unit]] = {"turns": view.turns, "tools": view.tools}
         self.entries = {part: [_Entry(e) for e in capsule.get(part, ())] for part in PARTS}
 
@@ -1039,6 +1181,17 @@ def _owners(view: View, heard: Tree) -> dict[str, tuple[str, int]]:
                 out.setdefault(block.at, unit)
     out.pop("", None)
     return out
+
+
+def _twin(view: View, spoken: Sequence[Message]) -> None:
+    """Give each unit what the client said for it."""
+    nodes = [node for unit in view.turns for node in unit.nodes]
+    twins = {j: spoken[i] for i, j in _aligned(spoken, nodes)}
+    index = 0
+    for unit in view.turns:
+        places = range(index, index + len(unit.nodes))
+        unit.twins = [twins.get(n, nodes[n]) for n in places]
+        index = places.stop
 
 
 def _aligned(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[int, int]]:

@@ -52,8 +52,9 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     end: int = 0
     reach: int = WHOLE
     """An item further down that some of the unit stands in."""
+    twins: list[Any] | None = None
+    """What the client said that the nodes were written from; the gist is that of these."""
     _atoms: list[Json] | None = None
-    _ats: list[str] | None = None
     _key: str | None = None
     size: int = 0
 
@@ -61,16 +62,15 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def atoms(self) -> list[Json]:
         """What the unit says, one value for each thing that it says."""
         if self._atoms is None:
-            self._atoms, self._ats = [], []
-            for node in self.nodes:
-                _say(node, self._atoms, self._ats)
+            self._atoms = []
+            for node in self.nodes if self.twins is None else self.twins:
+                _say(node, self._atoms)
         return self._atoms
 
     @property
     def ats(self) -> list[str]:
         """Where each of the atoms stands."""
-        self.atoms  # noqa: B018 - they are found together
-        return self._ats or []
+        return [at for node in self.nodes for at in _places(node)]
 
     @property
     def key(self) -> str:
@@ -103,6 +103,17 @@ class Unit(msgspec.Struct, gc=False, eq=False):
                 elif block.__class__ is ToolResult:
                     yield _atom(block), block.call_id
 
+    def is_marked(self) -> bool:
+        """Whether there may be cache marks in a unit."""
+        for node in self.nodes:
+            for block in node.content:
+                if block.__class__ in MARKED:
+                    if block.cache is not None:
+                        return True
+                    if block.__class__ in NESTED and any(_marks(block)):
+                        return True
+        return False
+
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
@@ -123,24 +134,30 @@ def digest(atoms: list[Json]) -> tuple[str, int]:
 
 def _quickly_same(a: Speaker, b: Speaker) -> bool:
     """Whether it can be seen at once that two messages say the same: no more than texts, calls."""
-    if a.__class__ is Tool or b.__class__ is Tool:
+    if a.__class__ is not Message or b.__class__ is not Message:
         return False
     assert isinstance(a, Message)
     assert isinstance(b, Message)
     if a.role != b.role or a.name != b.name:
         return False
-    one = [block for block in a.content if block.__class__ is not Reasoning]
-    two = [block for block in b.content if block.__class__ is not Reasoning]
+    one: Sequence[Any] = a.content
+    two: Sequence[Any] = b.content
+    if a.role == "assistant":
+        one = [block for block in one if block.__class__ is not Reasoning]
+        two = [block for block in two if block.__class__ is not Reasoning]
     if not one or len(one) != len(two):
         return False
     for x, y in zip(one, two, strict=True):
-        if isinstance(x, Text) and isinstance(y, Text):
+        kind = x.__class__
+        if kind is not y.__class__:
+            return False
+        if kind is Text:
             if x.text != y.text:
                 return False
-        elif isinstance(x, ToolCall) and isinstance(y, ToolCall):
+        elif kind is ToolCall:
             if x.name != y.name or x.arguments != y.arguments or x.kind != y.kind:
                 return False
-        elif isinstance(x, ToolResult) and isinstance(y, ToolResult):
+        elif kind is ToolResult:
             if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
                 return False
         else:
@@ -295,27 +312,33 @@ def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
 # -- what a unit says -----------------------------------------------------------------------
 
 
-def _say(node: Speaker, out: list[Json], ats: list[str]) -> None:
+def _say(node: Speaker, out: list[Json]) -> None:
     if node.__class__ is Tool:
         assert isinstance(node, Tool)
         service = node.payload if node.kind == "hosted" else None
         out.append(["tool", node.kind, node.name, node.description, node.schema, service])
-        ats.append(node.at)
         return
     assert isinstance(node, Message)
     out.append([node.role, node.name])
-    ats.append(node.at)
     size = len(out)
     for block in node.content:
         atom = _atom(block)
         if atom is not None:
             out.append(atom)
-            ats.append(block.at)
     if len(out) == size:  # it says nothing, or nothing but reasoning
         for block in node.content:
             if isinstance(block, Reasoning):
                 out.append(["reasoning", block.content, block.summary])
-                ats.append(block.at)
+
+
+def _places(node: Speaker) -> list[str]:
+    """Where the atoms of a node stand, in the order of ``_say``."""
+    if not isinstance(node, Message):
+        return [node.at]
+    said = [block.at for block in node.content if _atom(block) is not None]
+    if not said:
+        said = [block.at for block in node.content if isinstance(block, Reasoning)]
+    return [node.at, *said]
 
 
 def _atom(block: Any) -> Json:
