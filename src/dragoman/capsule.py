@@ -63,7 +63,7 @@ from . import patching
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger, Loss
-from .model import History, Json, Message, Reasoning, Request, Toolbox, Tree
+from .model import History, Json, Message, Reasoning, Request, Toolbox, ToolCall, Tree
 from .patching import REF, equal, same
 from .reading import compact, encode, parse
 from .units import LONG, Unit, View, align, digest
@@ -100,9 +100,10 @@ def seal(
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     losses = log.losses
     try:
-        if not equal(back, original):
+        alike = _alike(original, back)
+        if not _is_all(original, back, alike):
             tree = source.read(original, facet) if tree is None else tree
-            losses = _compare(capsule, original, tree, back, heard, losses, source)
+            losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
     except RecursionError:
         raise Malformed("nested too deeply to be carried") from None
     if losses:  # what is restored makes up for these, so they are no losses on the way home
@@ -118,21 +119,21 @@ def _compare(
     heard: Tree,
     losses: list[Loss],
     source: Dialect,
+    alike: set[str],
 ) -> list[Loss]:
     """Fill the capsule; gives the losses that nothing in it speaks of."""
-    alike = _alike(original, back)
+    if isinstance(tree, Request | History) and _is_apart(original, back, alike):
+        _settle(capsule, View(original, None, False), View(back, None, False), alike)
+        return losses
     tools_too = not any(_are_at(tree, key) for key in alike)
     here = _view(original, tree, tools_too)
     if here is not None and original.__class__ is back.__class__:
-        if _is_apart(here, back, alike):
-            _settle(capsule, here, View(back, None, tools_too), alike)
-            return losses
         left = _by_echo(capsule, here, back, tree, heard, losses, alike)
         if left is not None:
             return left
         there = _view(back, source.read(back, capsule["facet"]), tools_too)
         if there is not None and here.base == there.base:
-            return _fill(capsule, here, there, heard, losses, alike)
+            return _fill(capsule, here, there, tree, heard, losses, alike)
     capsule["patch"], refers = patching.make(back, original)
     if refers:
         capsule["refs"] = True
@@ -143,7 +144,18 @@ def _alike(original: Json, back: Json) -> set[str]:
     """The keys whose values came back as they were."""
     if original.__class__ is not dict or back.__class__ is not dict:
         return set()
-    return {key for key, value in original.items() if key in back and equal(value, back[key])}
+    out: set[str] = set()
+    for key, value in original.items():
+        # Tools share their schemas with those that came back, so a walk is soon at its end.
+        if key in back and (same if key == "tools" else equal)(value, back[key]):
+            out.add(key)
+    return out
+
+
+def _is_all(original: Json, back: Json, alike: set[str]) -> bool:
+    if original.__class__ is dict and back.__class__ is dict:
+        return len(alike) == len(original) and list(original) == list(back)
+    return equal(original, back)
 
 
 def _are_at(tree: Tree, key: str) -> bool:
@@ -161,17 +173,23 @@ def _view(doc: Json, tree: Tree, tools_too: bool = True) -> View | None:
         return None
 
 
-def _is_apart(here: View, back: Json, alike: set[str]) -> bool:
-    """Whether the settings alone differ, so that nobody needs to look at the turns."""
-    if here.base is not None or here.doc.__class__ is not dict or not here.slots() <= alike:
+def _is_apart(original: Json, back: Json, alike: set[str]) -> bool:
+    """Whether only numbers and the like differ, so that nobody needs to look at the turns."""
+    if original.__class__ is not dict or back.__class__ is not dict:
         return False
-    return not _has_news(here, back)
+    lost = original.keys() - alike
+    return not any(original[key].__class__ in LARGE for key in lost) and not _has_news(
+        original, back
+    )
 
 
-def _has_news(here: View, back: dict[str, Json]) -> bool:
+LARGE = frozenset({str, list, dict})
+"""The kinds of values that may hold a turn."""
+
+
+def _has_news(original: dict[str, Json], back: dict[str, Json]) -> bool:
     """Whether there is a key that the original has not, and that may hold a turn."""
-    news = back.keys() - here.doc.keys()
-    return any(back[key].__class__ in (str, list, dict) for key in news)
+    return any(back[key].__class__ in LARGE for key in back.keys() - original.keys())
 
 
 def _by_echo(
@@ -187,11 +205,11 @@ def _by_echo(
 
     Nobody needs to read the way back then: what a turn says is asked of the client's document.
     """
-    assert isinstance(heard, Request | History)
-    assert isinstance(tree, Request | History)
+    if not isinstance(heard, Request | History) or not isinstance(tree, Request | History):
+        return None
     if here.has_tools or here.base is not None or here.doc.__class__ is not dict:
         return None
-    if not _are_like(heard.messages, tree.messages) or _has_news(here, back):
+    if not _are_like(heard.messages, tree.messages) or _has_news(here.doc, back):
         return None
     dirty = _dirty(here, back, alike)
     if dirty is None:
@@ -209,6 +227,7 @@ def _by_echo(
             entry["size"] = len(unit.atoms)
         entry["put"] = _shrunk([[mine.slot, mine.start < 0, here.value(mine)]], [unit])
         entries.append(entry)
+    _note_reused(entries, tree)
     repeated = Counter(entry["is"][0] for entry in entries)
     if len(repeated) < len(entries):
         for entry in entries:
@@ -221,7 +240,10 @@ def _by_echo(
     capsule["count"][0] = len(units)
     if not losses:
         return []
-    owner = {node.at: ("turns", n) for n in range(len(units)) for node in units[n].nodes}
+    owner: dict[str, tuple[str, int]] = {}
+    for number in range(len(units)):
+        for node in units[number].nodes:
+            _own(owner, node, ("turns", number))
     return [loss for loss in losses if not _is_restored(loss, owner, {"turns": set(dirty)})]
 
 
@@ -245,6 +267,17 @@ class _Echoed(Sequence[Unit]):
         return unit
 
 
+def _note_reused(entries: list[Json], tree: Any) -> None:
+    """Ids that stand for more than one call, where the target has others for them."""
+    mine = [block.id for m in tree.messages for block in m.content if block.__class__ is ToolCall]
+    if len(set(mine)) == len(mine):
+        return
+    reused = {name for name, count in Counter(mine).items() if count > 1}
+    for entry in entries:
+        if found := sorted(filter(None, _ids_in(entry["put"], set()) & reused)):
+            entry["reused"] = found
+
+
 def _are_like(a: Sequence[Message], b: Sequence[Message]) -> bool:
     if len(a) != len(b):
         return False
@@ -265,7 +298,8 @@ def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | No
     for slot in here.slots() - alike:
         mine, theirs = here.inner[slot], back.get(slot)
         if mine.__class__ is not list or theirs.__class__ is not list:
-            if theirs is None or sum(unit.slot == slot for unit in here.turns) > 1:
+            units = [unit for unit in here.turns if unit.slot == slot]
+            if theirs is None or len(units) > 1 or not all(map(_is_instruction, units[0].nodes)):
                 return None
             changed[slot] = {0}
             continue
@@ -277,7 +311,7 @@ def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | No
     out: list[int] = []
     for number, unit in enumerate(here.turns):
         found = changed.get(unit.slot, set())
-        if unit.end - unit.start == 1:
+        if unit.end - unit.start == 1 and unit.start >= 0:
             if unit.start in found:
                 out.append(number)
         elif found and (unit.start < 0 or not found.isdisjoint(range(unit.start, unit.end))):
@@ -304,6 +338,7 @@ def _fill(
     capsule: dict[str, Json],
     here: View,
     there: View,
+    tree: Tree,
     heard: Tree,
     losses: list[Loss],
     alike: set[str],
@@ -313,6 +348,8 @@ def _fill(
         here.leave_tools()
         there.leave_tools()
     found = {part: _entries(part, here, there, alike) for part in PARTS}
+    if found["turns"]:
+        _note_reused(found["turns"], tree)
     capsule |= {part: entries for part, entries in found.items() if entries}
     _settle(capsule, here, there, alike)
     if not losses:
@@ -423,7 +460,11 @@ def _is_like(a: Unit, b: Unit) -> bool:
 
 
 def _instructs(unit: Unit) -> bool:
-    return unit.nodes[0].role in ("system", "developer")
+    return _is_instruction(unit.nodes[0])
+
+
+def _is_instruction(node: Any) -> bool:
+    return node.role in ("system", "developer")
 
 
 def _counted(units: Sequence[Unit]) -> Counter[bytes]:
@@ -1072,7 +1113,8 @@ class _Opening:
             view = view or View(document, dialect.read(document, facet))
             spans = [span for entry in entries for span in entry.spans]
             pairs = _paired(now, _within(view, spans), len(entries) > 1)
-            used = others - names.keys() - (pairs or {}).keys()
+            reused = {name for entry in entries for name in entry.data.get("reused", ())}
+            used = others - names.keys() - (pairs or {}).keys() - reused
             if pairs is None or any(given.get(k, v) != v or v in used for k, v in pairs.items()):
                 failed += entries
             else:
@@ -1175,12 +1217,14 @@ def _owners(view: View, heard: Tree) -> dict[str, tuple[str, int]]:
         units: list[Unit] = getattr(view, part)
         flat = [(number, node) for number, unit in enumerate(units) for node in unit.nodes]
         for i, j in _aligned(nodes, [node for _, node in flat]):
-            unit = (part, flat[j][0])
-            out.setdefault(nodes[i].at, unit)
-            for block in getattr(nodes[i], "content", ()):
-                out.setdefault(block.at, unit)
-    out.pop("", None)
+            _own(out, nodes[i], (part, flat[j][0]))
     return out
+
+
+def _own(owner: dict[str, tuple[str, int]], node: Any, unit: tuple[str, int]) -> None:
+    for at in (node.at, *(block.at for block in getattr(node, "content", ()))):
+        if at:
+            owner.setdefault(at, unit)
 
 
 def _twin(view: View, spoken: Sequence[Message]) -> None:

@@ -166,10 +166,12 @@ def _quickly_same(a: Speaker, b: Speaker) -> bool:
 
 
 def _same_texts(one: Sequence[Any], two: Sequence[Any]) -> bool:
-    return len(one) == len(two) and all(
-        x.__class__ is y.__class__ is Text and x.text == y.text
-        for x, y in zip(one, two, strict=True)
-    )
+    if len(one) != len(two):
+        return False
+    for x, y in zip(one, two, strict=True):
+        if x.__class__ is not Text or y.__class__ is not Text or x.text != y.text:
+            return False
+    return True
 
 
 class View:
