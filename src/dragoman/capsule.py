@@ -54,7 +54,7 @@ A capsule is plain JSON and comes from outside: whatever is wrong with it is ``M
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any
@@ -1309,25 +1309,31 @@ def _within(view: View, spans: list[tuple[str, int, int]]) -> list[Unit]:
 def _paired(now: Sequence[Unit], original: Sequence[Unit], tied: bool) -> dict[Any, Any] | None:
     """The ids of calls and results as they are now -> as they were; None: not the same ones.
 
-    They are in the same order, unless they exchanged something: then what they say tells.
+    What they say tells; else they are in the same order, unless they exchanged something.
     """
+    by_meaning = _paired_by_meaning(now, original)
+    if by_meaning is not None or tied:
+        return by_meaning
     pairs: dict[Any, Any] = {}
-    called, calls = [u.identified() for u in now], [u.identified() for u in original]
-    if not tied:
-        a, b = list(chain.from_iterable(called)), list(chain.from_iterable(calls))
-        if len(a) != len(b):
+    a = [name for unit in now for _, name in unit.identified()]
+    b = [name for unit in original for _, name in unit.identified()]
+    if len(a) != len(b):
+        return None
+    for old, new in zip(a, b, strict=True):
+        if pairs.setdefault(old, new) != new:
             return None
-        for (_, old), (_, new) in zip(a, b, strict=True):
-            if pairs.setdefault(old, new) != new:
-                return None
-        return pairs
-    places: dict[bytes, list[str | None]] = {}
+    return pairs
+
+
+def _paired_by_meaning(now: Sequence[Unit], original: Sequence[Unit]) -> dict[Any, Any] | None:
+    pairs: dict[Any, Any] = {}
+    places: dict[bytes, deque[str | None]] = {}
     for unit in original:
         for atom, name in unit.identified():
-            places.setdefault(encode(atom), []).append(name)
+            places.setdefault(encode(atom), deque()).append(name)
     for unit in now:
         for atom, name in unit.identified():
             found = places.get(encode(atom))
-            if not found or pairs.setdefault(name, found[0]) != found.pop(0):
+            if not found or pairs.setdefault(name, found[0]) != found.popleft():
                 return None
     return pairs
