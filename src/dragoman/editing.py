@@ -180,6 +180,9 @@ def ids_replaced(turns: list[Json], dialect: str) -> list[Json] | None:
                     walk(item)
 
     walk(turns)
+    # A text that names an id (what could not stand in a result, say) means another one now.
+    if any(f"tool result {name}]" in _text(turns) for name in names):
+        return None
     return turns if names else None
 
 
@@ -200,7 +203,11 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
     found = False
     for item in turns:
         for key in ("reasoning_content", "reasoning", "reasoning_details"):
-            if dialect == "openai-chat" and item.get(key) and (item.get("content") or "tool_calls" in item):
+            if (
+                dialect == "openai-chat"
+                and item.get(key)
+                and (item.get("content") or "tool_calls" in item)
+            ):
                 del item[key]
                 found = True
         key = "parts" if dialect == "gemini" else "content"
@@ -312,6 +319,7 @@ class Home(NamedTuple):
     """One document on its ways: as it was, there and back plainly, and after an edit."""
 
     source: str
+    target: str
     edit: str
     original: Json
     back: Json
@@ -332,7 +340,9 @@ def law(body: Json, source: str, facet: str, target: str) -> None:
     """Every edit, one at a time; raises ``AssertionError`` with all that do not hold."""
     if not applies(source, target, facet):
         return
-    broken = [f"{way.edit}: {problem}" for way in ways(body, source, target) for problem in problems(way)]
+    broken = [
+        f"{way.edit}: {problem}" for way in ways(body, source, target) for problem in problems(way)
+    ]
     assert not broken, "\n".join(broken)
 
 
@@ -353,7 +363,7 @@ def ways(body: Json, source: str, target: str) -> Iterator[Home]:
         except DragomanError:
             continue  # such a conversation cannot be said there
         result = convert(echoed, source=target, target=source, capsule=capsule)
-        yield Home(source, name, body, back, echoed, plain, result)
+        yield Home(source, target, name, body, back, echoed, plain, result)
 
 
 def problems(way: Home) -> Iterator[str]:
@@ -380,6 +390,9 @@ def problems(way: Home) -> Iterator[str]:
     if at < len(came):
         yield f"stands there though nobody said it: {_text(came[at:])[:300]}"
     yield from _unreported(way, bool(missing))
+    changed = {n for n, item in enumerate(way.items(way.plain.document)) if NEW in _text(item)}
+    if way.edit == "words changed" and changed & missing and not _is_pointed_at(way):
+        yield "reported, and not at the turn that has changed"
     allowed = {p.rule for d in (way.original, way.plain.document) for p in check(d, way.source)}
     for problem in check(way.result.document, way.source):
         if problem.rule not in allowed:
@@ -389,8 +402,12 @@ def problems(way: Home) -> Iterator[str]:
 def _loosely(way: Home) -> Iterator[str]:
     """What can be said of turns that came back in another number."""
     if way.edit in SAME:
-        if not _matches(way.items(way.result.document), way.items(way.original), way):
-            yield "not as it was"
+        came, original = way.items(way.result.document), way.items(way.original)
+        known = {_key(item) for item in (*original, *way.items(way.plain.document))}
+        if [*map(_gist, came)] != [*map(_gist, original)]:
+            yield f"not as it was: {_text(came)[:500]}\n  wanted {_text(original)[:500]}"
+        elif not known.issuperset(map(_key, came)):
+            yield f"neither as it was nor as it is: {_text(came)[:500]}"
         return
     said = [Counter(map(_gist, way.items(d))) for d in (way.result.document, way.plain.document)]
     lost = Counter(map(_gist, way.items(way.original))) - Counter(map(_gist, way.items(way.back)))
@@ -408,8 +425,18 @@ def _unreported(way: Home, missing: bool) -> Iterator[str]:
     for loss in lost:
         if not _resolves(way.echoed, loss.path):
             yield f"{loss} points nowhere"
-        elif way.edit == "words changed" and NEW not in _text(_at(way.echoed, loss.path)):
-            yield f"{loss} is not at the turn that has changed"
+
+
+def _is_pointed_at(way: Home) -> bool:
+    """Whether a loss is at the turn whose words have changed."""
+    key = TURNS[way.target]
+    turns = way.echoed[key]
+    for start, end in rounds(turns, way.target):
+        if NEW in _text(turns[start:end]):
+            places = {f"/{key}/{number}" for number in range(start, end)}
+            lost = [loss.path for loss in way.result.losses if loss.what == "capsule"]
+            return any("/".join(path.split("/")[:3]) in places for path in lost)
+    return False
 
 
 class Way(NamedTuple):
@@ -461,11 +488,14 @@ def _exempt(
     - A turn of the assistant that others followed and that is the last one now is what the model
       goes on with, and such a beginning takes no reasoning.
     - A turn whose neighbours on both sides are others may be another turn that says the same.
+    - A result whose call was taken out of its turn does not stand behind that turn any more.
     - A system prompt in the middle (``inside``) is allowed between certain turns only, so both of
       its neighbours must be the same.
     """
     if way.edit in SAME:
         return False
+    if way.edit == "parallel calls apart" and kind(now[number], way.source) == "result":
+        return True
     last = number + 1 == len(now) and partner + 1 < len(was)
     if last and kind(now[number], way.source) == "assistant":
         return True
@@ -485,9 +515,13 @@ def _owned(was: list[Json], original: list[Json]) -> list[list[Json]] | None:
     Reasoning that the target could not hold belongs to what follows it. Where turns were merged,
     moved or made up on the way, which is which is for others to say.
     """
+    a, b = [_gist(item) for item in was], [_gist(item) for item in original]
     if len(was) == len(original):
-        return [[item] for item in original]
-    places = _paired([_gist(item) for item in was], [_gist(item) for item in original])
+        changed = [n for n in range(len(a)) if a[n] != b[n]]
+        moved = any(a[n] in b or b[n] in a for n in changed)
+        merged = any(_words(b[n]) in a[n] for n in changed)
+        return None if moved or merged else [[item] for item in original]
+    places = _paired(a, b)
     extra = [original[n] for n in set(range(len(original))) - set(places.values())]
     if len(places) < len(was) or not all(item.get("type") == "reasoning" for item in extra):
         return None
@@ -559,8 +593,15 @@ def _gist(item: Json) -> str:
             for name, inner in value.items():
                 walk(inner, name)
 
-    walk(item, "")
-    return "\0".join(found) if not isinstance(item, dict) or item.get("type") != "reasoning" else "\0"
+    said = item if isinstance(item, dict) else {"content": item}
+    if said.get("type") in RESULTS:
+        said = {"output": said.get("output")}  # the name of the tool is the call's to say
+    walk(said, "")
+    return "\0" if said.get("type") == "reasoning" else "\0".join(found)
+
+
+def _words(gist: str) -> str:
+    return gist.partition("\0")[2]
 
 
 def _text(value: Json) -> str:
