@@ -212,7 +212,7 @@ def _by_echo(
     if not _are_like(heard.messages, tree.messages) or _has_news(here.doc, back):
         return None
     dirty = _dirty(here, back, alike)
-    if dirty is None:
+    if dirty is None or sum(len(unit.nodes) for unit in here.turns) < len(tree.messages):
         return None
     units = _Echoed(here, heard.messages)
     entries: list[Json] = []
@@ -769,7 +769,7 @@ def open_(
     except RecursionError:
         raise Malformed("nested too deeply to be restored") from None
     except (TypeError, LookupError, ValueError, AttributeError) as problem:
-        raise Malformed(f"the capsule is damaged: {problem!r}") from None
+        raise Malformed(f"the capsule is damaged: {problem!r}") from problem
 
 
 def _point(log: Ledger, start: int, echoed: Json) -> None:

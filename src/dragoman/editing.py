@@ -180,10 +180,13 @@ def ids_replaced(turns: list[Json], dialect: str) -> list[Json] | None:
                     walk(item)
 
     walk(turns)
-    # A text that names an id (what could not stand in a result, say) means another one now.
-    if any(f"tool result {name}]" in _text(turns) for name in names):
-        return None
-    return turns if names else None
+    return turns if names and not _names_ids(turns) else None
+
+
+def _names_ids(turns: list[Json]) -> bool:
+    """Whether a text names an id (what could not stand in a result): it would mean another one."""
+    text = _text(turns)
+    return "[content of tool result " in text or "[result of the tool call " in text
 
 
 def ids_dropped(turns: list[Json], dialect: str) -> list[Json] | None:
@@ -195,7 +198,7 @@ def ids_dropped(turns: list[Json], dialect: str) -> list[Json] | None:
         for part in _parts(item, dialect) if dialect == "gemini" else ():
             for call in (part.get("functionCall"), part.get("functionResponse")):
                 found = bool(call) and call.pop("id", None) is not None or found
-    return turns if found else None
+    return turns if found and not _names_ids(turns) else None
 
 
 def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
@@ -379,7 +382,7 @@ def problems(way: Home) -> Iterator[str]:
     at = 0
     for turn in _wanted(way, was, owned):
         for how in turn:
-            if _matches(came[at : at + len(how.items)], how.items, way):
+            if _matches(came[at : at + len(how.items)], how.items, way, how.restores < 0):
                 missing.discard(how.restores)
                 at += len(how.items)
                 break
@@ -489,12 +492,15 @@ def _exempt(
       goes on with, and such a beginning takes no reasoning.
     - A turn whose neighbours on both sides are others may be another turn that says the same.
     - A result whose call was taken out of its turn does not stand behind that turn any more.
+    - In Responses, items of the assistant that follow each other are one turn.
     - A system prompt in the middle (``inside``) is allowed between certain turns only, so both of
       its neighbours must be the same.
     """
     if way.edit in SAME:
         return False
     if way.edit == "parallel calls apart" and kind(now[number], way.source) == "result":
+        return True
+    if way.source == "openai-responses" and _run(now, number) != _run(was, partner):
         return True
     last = number + 1 == len(now) and partner + 1 < len(was)
     if last and kind(now[number], way.source) == "assistant":
@@ -507,6 +513,16 @@ def _exempt(
 
     sides = [near(number - 1, partner - 1), near(number + 1, partner + 1)]
     return not all(sides) if inside else not any(sides)
+
+
+def _run(items: list[Json], number: int) -> list[str]:
+    """What the assistant says at a stretch, in Responses; another item is one by itself."""
+    start = end = number
+    while start >= 0 and kind(items[start], "openai-responses") == "assistant":
+        start -= 1
+    while end < len(items) and kind(items[end], "openai-responses") == "assistant":
+        end += 1
+    return [_key(item) for item in items[start + 1 : end]]
 
 
 def _owned(was: list[Json], original: list[Json]) -> list[list[Json]] | None:
@@ -525,13 +541,18 @@ def _owned(was: list[Json], original: list[Json]) -> list[list[Json]] | None:
     extra = [original[n] for n in set(range(len(original))) - set(places.values())]
     if len(places) < len(was) or not all(item.get("type") == "reasoning" for item in extra):
         return None
-    out: list[list[Json]] = []
-    done = 0
-    for number in range(len(was)):
-        end = places[number] + 1 if number + 1 < len(was) else len(original)
-        out.append(original[done:end])
-        done = end
-    return out
+    out: list[list[Json]] = [[] for _ in was]
+    owners = {place: number for number, place in places.items()}
+    waiting: list[Json] = []
+    for place, item in enumerate(original):
+        if place not in owners:
+            waiting.append(item)
+            continue
+        if waiting and kind(item, "openai-responses") != "assistant":
+            return None  # reasoning that nothing followed
+        out[owners[place]] = [*waiting, item]
+        waiting = []
+    return None if waiting else out
 
 
 def _grown(item: Json, was: list[Json], owned: list[list[Json]]) -> Iterator[Way]:
@@ -549,12 +570,13 @@ def _grown(item: Json, was: list[Json], owned: list[list[Json]]) -> Iterator[Way
             yield Way([*owned[-1][:-1], whole], len(was) - 1)
 
 
-def _matches(came: list[Json], wanted: list[Json], way: Home) -> bool:
+def _matches(came: list[Json], wanted: list[Json], way: Home, plain: bool) -> bool:
     if _text(came) == _text(wanted):
         return True
     if way.edit == "marks moved":  # they stand where the client has put them
         return _text(_without(came, MARKS)) == _text(_without(wanted, MARKS))
-    if way.edit in ("ids replaced", "ids dropped"):  # as the client says, where nothing was lost
+    # As the client says where nothing was lost; those of calls follow the results that came home.
+    if plain or way.edit in ("ids replaced", "ids dropped"):
         return _key(came) == _key(wanted)
     return False
 

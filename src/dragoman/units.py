@@ -215,6 +215,8 @@ class View:
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
                 slot, start = self._place(node)
+                if not self.inner[slot]:
+                    continue  # an empty prompt says nothing: a setting
                 unit = last.get(slot)
                 prefix = "\0"
                 if start != WHOLE:
