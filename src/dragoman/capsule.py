@@ -55,7 +55,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, islice
 from typing import Any
 
@@ -215,11 +217,14 @@ def _by_echo(
     if dirty is None or sum(len(unit.nodes) for unit in here.turns) < len(tree.messages):
         return None
     units = _Echoed(here, heard.messages)
+    begin = _begin(here.turns)
     entries: list[Json] = []
     for number in dirty:
         unit, mine = units[number], here.turns[number]
-        if not unit.says_the_same(mine) or unit.is_marked() or _is_inside(here.turns, number):
+        if not unit.says_the_same(mine) or unit.is_marked():
             return None
+        if number >= begin and _instructs(mine):
+            return None  # a system prompt in the middle
         entry = {"at": number, "is": [unit.key]}
         if unit.size < SLIGHT:
             entry["by"] = _neighbours(units, number, 1)
@@ -287,9 +292,9 @@ def _are_like(a: Sequence[Message], b: Sequence[Message]) -> bool:
     return True
 
 
-def _is_inside(units: Sequence[Unit], number: int) -> bool:
-    """Whether it is a system prompt in the middle."""
-    return _instructs(units[number]) and not all(map(_instructs, units[:number]))
+def _begin(units: Sequence[Unit]) -> int:
+    """Where the conversation begins, behind the system prompt."""
+    return next((n for n, unit in enumerate(units) if not _instructs(unit)), len(units))
 
 
 def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | None:
@@ -380,9 +385,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     old, new = getattr(there, part), getattr(here, part)  # from the way back to the original
     if here.base is None and {unit.slot for unit in (*old, *new)} <= alike:
         return []
-    begin = 0  # where the conversation begins, behind the system prompt
-    while part == "turns" and begin < len(new) and _instructs(new[begin]):
-        begin += 1
+    begin = _begin(new) if part == "turns" else 0
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
@@ -483,14 +486,17 @@ def _tie(moved: list[tuple[Json, Counter[bytes], Counter[bytes]]]) -> None:
 
     def top(number: int) -> int:
         while sets[number] != number:
+            sets[number] = sets[sets[number]]
             number = sets[number]
         return number
 
     for number, (_, mine, theirs) in enumerate(moved):
         for atom in mine - theirs:
-            for other in gained.get(atom, ()):
+            others = gained.get(atom, [])
+            for other in others:
                 a, b = sorted((top(number), top(other)))
                 sets[b] = a
+            del others[1:]  # the rest are of one set now
     sizes = Counter(top(number) for number in range(len(moved)))
     for number, (entry, _, _) in enumerate(moved):
         if sizes[top(number)] > 1:
@@ -769,7 +775,7 @@ def open_(
     except RecursionError:
         raise Malformed("nested too deeply to be restored") from None
     except (TypeError, LookupError, ValueError, AttributeError) as problem:
-        raise Malformed(f"the capsule is damaged: {problem!r}") from problem
+        raise Malformed(f"the capsule is damaged: {problem!r}") from None
 
 
 def _point(log: Ledger, start: int, echoed: Json) -> None:
@@ -821,7 +827,7 @@ class _Entry:
 
     def has_grown(self, unit: Unit) -> bool:
         size = self.data.get("size", 0)
-        if unit.start < 0 or not 0 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
+        if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
             return False
         return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
 
@@ -870,8 +876,8 @@ class _Opening:
         for part, total in zip(PARTS, self.capsule["count"], strict=True):
             self.place(part, total or 0)
         self.drop_last()
-        self.drop_sets()
         self.grow()
+        self.drop_sets()
         self.drop_conflicts()
         patched = self.settings()
         document = self.assemble(patched, {})
@@ -995,7 +1001,11 @@ class _Opening:
                     continue
                 shown, rest = self.view.pieces(units), None
                 if entry.grown:
-                    shown, rest = self.parted(units, entry.data["size"])
+                    try:
+                        shown, rest = self.parted(units, entry.data["size"])
+                    except (LookupError, ValueError):  # it has grown where it is no list
+                        entry.hint, entry.at = entry.at, None
+                        continue
                 self.follow_marks(entry, units, shown)
                 if rest is not None:
                     self.add(entry, units[-1].slot, rest)
@@ -1101,7 +1111,7 @@ class _Opening:
                 sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
         many = Counter(i for entries in sets.values() for i in self.ids(entries))
         shared = others | {name for name, count in many.items() if count > 1}
-        view: View | None = None
+        places: _Places | None = None
         given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
         names: dict[str, str] = {}
         failed: list[_Entry] = []
@@ -1110,12 +1120,15 @@ class _Opening:
             met = _all_ids(now) & shared
             if not met or met <= _ids_in([entry.pieces for entry in entries], set()):
                 continue
-            view = view or View(document, dialect.read(document, facet))
+            places = places or _Places(View(document, dialect.read(document, facet)))
             spans = [span for entry in entries for span in entry.spans]
-            pairs = _paired(now, _within(view, spans), len(entries) > 1)
-            reused = {name for entry in entries for name in entry.data.get("reused", ())}
-            used = others - names.keys() - (pairs or {}).keys() - reused
-            if pairs is None or any(given.get(k, v) != v or v in used for k, v in pairs.items()):
+            pairs = _paired(now, places.within(spans), len(entries) > 1)
+            free = {name for entry in entries for name in entry.data.get("reused", ())}
+            free |= (pairs or {}).keys()
+            if pairs is None or any(
+                given.get(k, v) != v or (v in others and v not in names and v not in free)
+                for k, v in pairs.items()
+            ):
                 failed += entries
             else:
                 given |= pairs
@@ -1137,7 +1150,7 @@ class _Opening:
         owned = (at for at, unit in self.owner.items() if unit == (part, number))
         return next(owned, "")
 
-    @property
+    @cached_property
     def owner(self) -> dict[str, tuple[str, int]]:
         return _owners(self.view, self.heard)
 
@@ -1296,14 +1309,22 @@ def _renamed(value: Json, names: dict[str, str]) -> Json:
     return value
 
 
-def _within(view: View, spans: list[tuple[str, int, int]]) -> list[Unit]:
-    return [
-        unit
-        for unit in view.turns
-        if any(
-            unit.slot == slot and start <= max(unit.start, 0) < end for slot, start, end in spans
-        )
-    ]
+class _Places:
+    """The units of a document by where they stand."""
+
+    def __init__(self, view: View) -> None:
+        self.units: dict[str, list[Unit]] = {}
+        for unit in view.turns:
+            self.units.setdefault(unit.slot, []).append(unit)
+        self.starts = {slot: [max(u.start, 0) for u in us] for slot, us in self.units.items()}
+
+    def within(self, spans: list[tuple[str, int, int]]) -> list[Unit]:
+        found: list[Unit] = []
+        for slot, start, end in spans:
+            starts = self.starts.get(slot, [])
+            units = self.units.get(slot, [])
+            found += units[bisect_left(starts, start) : bisect_left(starts, end)]
+        return found
 
 
 def _paired(now: Sequence[Unit], original: Sequence[Unit], tied: bool) -> dict[Any, Any] | None:

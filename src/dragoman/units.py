@@ -215,7 +215,7 @@ class View:
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
                 slot, start = self._place(node)
-                if not self.inner[slot]:
+                if start == WHOLE and not any(map(_atom, getattr(node, "content", ()))):
                     continue  # an empty prompt says nothing: a setting
                 unit = last.get(slot)
                 prefix = "\0"
