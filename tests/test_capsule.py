@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dragoman
-from dragoman import patching, testing
-from dragoman.ledger import Ledger
+from dragoman import editing, patching, testing
+from dragoman.ledger import Ledger, Loss
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "examples" / "conversation.json").read_text())
 
@@ -358,4 +359,149 @@ def test_any_broken_capsule_is_malformed_or_opened(target: str) -> None:
         with contextlib.suppress(dragoman.Malformed):
             dragoman.convert(
                 there.document, source=target, target="anthropic", capsule=sealed or {}
+            )
+
+
+# -- the law of edits can fail --------------------------------------------------------------
+
+
+def agent(turns: int, *, signed: bool = True) -> Any:
+    """An agent's request with so many calls, each with its own reasoning and result."""
+    messages: list[Any] = [{"role": "user", "content": "Look around, and tell what you find."}]
+    for number in range(turns):
+        blocks: list[Any] = [
+            {"type": "text", "text": f"I read file {number}."},
+            {"type": "tool_use", "id": f"toolu_{number}", "name": "read", "input": {"n": number}},
+        ]
+        if signed:
+            thinking = {"type": "thinking", "thinking": f"hm {number}", "signature": f"s{number}"}
+            blocks.insert(0, thinking)
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": f"{number}"}
+        messages.append({"role": "assistant", "content": blocks})
+        messages.append({"role": "user", "content": [result]})
+    tool = {"name": "read", "input_schema": {"type": "object", "properties": {}}}
+    return {"model": "m", "max_tokens": 9, "tools": [tool], "messages": messages}
+
+
+def exchanged(capsule: Any) -> Any:
+    """What belongs to one turn is put into another."""
+    first, second, *_ = capsule["turns"]
+    first["put"], second["put"] = second["put"], first["put"]
+    return capsule
+
+
+def doubled(capsule: Any) -> Any:
+    """A turn is put twice."""
+    for slot in capsule["turns"][0]["put"]["raw"]:
+        slot[2] *= 2
+    return capsule
+
+
+def forgotten(capsule: Any) -> Any:
+    """What was carried for a turn is lost, and nobody says so."""
+    del capsule["turns"][-1]
+    return capsule
+
+
+def careless(capsule: Any) -> Any:
+    """A signature without its turn: the original has lost its words."""
+    for entry in capsule["turns"]:
+        for _, _, items in entry["put"]["raw"]:
+            items[0]["content"] = items[0]["content"][:1]
+    return capsule
+
+
+def misplaced(capsule: Any) -> Any:
+    """Each is put where the next one stands."""
+    entries = capsule["turns"]
+    for entry, following in zip(entries, entries[1:], strict=False):
+        entry["put"] = following["put"]
+    return capsule
+
+
+@pytest.mark.parametrize("tamper", [exchanged, doubled, forgotten, careless, misplaced])
+@pytest.mark.parametrize("target", ["openai-chat", "gemini", "openai-responses"])
+def test_the_law_of_edits_sees_a_bad_capsule(tamper: Any, target: str) -> None:
+    doc = agent(4)
+    found: dict[str, list[str]] = {}
+    for way in editing.ways(doc, "anthropic-messages", target, tamper):
+        found[way.edit] = list(editing.problems(way))
+    assert found["added at the end"]
+    assert found["arguments spelled anew"]
+    for way in editing.ways(doc, "anthropic-messages", target):
+        assert not list(editing.problems(way)), way.edit
+
+
+def test_the_law_of_edits_sees_a_loss_at_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def elsewhere(*args: Any, **options: Any) -> dragoman.Result:
+        result = dragoman.convert(*args, **options)
+        losses = [Loss(x.kind, x.what, "/messages/0", x.why) for x in result.losses]
+        return dragoman.Result(result.document, tuple(losses), result.capsule)
+
+    monkeypatch.setattr(editing, "convert", elsewhere)
+    ways = editing.ways(agent(4), "anthropic-messages", "openai-chat")
+    way = next(way for way in ways if way.edit == "words changed")
+    assert "not at the turn" in "".join(editing.problems(way))
+
+
+# -- cost -----------------------------------------------------------------------------------
+
+
+def steps(work: Any) -> int:
+    """How many calls a piece of work takes: a measure without a clock."""
+    count = 0
+
+    def step(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(step)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def opened(turns: int, edit: str, target: str) -> int:
+    doc = agent(turns)
+    there = dragoman.convert(doc, source="anthropic", target=target, carry=True)
+    key = editing.TURNS[target]
+    edited = (editing.SAME | editing.OTHER)[edit](copy.deepcopy(there.document[key]), target)
+    echoed = {**there.document, key: edited}
+    return steps(
+        lambda: dragoman.convert(echoed, source=target, target="anthropic", capsule=there.capsule)
+    )
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "gemini", "openai-responses"])
+def test_the_cost_of_a_capsule_is_linear(target: str) -> None:
+    def sealed(turns: int) -> int:
+        doc = agent(turns)
+        return steps(lambda: dragoman.convert(doc, source="anthropic", target=target, carry=True))
+
+    assert sealed(160) < 5 * sealed(40)
+
+
+@pytest.mark.parametrize("edit", ["ids replaced", "removed at the front", "added in the middle"])
+@pytest.mark.parametrize("target", ["openai-chat", "gemini", "openai-responses"])
+def test_the_cost_of_the_way_home_is_linear(target: str, edit: str) -> None:
+    assert opened(160, edit, target) < 5 * opened(40, edit, target)
+
+
+def test_a_forged_capsule_cannot_multiply_a_text() -> None:
+    """Each text of a turn is referred to once."""
+    doc = {"model": "m", "max_tokens": 9, "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "long " * 1000, "x": 1}]}]}  # fmt: skip
+    there = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
+    assert there.capsule is not None
+    (entry,) = there.capsule["turns"]
+    reference = {"\0ref": 0}
+    assert json.dumps(reference) in json.dumps(entry["put"])
+    slot, whole, _ = entry["put"][0]
+    for many in ([reference] * 2, [{"\0json": [[0, 0], [0, 1]]}]):
+        entry["put"] = [[slot, whole, [{"role": "user", "content": many}]]]
+        with pytest.raises(dragoman.Malformed):
+            dragoman.convert(
+                there.document, source="chat", target="anthropic", capsule=there.capsule
             )

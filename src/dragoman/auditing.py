@@ -23,7 +23,7 @@ BLOCKS = (
     "Text.blank",
 )  # fmt: skip
 
-INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache"})
+INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache", "Tool"})
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
@@ -40,6 +40,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "prefill": ("Request.prefill", "Message", "Text"),
     "text.empty": ("Tool.description", "Text", "Text.blank", "Text.text", "Message"),
     "text.space": ("Text.text",),
+    "text.surrogate": ("Text.text",),
     "text.control": ("Text.text", "Tool.description", "Tool.schema", "ToolCall.arguments"),
     "text.boundary": ("Text.boundary", "Text.blank", "Reasoning.boundary"),
     "text.citations": ("Citation",),
@@ -133,6 +134,8 @@ KINDS = {
 
 def excuses(loss: Loss, change: Change) -> bool:
     """Whether a loss tells of a change."""
+    if (loss.kind, loss.what, change.what) == ("invented", "text.empty", "Message"):
+        return loss.path == change.at  # it said nothing, and is read back with an empty text
     own = HOLDERS.get(loss.what)
     if own is not None and loss.path in change.above and not change.what.startswith(own):
         return True
@@ -225,6 +228,8 @@ Names: TypeAlias = frozenset[tuple[str, str]]
 EITHER = {
     "ToolResult.cache": "the mark is gone, or stands on a text of the result",
     "Text.blank": "white space is gone, or a part of a joint",
+    "ToolResult": "a second result of a call is gone, or written behind the first",
+    "Message": "a message that says nothing is gone, or has an empty text",
 }
 
 

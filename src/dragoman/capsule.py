@@ -54,17 +54,19 @@ A capsule is plain JSON and comes from outside: whatever is wrong with it is ``M
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections import Counter, deque
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from . import patching
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger, Loss
-from .model import History, Json, Message, Reasoning, Request, Toolbox, Tree
-from .patching import REF, same
+from .model import History, Json, Message, Reasoning, Request, Toolbox, ToolCall, Tree
+from .patching import REF, equal, same
 from .reading import compact, encode, parse
 from .surrogates import parse_exactly
 from .units import LONG, Unit, View, align, digest
@@ -72,6 +74,8 @@ from .units import LONG, Unit, View, align, digest
 VERSION = 2
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""
+WORTH = 1000
+"""How long the gist of a unit must be for a look at what of it can be referred to."""
 TEXT = "\0json"
 """The key of a text that is JSON itself, and refers to texts inside of it."""
 PARTS = ("turns", "tools")
@@ -99,9 +103,10 @@ def seal(
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     losses = log.losses
     try:
-        if not same(back, original):
+        alike = _alike(original, back)
+        if not _is_all(original, back, alike):
             tree = source.read(original, facet) if tree is None else tree
-            losses = _compare(capsule, original, tree, back, heard, losses, source)
+            losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
     except RecursionError:
         raise Malformed("nested too deeply to be carried") from None
     if losses:  # what is restored makes up for these, so they are no losses on the way home
@@ -117,18 +122,21 @@ def _compare(
     heard: Tree,
     losses: list[Loss],
     source: Dialect,
+    alike: set[str],
 ) -> list[Loss]:
     """Fill the capsule; gives the losses that nothing in it speaks of."""
-    alike = _alike(original, back)
+    if isinstance(tree, Request | History) and _is_apart(original, back, alike):
+        _settle(capsule, View(original, None, False), View(back, None, False), alike)
+        return losses
     tools_too = not any(_are_at(tree, key) for key in alike)
     here = _view(original, tree, tools_too)
     if here is not None and original.__class__ is back.__class__:
-        if _is_apart(here, back, alike):
-            _settle(capsule, here, View(back, None, tools_too), alike)
-            return losses
+        left = _by_echo(capsule, here, back, tree, heard, losses, alike)
+        if left is not None:
+            return left
         there = _view(back, source.read(back, capsule["facet"]), tools_too)
         if there is not None and here.base == there.base:
-            return _fill(capsule, here, there, heard, losses, alike)
+            return _fill(capsule, here, there, tree, heard, losses, alike)
     capsule["patch"], refers = patching.make(back, original)
     if refers:
         capsule["refs"] = True
@@ -139,7 +147,18 @@ def _alike(original: Json, back: Json) -> set[str]:
     """The keys whose values came back as they were."""
     if original.__class__ is not dict or back.__class__ is not dict:
         return set()
-    return {key for key, value in original.items() if key in back and same(value, back[key])}
+    out: set[str] = set()
+    for key, value in original.items():
+        # Tools share their schemas with those that came back, so a walk is soon at its end.
+        if key in back and (same if key == "tools" else equal)(value, back[key]):
+            out.add(key)
+    return out
+
+
+def _is_all(original: Json, back: Json, alike: set[str]) -> bool:
+    if original.__class__ is dict and back.__class__ is dict:
+        return len(alike) == len(original) and list(original) == list(back)
+    return equal(original, back)
 
 
 def _are_at(tree: Tree, key: str) -> bool:
@@ -157,18 +176,175 @@ def _view(doc: Json, tree: Tree, tools_too: bool = True) -> View | None:
         return None
 
 
-def _is_apart(here: View, back: Json, alike: set[str]) -> bool:
-    """Whether the settings alone differ, so that nobody needs to look at the turns."""
-    if here.base is not None or here.doc.__class__ is not dict or not here.slots() <= alike:
+def _is_apart(original: Json, back: Json, alike: set[str]) -> bool:
+    """Whether only numbers and the like differ, so that nobody needs to look at the turns."""
+    if original.__class__ is not dict or back.__class__ is not dict:
         return False
-    news = back.keys() - here.doc.keys()
-    return not any(back[key].__class__ in (str, list, dict) for key in news)  # it may be a turn
+    lost = original.keys() - alike
+    return not any(original[key].__class__ in LARGE for key in lost) and not _has_news(
+        original, back
+    )
+
+
+LARGE = frozenset({str, list, dict})
+"""The kinds of values that may hold a turn."""
+
+
+def _has_news(original: dict[str, Json], back: dict[str, Json]) -> bool:
+    """Whether there is a key that the original has not, and that may hold a turn."""
+    return any(back[key].__class__ in LARGE for key in back.keys() - original.keys())
+
+
+def _by_echo(
+    capsule: dict[str, Json],
+    here: View,
+    back: Json,
+    tree: Tree,
+    heard: Tree,
+    losses: list[Loss],
+    alike: set[str],
+) -> list[Loss] | None:
+    """Fill the capsule where each turn came back in its place; None: not all did.
+
+    Nobody needs to read the way back then: what a turn says is asked of the client's document.
+    """
+    if not isinstance(heard, Request | History) or not isinstance(tree, Request | History):
+        return None
+    if here.has_tools or here.base is not None or here.doc.__class__ is not dict:
+        return None
+    if not _are_like(heard.messages, tree.messages) or _has_news(here.doc, back):
+        return None
+    dirty = _dirty(here, back, alike)
+    if dirty is None or sum(len(unit.nodes) for unit in here.turns) < len(tree.messages):
+        return None
+    units = _Echoed(here, heard.messages)
+    begin = _begin(here.turns)
+    entries: list[Json] = []
+    for number in dirty:
+        unit, mine = units[number], here.turns[number]
+        if not unit.says_the_same(mine) or unit.is_marked():
+            return None
+        if number >= begin and _instructs(mine):
+            return None  # a system prompt in the middle
+        entry = {"at": number, "is": [unit.key]}
+        if unit.size < SLIGHT:
+            entry["by"] = _neighbours(units, number, 1)
+        if number + 1 == len(units):
+            entry["size"] = len(unit.atoms)
+        entry["put"] = _shrunk([[mine.slot, mine.start < 0, here.value(mine)]], [unit])
+        entries.append(entry)
+    _note_reused(entries, tree)
+    repeated = Counter(entry["is"][0] for entry in entries)
+    if len(repeated) < len(entries):
+        for entry in entries:
+            if repeated[entry["is"][0]] > 1:
+                entry["by"] = _neighbours(units, entry["at"], 1)
+    capsule["echo"] = True
+    if entries:
+        capsule["turns"] = entries
+    _settle(capsule, here, View(back, None, False), alike)
+    capsule["count"][0] = len(units)
+    if not losses:
+        return []
+    owner: dict[str, tuple[str, int]] = {}
+    for number in range(len(units)):
+        for node in units[number].nodes:
+            _own(owner, node, ("turns", number))
+    return [loss for loss in losses if not _is_restored(loss, owner, {"turns": set(dirty)})]
+
+
+class _Echoed(Sequence[Unit]):
+    """The units of the original, each with what the target says for it; made when asked for."""
+
+    def __init__(self, here: View, said: Sequence[Message]) -> None:
+        self.turns, self.said = here.turns, said
+        self.ends = list(accumulate([len(unit.nodes) for unit in here.turns]))
+        self.made: dict[int, Unit] = {}
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def __getitem__(self, number: Any) -> Any:
+        unit = self.made.get(number)
+        if unit is None:
+            mine, end = self.turns[number], self.ends[number]
+            nodes = list(self.said[end - len(mine.nodes) : end])
+            self.made[number] = unit = Unit(mine.slot, mine.start, nodes)
+        return unit
+
+
+def _note_reused(entries: list[Json], tree: Any) -> None:
+    """Ids that stand for more than one call, where the target has others for them."""
+    mine = [block.id for m in tree.messages for block in m.content if block.__class__ is ToolCall]
+    if len(set(mine)) == len(mine):
+        return
+    reused = {name for name, count in Counter(mine).items() if count > 1}
+    for entry in entries:
+        if found := sorted(filter(None, _ids_in(entry["put"], set()) & reused)):
+            entry["reused"] = found
+
+
+def _are_like(a: Sequence[Message], b: Sequence[Message]) -> bool:
+    if len(a) != len(b):
+        return False
+    for one, other in zip(a, b, strict=True):
+        if one.role != other.role:
+            return False
+    return True
+
+
+def _begin(units: Sequence[Unit]) -> int:
+    """Where the conversation begins, behind the system prompt."""
+    return next((n for n, unit in enumerate(units) if not _instructs(unit)), len(units))
+
+
+def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | None:
+    """The units that did not come back as they were; None: not each in its place."""
+    changed: dict[str, set[int]] = {}
+    for slot in here.slots() - alike:
+        mine, theirs = here.inner[slot], back.get(slot)
+        if mine.__class__ is not list or theirs.__class__ is not list:
+            units = [unit for unit in here.turns if unit.slot == slot]
+            if theirs is None or len(units) > 1 or not all(map(_is_instruction, units[0].nodes)):
+                return None
+            changed[slot] = {0}
+            continue
+        if len(mine) != len(theirs):
+            return None
+        changed[slot] = found = _unlike(theirs, mine)
+        if not all(_shape(mine[n]) == _shape(theirs[n]) for n in found):
+            return None
+    out: list[int] = []
+    for number, unit in enumerate(here.turns):
+        found = changed.get(unit.slot, set())
+        if unit.end - unit.start == 1 and unit.start >= 0:
+            if unit.start in found:
+                out.append(number)
+        elif found and (unit.start < 0 or not found.isdisjoint(range(unit.start, unit.end))):
+            out.append(number)
+    return out
+
+
+def _unlike(a: list[Json], b: list[Json]) -> set[int]:
+    """Which items are not the same."""
+    found = {n for n, (one, other) in enumerate(zip(a, b, strict=True)) if one != other}
+    kept = [n for n in range(len(a)) if n not in found]
+    if not equal([a[n] for n in kept], [b[n] for n in kept]):
+        found |= {n for n in kept if not equal(a[n], b[n])}
+    return found
+
+
+def _shape(item: Json) -> Any:
+    if item.__class__ is not dict:
+        return item.__class__
+    return item.get("role"), item.get("type", "message")
 
 
 def _fill(
     capsule: dict[str, Json],
     here: View,
     there: View,
+    tree: Tree,
     heard: Tree,
     losses: list[Loss],
     alike: set[str],
@@ -178,6 +354,8 @@ def _fill(
         here.leave_tools()
         there.leave_tools()
     found = {part: _entries(part, here, there, alike) for part in PARTS}
+    if found["turns"]:
+        _note_reused(found["turns"], tree)
     capsule |= {part: entries for part, entries in found.items() if entries}
     _settle(capsule, here, there, alike)
     if not losses:
@@ -208,43 +386,50 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     old, new = getattr(there, part), getattr(here, part)  # from the way back to the original
     if here.base is None and {unit.slot for unit in (*old, *new)} <= alike:
         return []
-    begin = 0  # where the conversation begins, behind the system prompt
-    while part == "turns" and begin < len(new) and _instructs(new[begin]):
-        begin += 1
+    begin = _begin(new) if part == "turns" else 0
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
+        if b1 - b0 == o1 - o0 == 1 and _is_clean(there, old[b0], here, new[o0]):
+            continue  # as most
         was, is_ = old[b0:b1], new[o0:o1]
-        if len(was) == len(is_) == 1:  # as nearly all
-            alike = was[0].slot == is_[0].slot and (was[0].start < 0) == (is_[0].start < 0)
-            if alike and same(there.value(was[0]), here.value(is_[0])):
-                continue
         entry: dict[str, Json] = {"at": b0, "is": [unit.key for unit in was]}
         if b1 == len(old) and was:
             entry["size"] = len(was[-1].atoms)
         if part == "turns":
-            entry |= _held_marks(was, is_)
+            if marks := _relative(was):  # where they stood that the target holds as well
+                entry["marks"] = [marks, _relative(is_)]
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-        if part == "turns" and o1 > begin and any(map(_instructs, chain(is_, was))):
-            entry["odd"] = 2  # a system prompt in the middle, or what has become of it
-        elif b1 - b0 != o1 - o0:
-            entry["odd"] = 1
+            if o1 > begin and any(map(_instructs, chain(is_, was))):
+                entry["odd"] = 2  # a system prompt in the middle, or what has become of it
+        if b1 - b0 != o1 - o0:
+            entry.setdefault("odd", 1)
         entry["put"] = _shrunk(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
-    repeated = Counter(key for entry in out for key in entry["is"][:1])
-    for entry in out:
-        b0, keys = entry["at"], entry["is"]
-        units = old[b0 : b0 + len(keys)]
-        slight = not any(unit.is_long for unit in units)
-        slight = slight and sum(unit.size for unit in units) < SLIGHT
+    _tell_apart(out, old)
+    return out
+
+
+def _tell_apart(entries: list[Json], units: Sequence[Unit]) -> None:
+    """What a unit must stand beside, where it does not tell by itself that it is the same."""
+    repeated = Counter(key for entry in entries for key in entry["is"][:1])
+    for entry in entries:
+        start, keys = entry["at"], entry["is"]
+        slight = sum(unit.size for unit in units[start : start + len(keys)]) < SLIGHT
         strict = max(entry.pop("odd", 0), int("with" in entry))
         if slight or strict or not keys or repeated[keys[0]] > 1:
-            entry["by"] = _neighbours(old, b0, len(keys))
+            entry["by"] = _neighbours(units, start, len(keys))
         if strict:
             entry["strict"] = strict
-    return out
+
+
+def _is_clean(there: View, a: Unit, here: View, b: Unit) -> bool:
+    """Whether a unit came back as it was: the same JSON, key order and types of numbers too."""
+    if a.slot != b.slot or (a.start < 0) != (b.start < 0):
+        return False
+    return equal(there.value(a), here.value(b))
 
 
 def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
@@ -279,7 +464,11 @@ def _is_like(a: Unit, b: Unit) -> bool:
 
 
 def _instructs(unit: Unit) -> bool:
-    return unit.nodes[0].role in ("system", "developer")
+    return _is_instruction(unit.nodes[0])
+
+
+def _is_instruction(node: Any) -> bool:
+    return node.role in ("system", "developer")
 
 
 def _counted(units: Sequence[Unit]) -> Counter[bytes]:
@@ -298,14 +487,17 @@ def _tie(moved: list[tuple[Json, Counter[bytes], Counter[bytes]]]) -> None:
 
     def top(number: int) -> int:
         while sets[number] != number:
+            sets[number] = sets[sets[number]]
             number = sets[number]
         return number
 
     for number, (_, mine, theirs) in enumerate(moved):
         for atom in mine - theirs:
-            for other in gained.get(atom, ()):
+            others = gained.get(atom, [])
+            for other in others:
                 a, b = sorted((top(number), top(other)))
                 sets[b] = a
+            del others[1:]  # the rest are of one set now
     sizes = Counter(top(number) for number in range(len(moved)))
     for number, (entry, _, _) in enumerate(moved):
         if sizes[top(number)] > 1:
@@ -321,123 +513,140 @@ def _neighbours(units: Sequence[Unit], start: int, count: int) -> list[str]:
 # -- texts that the unit has anyway ---------------------------------------------------------
 
 
-def _strings(value: Json, out: list[str]) -> list[str]:
-    """The long texts of a gist, in an order that no spelling changes."""
+def _texts(gists: Iterable[list[Json]], known: list[str]) -> set[int]:
+    """The long texts of gists, in an order that no spelling changes; which are in arguments."""
+    called: set[int] = set()
+    for gist in gists:
+        for atom in gist:
+            if atom.__class__ is not str:
+                start = len(known)
+                _strings(atom, known)
+                if atom[0] == "call":
+                    called.update(range(start, len(known)))
+            elif len(atom) >= LONG:
+                known.append(atom)
+    return called
+
+
+def _strings(value: Json, out: list[str]) -> None:
     for item in value if value.__class__ is not dict else [value[key] for key in sorted(value)]:
         kind = item.__class__
         if kind is str:
             if len(item) >= LONG:
                 out.append(item)
-        elif kind is list or kind is dict or kind is tuple:
+        elif kind is list or kind is dict:
             _strings(item, out)
-    return out
 
 
-def _schemas(units: Sequence[Unit]) -> list[Json]:
+def _schemas(units: Sequence[Unit]) -> dict[int, Json]:
     if not units or units[0].nodes[0].__class__ is Message:
-        return []
-    return [node.schema for unit in units for node in unit.nodes if node.schema]
-
-
-def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
-    """The original with references to what its unit holds; as it is, if it has such keys itself."""
-    known: list[str] = []
-    for unit in was:
-        if unit.is_long:
-            _strings(unit.atoms, known)
-    schemas = _schemas(was)
-    if not known and not schemas:
-        return {"raw": pieces}
-    places: dict[str, int] = {}
-    for number, text in enumerate(known):
-        places.setdefault(text, number)
-    try:
-        return _shrink(pieces, places, schemas, any(unit.in_calls for unit in was))
-    except _Taken:
-        return {"raw": pieces}
+        return {}
+    return dict(enumerate(node.schema for unit in units for node in unit.nodes if node.schema))
 
 
 class _Taken(Exception):
     """A document has a key of ours."""
 
 
-def _shrink(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
-    if value.__class__ is list:
-        return [
-            _smaller(item, places, schemas, in_texts) if item.__class__ in LARGE else item
-            for item in value
-        ]
-    for number, schema in enumerate(schemas):
-        if same(value, schema):
-            return {REF: ~number}
-    if REF in value or TEXT in value:
-        raise _Taken
-    out: dict[str, Json] = {}
-    for key, item in value.items():
-        if item.__class__ is str and len(item) < LONG:
-            out[key] = item
-        else:
-            out[key] = _smaller(item, places, schemas, in_texts)
+def _shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
+    """The original with references to what its unit holds; as it is, if it has such keys itself.
+
+    Each text is referred to once, so that what comes of it is no longer than what there is.
+    """
+    schemas = _schemas(was)
+    if not schemas and sum(unit.size for unit in was) < WORTH:
+        return {"raw": pieces}
+    known: list[str] = []
+    called = _texts([unit.atoms for unit in was], known)
+    places = {text: number for number, text in enumerate(known)}
+    try:
+        return _shrink(pieces, places, called, schemas)
+    except _Taken:
+        return {"raw": pieces}
+
+
+def _shrink(
+    value: Json, places: dict[str, int], called: set[int], schemas: dict[int, Json]
+) -> Json:
+    items: Any = enumerate(value)
+    if value.__class__ is dict:
+        for number in list(islice(schemas, MANY)):
+            if same(value, schemas[number]):
+                del schemas[number]
+                return {REF: ~number}
+        if REF in value or TEXT in value:
+            raise _Taken
+        items = value.items()
+    out = value.copy()
+    for key, item in items:
+        kind = item.__class__
+        if kind is str:
+            if len(item) >= LONG:
+                number = places.pop(item, None)
+                if number is not None:
+                    out[key] = {REF: number}
+                elif called and item[0] == "{":
+                    out[key] = _shrunk_text(item, places, called)
+        elif kind is dict or kind is list:
+            out[key] = _shrink(item, places, called, schemas)
     return out
 
 
-LARGE = frozenset({str, dict, list})
+MANY = 8
+"""How many texts are looked for in another, or schemas compared with a value."""
 
 
-def _smaller(value: Json, places: dict[str, int], schemas: list[Json], in_texts: bool) -> Json:
-    kind = value.__class__
-    if kind is list or kind is dict:
-        return _shrink(value, places, schemas, in_texts)
-    if kind is not str or len(value) < LONG:
-        return value
-    number = places.get(value)
-    if number is not None:
-        return {REF: number}
-    return _shrunk_text(value, places) if in_texts and value[0] == "{" else value
-
-
-SPELLINGS: tuple[Callable[[Json], str], ...] = (
-    compact,
-    lambda value: json.dumps(value, ensure_ascii=False),
-    json.dumps,
-)
-"""How texts that are JSON are spelled, nearly always."""
-
-
-def _shrunk_text(text: str, places: dict[str, int]) -> Json:
+def _shrunk_text(text: str, places: dict[str, int], called: set[int]) -> Json:
     """A text that is JSON, with references to the texts in it: the arguments of a call."""
-    if not any(known[:8] in text for known in places):
-        return text  # none of them, as far as a glance can tell
-    try:
-        value = parse(text)
-    except Malformed:
-        return text
-    small = _smaller(value, places, [], False)
-    if small != value:
-        for number, spell in enumerate(SPELLINGS):
-            if spell(value) == text:
-                return {TEXT: small, "as": number}
-    return text
+    found: list[tuple[int, int, str, int]] = []
+    style = int("\\u" in text and text.isascii())
+    for known, number in islice(places.items(), MANY):
+        if number in called:
+            spelled = SPELLINGS[style](known)
+            at = text.find(spelled)
+            if at >= 0:
+                found.append((at, at + len(spelled), known, number))
+    parts: list[Json] = []
+    end = 0
+    for start, stop, known, number in sorted(found):
+        if start >= end:
+            del places[known]
+            parts += [text[end:start], [number, style]]
+            end = stop
+    return {TEXT: [*parts, text[end:]]} if parts else text
 
 
-def _grown(put: Json, atoms: list[Json], schemas: list[Json]) -> list[Json]:
+SPELLINGS: tuple[Callable[[str], str], ...] = (compact, json.dumps)
+"""How texts are spelled in JSON, nearly always."""
+
+
+def _grown(put: Json, gists: Iterable[list[Json]], schemas: dict[int, Json]) -> list[Json]:
     """The original pieces of an entry, with the texts of the units that it belongs to."""
     if put.__class__ is dict:
         return _checked(put["raw"])
-    return _checked(_expand(put, _strings(atoms, []), schemas))
+    known: list[str] = []
+    _texts(gists, known)
+    return _checked(_expand(put, dict(enumerate(known)), schemas))
 
 
-def _expand(value: Json, known: list[str], schemas: list[Json]) -> Json:
+def _expand(value: Json, known: dict[int, str], schemas: dict[int, Json]) -> Json:
     if value.__class__ is dict:
         if REF in value:
             number = value[REF]
-            return known[number] if number >= 0 else schemas[~number]
+            return known.pop(number) if number >= 0 else schemas.pop(~number)
         if TEXT in value:
-            return SPELLINGS[value["as"]](_expand(value[TEXT], known, schemas))
+            return "".join(_spelled(part, known) for part in value[TEXT])
         return {key: _expand(item, known, schemas) for key, item in value.items()}
     if value.__class__ is list:
         return [_expand(item, known, schemas) for item in value]
     return value
+
+
+def _spelled(part: Json, known: dict[int, str]) -> str:
+    if part.__class__ is str:
+        return str(part)
+    number, style = part
+    return SPELLINGS[style](known.pop(number))
 
 
 def _checked(pieces: Json) -> list[Json]:
@@ -450,12 +659,6 @@ def _checked(pieces: Json) -> list[Json]:
 
 
 # -- cache marks ----------------------------------------------------------------------------
-
-
-def _held_marks(was: Sequence[Unit], is_: Sequence[Unit]) -> dict[str, Json]:
-    """Where marks stood that the target holds as well, on the way back and in the original."""
-    back = _relative(was)
-    return {"marks": [back, _relative(is_)]} if back else {}
 
 
 def _relative(units: Sequence[Unit]) -> list[Json]:
@@ -625,7 +828,7 @@ class _Entry:
 
     def has_grown(self, unit: Unit) -> bool:
         size = self.data.get("size", 0)
-        if unit.start < 0 or not 0 < size < len(unit.atoms):
+        if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
             return False
         return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
 
@@ -665,6 +868,8 @@ class _Opening:
         self.log = log
         if capsule["count"][1] is None:
             view.leave_tools()
+        if capsule.get("echo"):
+            _twin(view, getattr(heard, "messages", ()))
         self.units: dict[str, list[Unit]] = {"turns": view.turns, "tools": view.tools}
         self.entries = {part: [_Entry(e) for e in capsule.get(part, ())] for part in PARTS}
 
@@ -672,8 +877,8 @@ class _Opening:
         for part, total in zip(PARTS, self.capsule["count"], strict=True):
             self.place(part, total or 0)
         self.drop_last()
-        self.drop_sets()
         self.grow()
+        self.drop_sets()
         self.drop_conflicts()
         patched = self.settings()
         document = self.assemble(patched, {})
@@ -797,7 +1002,11 @@ class _Opening:
                     continue
                 shown, rest = self.view.pieces(units), None
                 if entry.grown:
-                    shown, rest = self.parted(units, entry.data["size"])
+                    try:
+                        shown, rest = self.parted(units, entry.data["size"])
+                    except (LookupError, ValueError):  # it has grown where it is no list
+                        entry.hint, entry.at = entry.at, None
+                        continue
                 self.follow_marks(entry, units, shown)
                 if rest is not None:
                     self.add(entry, units[-1].slot, rest)
@@ -903,7 +1112,7 @@ class _Opening:
                 sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
         many = Counter(i for entries in sets.values() for i in self.ids(entries))
         shared = others | {name for name, count in many.items() if count > 1}
-        view: View | None = None
+        places: _Places | None = None
         given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
         names: dict[str, str] = {}
         failed: list[_Entry] = []
@@ -912,11 +1121,15 @@ class _Opening:
             met = _all_ids(now) & shared
             if not met or met <= _ids_in([entry.pieces for entry in entries], set()):
                 continue
-            view = view or View(document, dialect.read(document, facet))
+            places = places or _Places(View(document, dialect.read(document, facet)))
             spans = [span for entry in entries for span in entry.spans]
-            pairs = _paired(now, _within(view, spans), len(entries) > 1)
-            used = others - names.keys() - (pairs or {}).keys()
-            if pairs is None or any(given.get(k, v) != v or v in used for k, v in pairs.items()):
+            pairs = _paired(now, places.within(spans), len(entries) > 1)
+            free = {name for entry in entries for name in entry.data.get("reused", ())}
+            free |= (pairs or {}).keys()
+            if pairs is None or any(
+                given.get(k, v) != v or (v in others and v not in names and v not in free)
+                for k, v in pairs.items()
+            ):
                 failed += entries
             else:
                 given |= pairs
@@ -938,7 +1151,7 @@ class _Opening:
         owned = (at for at, unit in self.owner.items() if unit == (part, number))
         return next(owned, "")
 
-    @property
+    @cached_property
     def owner(self) -> dict[str, tuple[str, int]]:
         return _owners(self.view, self.heard)
 
@@ -1018,16 +1231,29 @@ def _owners(view: View, heard: Tree) -> dict[str, tuple[str, int]]:
         units: list[Unit] = getattr(view, part)
         flat = [(number, node) for number, unit in enumerate(units) for node in unit.nodes]
         for i, j in _aligned(nodes, [node for _, node in flat]):
-            unit = (part, flat[j][0])
-            out.setdefault(nodes[i].at, unit)
-            for block in getattr(nodes[i], "content", ()):
-                out.setdefault(block.at, unit)
-    out.pop("", None)
+            _own(out, nodes[i], (part, flat[j][0]))
     return out
 
 
+def _own(owner: dict[str, tuple[str, int]], node: Any, unit: tuple[str, int]) -> None:
+    for at in (node.at, *(block.at for block in getattr(node, "content", ()))):
+        if at:
+            owner.setdefault(at, unit)
+
+
+def _twin(view: View, spoken: Sequence[Message]) -> None:
+    """Give each unit what the client said for it."""
+    nodes = [node for unit in view.turns for node in unit.nodes]
+    twins = {j: spoken[i] for i, j in _aligned(spoken, nodes)}
+    index = 0
+    for unit in view.turns:
+        places = range(index, index + len(unit.nodes))
+        unit.twins = [twins.get(n, nodes[n]) for n in places]
+        index = places.stop
+
+
 def _aligned(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[int, int]]:
-    one, other = [Unit("", 0, node) for node in a], [Unit("", 0, node) for node in b]
+    one, other = [Unit("", 0, [node]) for node in a], [Unit("", 0, [node]) for node in b]
     if len(one) == len(other) and all(map(_is_like, one, other)):
         return [(n, n) for n in range(len(one))]
     return align([unit.key for unit in one], [unit.key for unit in other])
@@ -1084,38 +1310,52 @@ def _renamed(value: Json, names: dict[str, str]) -> Json:
     return value
 
 
-def _within(view: View, spans: list[tuple[str, int, int]]) -> list[Unit]:
-    return [
-        unit
-        for unit in view.turns
-        if any(
-            unit.slot == slot and start <= max(unit.start, 0) < end for slot, start, end in spans
-        )
-    ]
+class _Places:
+    """The units of a document by where they stand."""
+
+    def __init__(self, view: View) -> None:
+        self.units: dict[str, list[Unit]] = {}
+        for unit in view.turns:
+            self.units.setdefault(unit.slot, []).append(unit)
+        self.starts = {slot: [max(u.start, 0) for u in us] for slot, us in self.units.items()}
+
+    def within(self, spans: list[tuple[str, int, int]]) -> list[Unit]:
+        found: list[Unit] = []
+        for slot, start, end in spans:
+            starts = self.starts.get(slot, [])
+            units = self.units.get(slot, [])
+            found += units[bisect_left(starts, start) : bisect_left(starts, end)]
+        return found
 
 
 def _paired(now: Sequence[Unit], original: Sequence[Unit], tied: bool) -> dict[Any, Any] | None:
     """The ids of calls and results as they are now -> as they were; None: not the same ones.
 
-    They are in the same order, unless they exchanged something: then what they say tells.
+    What they say tells; else they are in the same order, unless they exchanged something.
     """
+    by_meaning = _paired_by_meaning(now, original)
+    if by_meaning is not None or tied:
+        return by_meaning
     pairs: dict[Any, Any] = {}
-    called, calls = [u.identified() for u in now], [u.identified() for u in original]
-    if not tied:
-        a, b = list(chain.from_iterable(called)), list(chain.from_iterable(calls))
-        if len(a) != len(b):
+    a = [name for unit in now for _, name in unit.identified()]
+    b = [name for unit in original for _, name in unit.identified()]
+    if len(a) != len(b):
+        return None
+    for old, new in zip(a, b, strict=True):
+        if pairs.setdefault(old, new) != new:
             return None
-        for (_, old), (_, new) in zip(a, b, strict=True):
-            if pairs.setdefault(old, new) != new:
-                return None
-        return pairs
-    places: dict[bytes, list[str | None]] = {}
+    return pairs
+
+
+def _paired_by_meaning(now: Sequence[Unit], original: Sequence[Unit]) -> dict[Any, Any] | None:
+    pairs: dict[Any, Any] = {}
+    places: dict[bytes, deque[str | None]] = {}
     for unit in original:
         for atom, name in unit.identified():
-            places.setdefault(encode(atom), []).append(name)
+            places.setdefault(encode(atom), deque()).append(name)
     for unit in now:
         for atom, name in unit.identified():
             found = places.get(encode(atom))
-            if not found or pairs.setdefault(name, found[0]) != found.pop(0):
+            if not found or pairs.setdefault(name, found[0]) != found.popleft():
                 return None
     return pairs

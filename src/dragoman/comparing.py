@@ -629,9 +629,14 @@ class _Blocks:
 
     def compare(self) -> None:
         emptied = self.emptied()
+        blanks = [self.new[j].said for j in self.come if _is_blank(self.new[j].said)]
         for i in self.gone:
-            name = "Text.blank" if _is_blank(self.old[i].said) else _name(self.old[i])
-            self.note(name, "gone", i, (), self.old[i].said)
+            said = self.old[i].said
+            if _is_blank(said) and said in blanks:  # it is elsewhere: blanks are no anchors
+                blanks.remove(said)
+                self.note("Text.blank", "gone", i, (), said, None, True)
+                continue
+            self.note("Text.blank" if _is_blank(said) else _name(self.old[i]), "gone", i, (), said)
         for j in self.come:
             if self.is_void(self.new[j].said, emptied):
                 emptied -= 1  # the message, or the result, stands there and says nothing
@@ -834,7 +839,8 @@ def _is_of(piece: Any, whole: Any) -> bool:
 def _told(block: Any, whole: str) -> str:
     """What of a block is told in a text: of a thought, its content or its summary alone."""
     if isinstance(block, Reasoning):
-        for words in (_squeezed(*block.content), _squeezed(*block.summary)):
+        both = _words(block)
+        for words in (both, _squeezed(*block.content), _squeezed(*block.summary)):
             if words and words in whole:
                 return words
     return _words(block)

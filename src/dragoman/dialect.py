@@ -283,19 +283,20 @@ class Dialect:
         extras = node.extras
         if extras is not None:
             if self.knows(extras.dialect):
+                home = self.is_home(extras.dialect)
                 for key, value in extras.fields.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
                         value = merged(own, value)  # the rest of what was taken in part
                     out[key] = value
-                blanks = extras.blanks if self.is_home(extras.dialect) else NOTHING
+                blanks = extras.blanks if home else NOTHING
                 for key, value in blanks.items():
                     own = out.get(key)
                     if own.__class__ is dict and value.__class__ is dict:
                         out[key] = merged(value, own)
                     else:
                         out.setdefault(key, value)
-                if not self.is_home(extras.dialect):
+                if not home:
                     self.lose_signature(extras, node.at, log)
             elif node.__class__ is Request and (shared := self.shared.get(extras.dialect)):
                 known = {k: v for k, v in extras.fields.items() if k in shared}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from .ledger import Ledger
 from .model import Json
 from .reading import encode, escape
@@ -310,6 +312,19 @@ def digest(value: Json) -> str:
     return hashlib.sha256(encode(value)).hexdigest()[:12]
 
 
+_plain = msgspec.msgpack.Encoder().encode  # says types and order, at the speed of a copy
+
+
+def equal(a: Json, b: Json) -> bool:
+    """``same``, for values that share few of their parts."""
+    if a is b or a != b:
+        return a is b
+    try:
+        return bool(_plain(a) == _plain(b))
+    except OverflowError:  # a number that has no place in MessagePack
+        return same(a, b)
+
+
 def same(a: Json, b: Json) -> bool:
     """Equal as JSON, types and the order of keys included: 1 is not 1.0 and not true.
 
@@ -321,12 +336,9 @@ def same(a: Json, b: Json) -> bool:
     if kind is not b.__class__:
         return False
     if kind is dict:
-        if len(a) != len(b):
+        if list(a) != list(b):
             return False
-        for key, one, twin in zip(a, a.values(), b, strict=False):
-            if key != twin:
-                return False
-            other = b[key]
+        for one, other in zip(a.values(), b.values(), strict=True):
             if one is not other:
                 if one.__class__ is str:
                     if one != other:
@@ -335,7 +347,12 @@ def same(a: Json, b: Json) -> bool:
                     return False
         return True
     if kind is list:
-        return len(a) == len(b) and all(map(same, a, b))
+        if len(a) != len(b):
+            return False
+        for one, other in zip(a, b, strict=True):
+            if one is not other and not same(one, other):
+                return False
+        return True
     if kind is float:
         return bool(a == b and encode(a) == encode(b))  # 0.0 is not -0.0
     return bool(a == b)

@@ -147,6 +147,8 @@ class Pairs:
             elif index in self.answers:
                 result = message.content[0]
                 assert isinstance(result, ToolResult)
+                why = f"{result.call_id!r} is the id of another call"
+                log.renamed("tool_call.id", result.at, why)
                 result = replace(result, call_id=self.answers[index])
                 message = replace(message, content=(result,))
             if index in self.twice:
@@ -233,6 +235,7 @@ def joined_results(first: Message, second: Message, target: str, log: Ledger) ->
     assert isinstance(other, ToolResult)
     why = f"{target} takes one result for each call; a second one is written behind the first"
     log.approximated("tool_result", second.at, why)
+    log.approximated("tool_result", one.at, "a second result of the call is written behind it")
     failed = one.is_error or other.is_error
     content = (*one.content, *other.content)
     return replace(first, content=(replace(one, content=content, is_error=failed),))

@@ -37,49 +37,46 @@ from .reading import UNREADABLE, decode
 Speaker: TypeAlias = Message | Tool
 WHOLE = -1
 """The start of a unit that is not a run of items but the whole value of a key."""
-LONG = 128
+LONG = 256
 """How long a text must be to be referred to rather than copied."""
-_sorted = msgspec.json.Encoder(order="sorted").encode
+_sorted = msgspec.msgpack.Encoder(order="sorted").encode  # many times as fast as JSON
+_spelled = msgspec.json.Encoder(order="sorted").encode
 
 
-class Unit:
+class Unit(msgspec.Struct, gc=False, eq=False):
     """A run of items, ``start`` to ``end``, of the list under ``slot``; or all that is there."""
 
-    __slots__ = (
-        "_atoms", "_ats", "_key", "end", "in_calls", "is_long", "nodes", "reach", "size", "slot",
-        "start",
-    )  # fmt: skip
-
-    def __init__(self, slot: str, start: int, node: Speaker) -> None:
-        self.slot = slot
-        self.start = start
-        self.end = start
-        self.reach = WHOLE  # an item further down that some of the unit stands in
-        self.nodes: list[Any] = [node]
-        self._atoms: list[Json] | None = None
-        self._key: str | None = None
+    slot: str
+    start: int
+    nodes: list[Any]
+    end: int = 0
+    reach: int = WHOLE
+    """An item further down that some of the unit stands in."""
+    twins: list[Any] | None = None
+    """What the client said that the nodes were written from; the gist is that of these."""
+    _atoms: list[Json] | None = None
+    _key: str | None = None
+    size: int = 0
 
     @property
     def atoms(self) -> list[Json]:
         """What the unit says, one value for each thing that it says."""
         if self._atoms is None:
             self._atoms = []
-            self._ats: list[str] = []
-            for node in self.nodes:
-                _say(node, self._atoms, self._ats)
+            for node in self.nodes if self.twins is None else self.twins:
+                _say(node, self._atoms)
         return self._atoms
 
     @property
     def ats(self) -> list[str]:
         """Where each of the atoms stands."""
-        self.atoms  # noqa: B018 - they are found together
-        return self._ats
+        return [at for node in self.nodes for at in _places(node)]
 
     @property
     def key(self) -> str:
         """The digest of what the unit says."""
         if self._key is None:
-            self._key, self.size, self.is_long, self.in_calls = digest(self.atoms)
+            self._key, self.size = digest(self.atoms)
         return self._key
 
     def says_the_same(self, other: Unit) -> bool:
@@ -106,76 +103,61 @@ class Unit:
                 elif block.__class__ is ToolResult:
                     yield _atom(block), block.call_id
 
+    def is_marked(self) -> bool:
+        """Whether there may be cache marks in a unit."""
+        for node in self.nodes:
+            for block in node.content:
+                if block.__class__ in MARKED:
+                    if block.cache is not None:
+                        return True
+                    if block.__class__ in NESTED and any(_marks(block)):
+                        return True
+        return False
+
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
 
 
-def digest(atoms: list[Json]) -> tuple[str, int, bool, bool]:
-    """The digest of a gist, how long that is, whether it has a long text, or one in arguments.
+def digest(atoms: list[Json]) -> tuple[str, int]:
+    """The digest of a gist, and how long that is.
 
-    It is two checksums, of the whole and of each long text in it. They tell one turn of a
-    conversation from another, at a twentieth of the cost of a cryptographic digest; whoever makes
-    two that are alike has a capsule of his own that fits both.
+    Two checksums tell one turn of a conversation from another, at a small part of the cost of a
+    cryptographic digest; whoever makes two that are alike has a capsule of his own that fits both.
     """
-    short: list[Json] = []
-    in_calls = False
-    for atom in atoms:
-        if atom.__class__ is str:
-            short.append(atom if len(atom) < LONG else _checksums(atom))
-        elif atom[0] == "call":
-            arguments = atom[2]
-            if arguments.__class__ is dict:
-                for value in arguments.values():
-                    if value.__class__ is str and len(value) >= LONG:
-                        in_calls = True
-                        arguments = {key: _short(item) for key, item in arguments.items()}
-                        atom = [*atom[:2], arguments]
-                        break
-            else:
-                in_calls = True
-            short.append(atom)
-        elif atom[0] == "result":
-            short.append([*atom[:2], [_short(inner) for inner in atom[2]]])
-        else:
-            short.append([_short(part) for part in atom])
-    gist = _sorted(short)
-    size = len(gist)
-    key = f"{size:x}-{crc32(gist):x}-{adler32(gist):x}"
-    return key, size, b"\\u0000" in gist, in_calls
-
-
-def _short(value: Json) -> Json:
-    if value.__class__ is not str or len(value) < LONG:
-        return value
-    return _checksums(value)
-
-
-def _checksums(text: str) -> str:
-    data = text.encode()
-    return f"\0{len(data)} {crc32(data)} {adler32(data)}"
+    try:
+        gist = _sorted(atoms)
+    except OverflowError:  # a number that has no place in MessagePack
+        gist = _spelled(atoms)
+    return f"{len(gist):x}-{crc32(gist):x}-{adler32(gist):x}", len(gist)
 
 
 def _quickly_same(a: Speaker, b: Speaker) -> bool:
     """Whether it can be seen at once that two messages say the same: no more than texts, calls."""
-    if a.__class__ is Tool or b.__class__ is Tool:
+    if a.__class__ is not Message or b.__class__ is not Message:
         return False
     assert isinstance(a, Message)
     assert isinstance(b, Message)
     if a.role != b.role or a.name != b.name:
         return False
-    one = [block for block in a.content if block.__class__ is not Reasoning]
-    two = [block for block in b.content if block.__class__ is not Reasoning]
+    one: Sequence[Any] = a.content
+    two: Sequence[Any] = b.content
+    if a.role == "assistant":
+        one = [block for block in one if block.__class__ is not Reasoning]
+        two = [block for block in two if block.__class__ is not Reasoning]
     if not one or len(one) != len(two):
         return False
     for x, y in zip(one, two, strict=True):
-        if isinstance(x, Text) and isinstance(y, Text):
+        kind = x.__class__
+        if kind is not y.__class__:
+            return False
+        if kind is Text:
             if x.text != y.text:
                 return False
-        elif isinstance(x, ToolCall) and isinstance(y, ToolCall):
+        elif kind is ToolCall:
             if x.name != y.name or x.arguments != y.arguments or x.kind != y.kind:
                 return False
-        elif isinstance(x, ToolResult) and isinstance(y, ToolResult):
+        elif kind is ToolResult:
             if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
                 return False
         else:
@@ -184,10 +166,12 @@ def _quickly_same(a: Speaker, b: Speaker) -> bool:
 
 
 def _same_texts(one: Sequence[Any], two: Sequence[Any]) -> bool:
-    return len(one) == len(two) and all(
-        x.__class__ is y.__class__ is Text and x.text == y.text
-        for x, y in zip(one, two, strict=True)
-    )
+    if len(one) != len(two):
+        return False
+    for x, y in zip(one, two, strict=True):
+        if x.__class__ is not Text or y.__class__ is not Text or x.text != y.text:
+            return False
+    return True
 
 
 class View:
@@ -226,35 +210,36 @@ class View:
         prefix, size = "\0", 0  # of the last place in a list: the next one stands beside it, mostly
         for node in nodes:
             at = node.at
-            beside = at.startswith(prefix)
-            if beside and unit is not None:
+            if unit is not None and at.startswith(prefix):
                 slot, number = unit.slot, at[size:]
                 start = int(number if number.isdigit() else number.partition("/")[0])
             else:
                 slot, start = self._place(node)
+                if start == WHOLE and not any(map(_atom, getattr(node, "content", ()))):
+                    continue  # an empty prompt says nothing: a setting
                 unit = last.get(slot)
+                prefix = "\0"
                 if start != WHOLE:
                     prefix = at[: at.index(f"/{start}") + 1]
-                    size, beside = len(prefix), True
+                    size = len(prefix)
             if unit is None:
-                unit = Unit(slot, start, node)
+                last[slot] = unit = Unit(slot, start, [node])
                 first.append(unit)
+                out.append(unit)
             elif unit.start == start or WHOLE < start <= unit.reach:
                 if out[-1] is not unit:
                     raise LookupError  # what stands in one place is said in two
                 unit.nodes.append(node)
-                if beside and node.__class__ is Message and node.role == "tool":
-                    unit.reach = max(unit.reach, _reach(node, prefix))
-                continue
             elif start < unit.start or start == WHOLE or unit.start == WHOLE:
                 raise LookupError
             else:
                 unit.end = start
-                unit = Unit(slot, start, node)
-            last[slot] = unit
-            out.append(unit)
-            if beside and node.__class__ is Message and node.role == "tool":
-                unit.reach = _reach(node, prefix)
+                last[slot] = unit = Unit(slot, start, [node])
+                out.append(unit)
+            if start != WHOLE and node.__class__ is Message and node.role == "tool":
+                said = getattr(node.content[-1], "content", ()) if node.content else ()
+                if said and not said[-1].at.startswith(at):
+                    unit.reach = max(unit.reach, _reach(said[-1].at, prefix))
         for unit in first:
             if unit.start != WHOLE:
                 unit.start = 0  # what stands before belongs to it
@@ -311,15 +296,9 @@ class View:
         return out
 
 
-def _reach(node: Any, prefix: str) -> int:
+def _reach(at: str, prefix: str) -> int:
     """The item that the end of a result stands in: images may have been hoisted out of it."""
-    block = node.content[-1] if node.content else None
-    if block.__class__ is not ToolResult or not block.content:
-        return WHOLE
-    at = block.content[-1].at
-    if at.startswith(node.at) or not at.startswith(prefix):
-        return WHOLE
-    return int(at[len(prefix) :].partition("/")[0])
+    return int(at[len(prefix) :].partition("/")[0]) if at.startswith(prefix) else WHOLE
 
 
 def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
@@ -337,27 +316,33 @@ def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
 # -- what a unit says -----------------------------------------------------------------------
 
 
-def _say(node: Speaker, out: list[Json], ats: list[str]) -> None:
+def _say(node: Speaker, out: list[Json]) -> None:
     if node.__class__ is Tool:
         assert isinstance(node, Tool)
         service = node.payload if node.kind == "hosted" else None
         out.append(["tool", node.kind, node.name, node.description, node.schema, service])
-        ats.append(node.at)
         return
     assert isinstance(node, Message)
     out.append([node.role, node.name])
-    ats.append(node.at)
     size = len(out)
     for block in node.content:
         atom = _atom(block)
         if atom is not None:
             out.append(atom)
-            ats.append(block.at)
     if len(out) == size:  # it says nothing, or nothing but reasoning
         for block in node.content:
             if isinstance(block, Reasoning):
                 out.append(["reasoning", block.content, block.summary])
-                ats.append(block.at)
+
+
+def _places(node: Speaker) -> list[str]:
+    """Where the atoms of a node stand, in the order of ``_say``."""
+    if not isinstance(node, Message):
+        return [node.at]
+    said = [block.at for block in node.content if _atom(block) is not None]
+    if not said:
+        said = [block.at for block in node.content if isinstance(block, Reasoning)]
+    return [node.at, *said]
 
 
 def _atom(block: Any) -> Json:
@@ -388,9 +373,19 @@ def _arguments(call: ToolCall) -> Json:
     if not text or text.isspace():
         return {}
     try:
-        return decode(text) if call.kind == "function" else text
+        value = decode(text) if call.kind == "function" else text
     except UNREADABLE:
         return text
+    return _counted(value) if ".0" in text else value
+
+
+def _counted(value: Json) -> Json:
+    """Whole numbers are the same with and without a point: many clients know one kind only."""
+    if value.__class__ is dict:
+        return {key: _counted(item) for key, item in value.items()}
+    if value.__class__ is list:
+        return [_counted(item) for item in value]
+    return int(value) if value.__class__ is float and value.is_integer() else value
 
 
 def _marks(node: Any) -> Iterator[Cache]:

@@ -78,7 +78,8 @@ class ClientErrors(Dialect):
         elif tree.kind != "other" and not home:
             log.dropped("error.type", tree.at, "an error has no kind here")
         for key in ("type", "param", "request_id") if not home else ():
-            if getattr(tree, key) is not None and not (key == "type" and self.status_key is None):
+            # The status tells the kind; the word is the source's own.
+            if getattr(tree, key) is not None and (key != "type" or tree.kind == "other"):
                 log.dropped(f"error.{key}", tree.at, "an error is its message and status here")
         return self.emit({**out, "error": inner}, tree, log)
 

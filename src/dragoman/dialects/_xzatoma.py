@@ -225,7 +225,7 @@ class Exchanges(ClientErrors):
             ("service_tier", tree.service_tier),
             ("response.echo", tree.echo and tree.echo.fields),
         ):
-            if value:
+            if value is not None and value != {}:
                 w.log.dropped(code, tree.at, "xzatoma has no field for this in a response")
         self.lose(candidate.extras, candidate.at, w.log)
         if candidate.logprobs is not None:
@@ -235,7 +235,7 @@ class Exchanges(ClientErrors):
             w.log.invented("stop.reason", candidate.at, "a response has ended here")
             return
         if stop.reason != ("tool-call" if called else "end"):
-            w.log.dropped("stop.reason", candidate.at, "why it ended is not said here")
+            w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
         if stop.sequence is not None:
             w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
         if stop.detail is not None:

@@ -292,7 +292,7 @@ class Xzatoma(Exchanges):
         if tree.mode != "named":
             return self.spelling(tree).get("word", tree.mode)
         if tree.kind == "custom":
-            log.approximated("tool.kind", tree.at, "a choice does not say what kind a tool is")
+            log.approximated("tool_choice", tree.at, "a choice does not say what kind a tool is")
         name = tree.name or ""
         if name in MODES:
             log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")

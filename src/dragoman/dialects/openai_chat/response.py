@@ -404,7 +404,11 @@ class Responses(Requests):
             self.write_error_words(inner, tree, log)
             if tree.request_id is not None:
                 log.dropped("error.request_id", tree.at, "said in a header here")
-        return self.emit({"error": inner}, tree, log)
+        out = self.emit({"error": inner}, tree, log)
+        if not home and out["error"].get("code") != inner["code"]:  # a number that kin pass on
+            out["error"]["code"] = inner["code"]
+            log.dropped("extras", f"{tree.at}/error/code", "it contradicts the type of the error")
+        return out
 
     def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
         """The words of an error from elsewhere."""
