@@ -371,7 +371,12 @@ def agent(turns: int, *, signed: bool = True) -> Any:
     for number in range(turns):
         blocks: list[Any] = [
             {"type": "text", "text": f"I read file {number}."},
-            {"type": "tool_use", "id": f"toolu_{number}", "name": "read", "input": {"n": number}},
+            {
+                "type": "tool_use",
+                "id": f"toolu_{number}",
+                "name": "read",
+                "input": {"n": number, "all": True},
+            },
         ]
         if signed:
             thinking = {"type": "thinking", "thinking": f"hm {number}", "signature": f"s{number}"}
@@ -470,9 +475,7 @@ def opened(turns: int, edit: str, target: str) -> int:
     edited = (editing.SAME | editing.OTHER)[edit](copy.deepcopy(there.document[key]), target)
     echoed = {**there.document, key: edited}
     return steps(
-        lambda: dragoman.convert(
-            echoed, source=target, target="anthropic", capsule=there.capsule
-        )
+        lambda: dragoman.convert(echoed, source=target, target="anthropic", capsule=there.capsule)
     )
 
 
@@ -504,4 +507,6 @@ def test_a_forged_capsule_cannot_multiply_a_text() -> None:
     for many in ([reference] * 2, [{"\0json": [[0, 0], [0, 1]]}]):
         entry["put"] = [[slot, whole, [{"role": "user", "content": many}]]]
         with pytest.raises(dragoman.Malformed):
-            dragoman.convert(there.document, source="chat", target="anthropic", capsule=there.capsule)
+            dragoman.convert(
+                there.document, source="chat", target="anthropic", capsule=there.capsule
+            )

@@ -361,7 +361,7 @@ def ways(
         return
     for name, edit in (SAME | OTHER).items():
         edited = edit(copy.deepcopy(turns), target)
-        if edited is None or edited == turns:
+        if edited is None or _text(edited) == _text(turns):
             continue
         echoed = {**there.document, TURNS[target]: edited}
         try:
