@@ -58,7 +58,8 @@ from collections import Counter, deque
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, compress, islice
+from operator import eq
 from typing import Any
 
 from . import patching
@@ -73,7 +74,7 @@ from .units import LONG, Unit, View, align, digest
 VERSION = 2
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""
-WORTH = 1000
+WORTH = 2000
 """How long the gist of a unit must be for a look at what of it can be referred to."""
 TEXT = "\0json"
 """The key of a text that is JSON itself, and refers to texts inside of it."""
@@ -308,11 +309,10 @@ def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | No
                 return None
             changed[slot] = {0}
             continue
-        if len(mine) != len(theirs):
+        found = _changed(theirs, mine)
+        if found is None:
             return None
-        changed[slot] = found = _unlike(theirs, mine)
-        if not all(_shape(mine[n]) == _shape(theirs[n]) for n in found):
-            return None
+        changed[slot] = found
     out: list[int] = []
     for number, unit in enumerate(here.turns):
         found = changed.get(unit.slot, set())
@@ -324,19 +324,36 @@ def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | No
     return out
 
 
+def _changed(theirs: list[Json], mine: list[Json]) -> set[int] | None:
+    """The items of the original that came back otherwise, or not at all; None: nobody can tell.
+
+    What did not come back must be of a kind of which nothing did: encrypted reasoning, say.
+    """
+    if len(mine) == len(theirs):
+        found = _unlike(theirs, mine)
+        return found if all(_shape(mine[n]) == _shape(theirs[n]) for n in found) else None
+    shapes = [_shape(item) for item in theirs]
+    known = set(shapes)
+    kept = [n for n, item in enumerate(mine) if _shape(item) in known]
+    if [_shape(mine[n]) for n in kept] != shapes:
+        return None
+    found = set(range(len(mine))).difference(kept)
+    return found | {kept[n] for n in _unlike(theirs, [mine[n] for n in kept])}
+
+
 def _unlike(a: list[Json], b: list[Json]) -> set[int]:
     """Which items are not the same."""
-    found = {n for n, (one, other) in enumerate(zip(a, b, strict=True)) if one != other}
-    kept = [n for n in range(len(a)) if n not in found]
-    if not equal([a[n] for n in kept], [b[n] for n in kept]):
-        found |= {n for n in kept if not equal(a[n], b[n])}
-    return found
+    alike = list(map(eq, a, b))
+    if not equal(list(compress(a, alike)), list(compress(b, alike))):
+        alike = list(map(equal, a, b))
+    return {number for number, same_ in enumerate(alike) if not same_}
 
 
 def _shape(item: Json) -> Any:
     if item.__class__ is not dict:
         return item.__class__
-    return item.get("role"), item.get("type", "message")
+    role, kind = item.get("role"), item.get("type", "message")
+    return (role if role.__class__ is str else "", kind if kind.__class__ is str else "")
 
 
 def _fill(
@@ -370,14 +387,15 @@ def _fill(
 def _settle(capsule: dict[str, Json], here: View, there: View, alike: set[str]) -> None:
     """What is no turn and no tool, and the order of all keys."""
     capsule["count"] = [len(there.turns), len(there.tools) if here.has_tools else None]
-    mine = here.settings(here.slots())
-    theirs = there.settings(here.slots() | there.slots())
+    slots = here.slots()
+    mine = here.settings(slots)
+    theirs = there.settings(slots | there.slots())
     capsule["patch"] = patch = patching.diff(
         {key: value for key, value in theirs.items() if key not in alike},
         {key: value for key, value in mine.items() if key not in alike},
     )
-    patched = patching.apply(patch, theirs, "", Ledger(), None)
-    if _keys(there, _inner(there, patched), here.slots()) != list(here.inner):
+    patched = theirs if patch is None else patching.apply(patch, theirs, "", Ledger(), None)
+    if _keys(there, _inner(there, patched), slots) != list(here.inner):
         capsule["order"] = list(here.inner)
 
 
