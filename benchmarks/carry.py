@@ -3,11 +3,11 @@
 python -m benchmarks.carry [--quick] [--enforce]
 
 A request of about 78 kB from each of the four great dialects: a coding agent with eight tools,
-converted with and without ``carry=True`` side by side in one run, bytes in and bytes out. In ``few``
-one turn of the assistant in ten has something that only its own dialect can hold (reasoning that
-only its issuer can read, or an unknown field); in ``third``, as many have it as make a third of all
-turns, each of which has an entry in the capsule. The ratio is that of the capsule alone: 1.00 means
-that it takes as long as the conversion itself.
+converted with and without ``carry=True`` side by side in one run, bytes in and bytes out. In
+``few`` one turn of the assistant in ten has something that only its own dialect can hold (reasoning
+that only its issuer can read, or an unknown field); in ``third`` every other one has, so that a
+quarter to a third of all turns have an entry in the capsule. The ratio is that of the capsule
+alone: 1.00 means that it takes as long as the conversion itself.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -419,7 +420,7 @@ def careless(capsule: Any) -> Any:
 def misplaced(capsule: Any) -> Any:
     """Each is put where the next one stands."""
     entries = capsule["turns"]
-    for entry, following in zip(entries, entries[1:], strict=False):
+    for entry, following in itertools.pairwise(entries):
         entry["put"] = following["put"]
     return capsule
 
@@ -496,8 +497,8 @@ def test_the_cost_of_the_way_home_is_linear(target: str, edit: str) -> None:
 
 def test_a_forged_capsule_cannot_multiply_a_text() -> None:
     """Each text of a turn is referred to once."""
-    doc = {"model": "m", "max_tokens": 9, "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "long " * 1000, "x": 1}]}]}  # fmt: skip
+    said = {"type": "text", "text": "long " * 1000, "x": 1}
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [said]}]}
     there = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
     assert there.capsule is not None
     (entry,) = there.capsule["turns"]

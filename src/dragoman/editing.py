@@ -197,7 +197,7 @@ def ids_dropped(turns: list[Json], dialect: str) -> list[Json] | None:
             found = item.pop("id", None) is not None or found
         for part in _parts(item, dialect) if dialect == "gemini" else ():
             for call in (part.get("functionCall"), part.get("functionResponse")):
-                found = bool(call) and call.pop("id", None) is not None or found
+                found = (bool(call) and call.pop("id", None) is not None) or found
     return turns if found and not _names_ids(turns) else None
 
 
