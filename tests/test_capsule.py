@@ -304,7 +304,10 @@ HOSTILE: list[Any] = [
     OURS | {"patch": None, "count": [1, 0], "turns": [{"at": "x", "is": []}]},
     OURS | {"patch": None, "count": [3, 1], "mended": [5]},
     OURS | {"patch": None, "count": [3, 1], "order": [[]]},
-]
+    OURS | {"patch": {"in": {"messages": {"length": 3, "items": [{"keep": -1, "was": ""}]}}}},
+    OURS | {"patch": None, "count": [3, 1], "turns": [
+        {"at": 0, "is": ["x"], "size": 1, "put": {"raw": []}}] * 2},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -348,7 +351,7 @@ PATCHES: list[tuple[Any, Any]] = [
 def test_a_patch_leads_from_old_to_new(old: Any, new: Any) -> None:
     log = Ledger()
     patch = json.loads(json.dumps(patching.diff(old, new)))
-    assert json.dumps(patching.apply(patch, old, "", log, old)) == json.dumps(new)
+    assert json.dumps(patching.apply(patch, old, "", log, patching.Root(old))) == json.dumps(new)
     assert not log.losses
 
 
@@ -511,3 +514,14 @@ def test_a_forged_capsule_cannot_multiply_a_text() -> None:
             dragoman.convert(
                 there.document, source="chat", target="anthropic", capsule=there.capsule
             )
+
+
+def test_a_patch_cannot_multiply_a_text() -> None:
+    old = {"text": "long " * 100}
+    new = {**old, "again": [old["text"]] * 20}
+    patch, refers = patching.make(old, new)
+    assert refers
+    assert patching.apply(patch, old, "", Ledger(), patching.Root(old)) == new
+    reference = {"\0ref": "/text", "was": patching.digest(old["text"])}
+    with pytest.raises(TypeError):
+        patching.apply({"set": {"again": [reference] * 20}}, old, "", Ledger(), patching.Root(old))

@@ -34,9 +34,9 @@ turns are compared by what they mean:
 Original items of long units are written with references instead of the long texts that their unit
 has anyway, each referred to once, so an entry weighs little more than what was lost. What follows
 the last unit is new, and stays as it is; a last item that has grown (some APIs want one item where
-two turns of a role follow each other) keeps what was added. Ids: a restored turn has its original ids, and where the client replaced them, those of its
-calls and results in other turns follow. Cache marks: where B holds them too, they stand where the
-client has put them last.
+two turns of a role follow each other) keeps what was added. Ids: a restored turn has its original
+ids, and where the client replaced them, those of its calls and results in other turns follow. Cache
+marks: where B holds them too, they stand where the client has put them last.
 
 Everything that is not a turn or a tool (settings, and documents without turns, such as responses)
 is restored by a structural patch, part by part, where the part is still what it was:

@@ -62,7 +62,7 @@ def open_(
     said_before = len(log.losses)
     try:
         if capsule["capsule"] == 1 or "count" not in capsule:
-            root = document if capsule.get("refs") else None
+            root = patching.Root(document) if capsule.get("refs") else None
             restored = patching.apply(capsule.get("patch"), document, "", log, root)
             if len(log.losses) == said_before:  # all of it fitted, so all of this is made up for
                 mended = Counter(tuple(mended) for mended in capsule.get("mended", ()))
@@ -174,6 +174,9 @@ class _Opening:
             _twin(view, getattr(heard, "messages", ()))
         self.units: dict[str, list[Unit]] = {"turns": view.turns, "tools": view.tools}
         self.entries = {part: [_Entry(e) for e in capsule.get(part, ())] for part in PARTS}
+        for entries in self.entries.values():
+            if any("size" in entry.data for entry in entries[:-1]):
+                raise TypeError("only the last turn can grow")
 
     def run(self, dialect: Dialect, facet: str) -> Json:
         for part, total in zip(PARTS, self.capsule["count"], strict=True):
