@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ..model import Json
@@ -65,34 +66,32 @@ class Places:
         return found
 
 
-def paired(now: Sequence[Unit], original: Sequence[Unit], tied: bool) -> dict[Any, Any] | None:
+def paired(now: Sequence[Unit], original: Sequence[Unit]) -> dict[Any, Any] | None:
     """The ids of calls and results as they are now -> as they were; None: not the same ones.
 
-    What they say tells; else they are in the same order, unless they exchanged something.
+    What they say tells; those that say something else now are in the same order.
     """
-    by_meaning = _paired_by_meaning(now, original)
-    if by_meaning is not None or tied:
-        return by_meaning
-    pairs: dict[Any, Any] = {}
-    a = [name for unit in now for _, name in unit.identified()]
-    b = [name for unit in original for _, name in unit.identified()]
-    if len(a) != len(b):
-        return None
-    for old, new in zip(a, b, strict=True):
-        if pairs.setdefault(old, new) != new:
-            return None
-    return pairs
-
-
-def _paired_by_meaning(now: Sequence[Unit], original: Sequence[Unit]) -> dict[Any, Any] | None:
-    pairs: dict[Any, Any] = {}
-    places: dict[bytes, deque[str | None]] = {}
-    for unit in original:
-        for atom, name in unit.identified():
-            places.setdefault(encode(atom), deque()).append(name)
+    places: dict[bytes, deque[tuple[int, str | None]]] = {}
+    named = [pair for unit in original for pair in unit.identified()]
+    for number, (atom, name) in enumerate(named):
+        places.setdefault(encode(atom), deque()).append((number, name))
+    pairs: list[tuple[str | None, str | None]] = []
+    left: list[str | None] = []
+    met: set[int] = set()
     for unit in now:
         for atom, name in unit.identified():
             found = places.get(encode(atom))
-            if not found or pairs.setdefault(name, found[0]) != found.popleft():
-                return None
-    return pairs
+            if found:
+                number, was = found.popleft()
+                met.add(number)
+                pairs.append((name, was))
+            else:
+                left.append(name)
+    rest = [name for number, (_, name) in enumerate(named) if number not in met]
+    if len(left) != len(rest):
+        return None
+    out: dict[Any, Any] = {}
+    for name, was in chain(pairs, zip(left, rest, strict=True)):
+        if out.setdefault(name, was) != was:
+            return None
+    return out

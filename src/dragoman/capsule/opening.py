@@ -428,7 +428,7 @@ class _Opening:
                 continue
             places = places or Places(View(document, dialect.read(document, facet)))
             spans = [span for entry in entries for span in entry.spans]
-            pairs = paired(now, places.within(spans), len(entries) > 1)
+            pairs = paired(now, places.within(spans))
             free = {name for entry in entries for name in entry.data.get("reused", ())}
             free |= (pairs or {}).keys()
             if pairs is None or any(
