@@ -525,3 +525,30 @@ def test_a_patch_cannot_multiply_a_text() -> None:
     reference = {"\0ref": "/text", "was": patching.digest(old["text"])}
     with pytest.raises(TypeError):
         patching.apply({"set": {"again": [reference] * 20}}, old, "", Ledger(), patching.Root(old))
+
+
+FORGED: dict[str, Any] = {
+    "one digest for all": lambda entries: [e.update({"is": entries[0]["is"]}) for e in entries],
+    "all at the front": lambda entries: [e.update(at=0) for e in entries],
+    "all in one set": lambda entries: [e.update({"with": 0, "strict": 1}) for e in entries],
+    "of no unit": lambda entries: [e.update({"is": []}) for e in entries],
+    "of nobody's unit": lambda entries: [e.update({"is": ["x"]}) for e in entries],
+    "of many units": lambda entries: [e.update({"is": entries[0]["is"] * 3}) for e in entries],
+    "backwards": lambda entries: entries.reverse(),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_capsule_costs_no_more(how: str) -> None:
+    def cost(turns: int) -> int:
+        there = dragoman.convert(agent(turns), source="anthropic", target="chat", carry=True)
+        assert there.capsule is not None
+        FORGED[how](there.capsule["turns"])
+
+        def work() -> None:
+            with contextlib.suppress(dragoman.Malformed):
+                back(there.document, there.capsule)
+
+        return steps(work)
+
+    assert cost(160) < 5 * cost(40)
