@@ -2,11 +2,12 @@
 
 python -m benchmarks.carry [--quick] [--enforce]
 
-A request of about 80 kB from each of the four great dialects, converted with and without
-``carry=True`` side by side in one run, bytes in and bytes out. ``plain`` is a coding agent of which
-nearly nothing is lost; in ``signed`` each turn of the assistant has reasoning that only its issuer
-can read, and an unknown field, so that each has an entry in the capsule. The ratio is that of the
-capsule alone: 1.00 means that it takes as long as the conversion itself.
+A request of about 78 kB from each of the four great dialects: a coding agent with eight tools,
+converted with and without ``carry=True`` side by side in one run, bytes in and bytes out. In
+``few`` one turn of the assistant in ten has something that only its own dialect can hold (reasoning
+that only its issuer can read, or an unknown field); in ``third`` every other one has, so that a
+quarter to a third of all turns have an entry in the capsule. The ratio is that of the capsule
+alone: 1.00 means that it takes as long as the conversion itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,44 +28,50 @@ import dragoman  # noqa: E402
 from benchmarks import timing, workload  # noqa: E402
 
 BAR = 1.0
-SIZE = 60_000  # of the conversation; the system prompt and the tools come on top
+SIZE = 45_000  # of the conversation; the system prompt and the tools come on top
+TOOLS = 8
+EVERY = {"few": 10, "third": 2}
+"""Which turns of the assistant lose something; its turns are about half of all."""
 SIGNATURE = "EqQBCkYIBxgCKkBd" * 20
 
 
-def anthropic(doc: Any) -> None:
-    for message in doc["messages"]:
-        if message["role"] == "assistant":
-            if isinstance(message["content"], str):
-                message["content"] = [{"type": "text", "text": message["content"]}]
-            signed = {"type": "thinking", "thinking": "I look.", "signature": SIGNATURE}
-            message["content"].insert(0, signed)
+def anthropic(doc: Any, every: int) -> None:
+    replies = [message for message in doc["messages"] if message["role"] == "assistant"]
+    for message in replies[::every]:
+        if isinstance(message["content"], str):
+            message["content"] = [{"type": "text", "text": message["content"]}]
+        signed = {"type": "thinking", "thinking": "I look.", "signature": SIGNATURE}
+        message["content"].insert(0, signed)
 
 
-def chat(doc: Any) -> None:
-    for message in doc["messages"]:
-        if message["role"] == "assistant":
-            message["reasoning_trace"] = SIGNATURE
+def chat(doc: Any, every: int) -> None:
+    replies = [message for message in doc["messages"] if message["role"] == "assistant"]
+    for message in replies[::every]:
+        message["reasoning_trace"] = SIGNATURE
 
 
-def responses(doc: Any) -> None:
+def responses(doc: Any, every: int) -> None:
     items: list[Any] = []
+    turns = 0
     for item in doc["input"]:
         if item.get("type") == "function_call" or item.get("role") == "assistant":
-            before = items[-1].get("type") if items else None
-            if before not in ("function_call", "reasoning"):
-                items.append({"type": "reasoning", "id": f"rs_{len(items)}", "summary": [],
-                              "encrypted_content": SIGNATURE})  # fmt: skip
+            before = items[-1] if items else {}
+            if before.get("type") != "function_call" and before.get("role") != "assistant":
+                if turns % every == 0:
+                    items.append({"type": "reasoning", "id": f"rs_{len(items)}", "summary": [],
+                                  "encrypted_content": SIGNATURE})  # fmt: skip
+                turns += 1
         items.append(item)
     doc["input"] = items
 
 
-def gemini(doc: Any) -> None:
-    for content in doc["contents"]:
-        if content["role"] == "model":
-            content["parts"][-1]["thoughtSignature"] = SIGNATURE
+def gemini(doc: Any, every: int) -> None:
+    replies = [content for content in doc["contents"] if content["role"] == "model"]
+    for content in replies[::every]:
+        content["parts"][-1]["thoughtSignature"] = SIGNATURE
 
 
-SIGN: dict[str, Callable[[Any], None]] = {
+SIGN: dict[str, Callable[[Any, int], None]] = {
     "anthropic-messages": anthropic,
     "openai-chat": chat,
     "openai-responses": responses,
@@ -72,10 +80,14 @@ SIGN: dict[str, Callable[[Any], None]] = {
 
 
 def documents(source: str) -> dict[str, bytes]:
-    plain = workload.wire(workload.large(size=SIZE), source)
-    doc = orjson.loads(plain)
-    SIGN[source](doc)
-    return {"plain": plain, "signed": orjson.dumps(doc)}
+    script = workload.large(size=SIZE)
+    plain = workload.wire(replace(script, tools=script.tools[:TOOLS]), source)
+    out: dict[str, bytes] = {}
+    for name, every in EVERY.items():
+        doc = orjson.loads(plain)
+        SIGN[source](doc, every)
+        out[name] = orjson.dumps(doc)
+    return out
 
 
 def conversion(data: bytes, source: str, target: str, *, carry: bool) -> Callable[[], object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -303,7 +304,10 @@ HOSTILE: list[Any] = [
     OURS | {"patch": None, "count": [1, 0], "turns": [{"at": "x", "is": []}]},
     OURS | {"patch": None, "count": [3, 1], "mended": [5]},
     OURS | {"patch": None, "count": [3, 1], "order": [[]]},
-]
+    OURS | {"patch": {"in": {"messages": {"length": 3, "items": [{"keep": -1, "was": ""}]}}}},
+    OURS | {"patch": None, "count": [3, 1], "turns": [
+        {"at": 0, "is": ["x"], "size": 1, "put": {"raw": []}}] * 2},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -347,7 +351,7 @@ PATCHES: list[tuple[Any, Any]] = [
 def test_a_patch_leads_from_old_to_new(old: Any, new: Any) -> None:
     log = Ledger()
     patch = json.loads(json.dumps(patching.diff(old, new)))
-    assert json.dumps(patching.apply(patch, old, "", log, old)) == json.dumps(new)
+    assert json.dumps(patching.apply(patch, old, "", log, patching.Root(old))) == json.dumps(new)
     assert not log.losses
 
 
@@ -371,7 +375,12 @@ def agent(turns: int, *, signed: bool = True) -> Any:
     for number in range(turns):
         blocks: list[Any] = [
             {"type": "text", "text": f"I read file {number}."},
-            {"type": "tool_use", "id": f"toolu_{number}", "name": "read", "input": {"n": number}},
+            {
+                "type": "tool_use",
+                "id": f"toolu_{number}",
+                "name": "read",
+                "input": {"n": number, "all": True},
+            },
         ]
         if signed:
             thinking = {"type": "thinking", "thinking": f"hm {number}", "signature": f"s{number}"}
@@ -414,7 +423,7 @@ def careless(capsule: Any) -> Any:
 def misplaced(capsule: Any) -> Any:
     """Each is put where the next one stands."""
     entries = capsule["turns"]
-    for entry, following in zip(entries, entries[1:], strict=False):
+    for entry, following in itertools.pairwise(entries):
         entry["put"] = following["put"]
     return capsule
 
@@ -491,8 +500,8 @@ def test_the_cost_of_the_way_home_is_linear(target: str, edit: str) -> None:
 
 def test_a_forged_capsule_cannot_multiply_a_text() -> None:
     """Each text of a turn is referred to once."""
-    doc = {"model": "m", "max_tokens": 9, "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "long " * 1000, "x": 1}]}]}  # fmt: skip
+    said = {"type": "text", "text": "long " * 1000, "x": 1}
+    doc = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [said]}]}
     there = dragoman.convert(doc, source="anthropic", target="chat", carry=True)
     assert there.capsule is not None
     (entry,) = there.capsule["turns"]
@@ -505,3 +514,41 @@ def test_a_forged_capsule_cannot_multiply_a_text() -> None:
             dragoman.convert(
                 there.document, source="chat", target="anthropic", capsule=there.capsule
             )
+
+
+def test_a_patch_cannot_multiply_a_text() -> None:
+    old = {"text": "long " * 100}
+    new = {**old, "again": [old["text"]] * 20}
+    patch, refers = patching.make(old, new)
+    assert refers
+    assert patching.apply(patch, old, "", Ledger(), patching.Root(old)) == new
+    reference = {"\0ref": "/text", "was": patching.digest(old["text"])}
+    with pytest.raises(TypeError):
+        patching.apply({"set": {"again": [reference] * 20}}, old, "", Ledger(), patching.Root(old))
+
+
+FORGED: dict[str, Any] = {
+    "one digest for all": lambda entries: [e.update({"is": entries[0]["is"]}) for e in entries],
+    "all at the front": lambda entries: [e.update(at=0) for e in entries],
+    "all in one set": lambda entries: [e.update({"with": 0, "strict": 1}) for e in entries],
+    "of no unit": lambda entries: [e.update({"is": []}) for e in entries],
+    "of nobody's unit": lambda entries: [e.update({"is": ["x"]}) for e in entries],
+    "of many units": lambda entries: [e.update({"is": entries[0]["is"] * 3}) for e in entries],
+    "backwards": lambda entries: entries.reverse(),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_capsule_costs_no_more(how: str) -> None:
+    def cost(turns: int) -> int:
+        there = dragoman.convert(agent(turns), source="anthropic", target="chat", carry=True)
+        assert there.capsule is not None
+        FORGED[how](there.capsule["turns"])
+
+        def work() -> None:
+            with contextlib.suppress(dragoman.Malformed):
+                back(there.document, there.capsule)
+
+        return steps(work)
+
+    assert cost(160) < 5 * cost(40)

@@ -17,7 +17,7 @@ from dragoman import Transcoder, decompose, dialects, testing
 from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
 from dragoman.events import decompose as pieces
 from dragoman.ledger import Ledger
-from dragoman.model import Reasoning, Refusal, Response, Text, ToolCall
+from dragoman.model import Reasoning, Response, Text, ToolCall
 from dragoman.streaming import StreamWriter
 from dragoman.testing import load_corpus
 from dragoman.walk import unplaced

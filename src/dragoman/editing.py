@@ -197,7 +197,7 @@ def ids_dropped(turns: list[Json], dialect: str) -> list[Json] | None:
             found = item.pop("id", None) is not None or found
         for part in _parts(item, dialect) if dialect == "gemini" else ():
             for call in (part.get("functionCall"), part.get("functionResponse")):
-                found = bool(call) and call.pop("id", None) is not None or found
+                found = (bool(call) and call.pop("id", None) is not None) or found
     return turns if found and not _names_ids(turns) else None
 
 
@@ -361,7 +361,7 @@ def ways(
         return
     for name, edit in (SAME | OTHER).items():
         edited = edit(copy.deepcopy(turns), target)
-        if edited is None or edited == turns:
+        if edited is None or _text(edited) == _text(turns):
             continue
         echoed = {**there.document, TURNS[target]: edited}
         try:
@@ -500,9 +500,9 @@ def _paired(a: list[str], b: list[str]) -> dict[int, int]:
 
 def _equals(now: list[Json], number: int, was: list[Json], partner: int) -> Iterator[int]:
     """Other turns that say the same and stood beside the same: either of them is right."""
-    key = _key(was[partner])
+    gist = _gist(was[partner])
     for other, item in enumerate(was):
-        if other != partner and _key(item) == key:
+        if other != partner and _gist(item) == gist:
             if _is_near(now, number - 1, was, other - 1) or _is_near(
                 now, number + 1, was, other + 1
             ):
@@ -628,7 +628,7 @@ def _gist(item: Json) -> str:
 
     def walk(value: Json, key: str) -> None:
         if isinstance(value, str):
-            if key in ("text", "content", "output", "name", "role"):
+            if value and key in ("text", "content", "output", "name", "role"):
                 found.append(value)
             elif key == "arguments":
                 try:

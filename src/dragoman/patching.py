@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ def make(old: Json, new: Json) -> tuple[Json, bool]:
     patch = diff(old, new)
     if patch is None or b"\\u0000ref" in encode(new):
         return patch, False
-    small = _shrink(patch, _texts(old, "", {}))
+    small = _shrink(patch, _texts(old, "", {}), Counter())
     return small, bool(small != patch)
 
 
@@ -159,22 +160,35 @@ def _texts(value: Json, at: str, found: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _shrink(value: Json, texts: dict[str, str]) -> Json:
+OFTEN = 8
+"""How often a text is referred to, so that nobody can make a small patch of a huge document."""
+
+
+def _shrink(value: Json, texts: dict[str, str], used: Counter[str]) -> Json:
     """A patch with references instead of the texts that the way back gives anyway."""
     if isinstance(value, str) and value in texts:
-        return {REF: texts[value], "was": digest(value)}
+        used[value] += 1
+        return value if used[value] > OFTEN else {REF: texts[value], "was": digest(value)}
     if isinstance(value, dict):
-        return {key: _shrink(item, texts) for key, item in value.items()}
+        return {key: _shrink(item, texts, used) for key, item in value.items()}
     if isinstance(value, list):
-        return [_shrink(item, texts) for item in value]
+        return [_shrink(item, texts, used) for item in value]
     return value
+
+
+class Root:
+    """The document that references speak of, and how often they did."""
+
+    def __init__(self, document: Json) -> None:
+        self.document = document
+        self.used: Counter[str] = Counter()
 
 
 class _Gone(Exception):
     """What a reference speaks of is not there any more."""
 
 
-def _expand(value: Json, root: Json) -> Json:
+def _expand(value: Json, root: Root | None) -> Json:
     """A value of a patch with the texts that it refers to; None: it refers to nothing."""
     if root is None:
         return value
@@ -187,7 +201,11 @@ def _expand(value: Json, root: Json) -> Json:
     return value
 
 
-def _resolve(reference: dict[str, Json], root: Json) -> Json:
+def _resolve(reference: dict[str, Json], place: Root) -> Json:
+    place.used[reference[REF]] += 1
+    if place.used[reference[REF]] > OFTEN:
+        raise TypeError("a text is referred to too often")
+    root = place.document
     for token in reference[REF].split("/")[1:]:
         token = token.replace("~1", "/").replace("~0", "~")
         if isinstance(root, dict) and token in root:
@@ -201,7 +219,7 @@ def _resolve(reference: dict[str, Json], root: Json) -> Json:
     return root
 
 
-def apply(patch: Json, value: Json, at: str, log: Ledger, root: Json) -> Json:
+def apply(patch: Json, value: Json, at: str, log: Ledger, root: Root | None) -> Json:
     """The value with the patch applied, as far as it still fits."""
     try:
         return _apply(patch, value, at, log, root)
@@ -209,7 +227,7 @@ def apply(patch: Json, value: Json, at: str, log: Ledger, root: Json) -> Json:
         return _stale(value, at, log)
 
 
-def _apply(patch: Json, value: Json, at: str, log: Ledger, root: Json) -> Json:
+def _apply(patch: Json, value: Json, at: str, log: Ledger, root: Root | None) -> Json:
     if patch is None:
         return value
     if not isinstance(patch, dict):
@@ -238,7 +256,9 @@ def _apply(patch: Json, value: Json, at: str, log: Ledger, root: Json) -> Json:
     return _apply_object(patch, value, at, log, root)
 
 
-def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger, root: Json) -> Json:
+def _apply_object(
+    patch: Json, value: dict[str, Json], at: str, log: Ledger, root: Root | None
+) -> Json:
     out = dict(value)
     for key, was in patch.get("del", {}).items():
         if key in out and digest(out[key]) == was:
@@ -262,7 +282,7 @@ def _apply_object(patch: Json, value: dict[str, Json], at: str, log: Ledger, roo
     return out
 
 
-def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger, root: Json) -> Json:
+def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger, root: Root | None) -> Json:
     out: list[Json] = []
     coming: list[Json] = []  # what is put before the next item, if that is what it was
     done = 0
@@ -288,6 +308,8 @@ def _fitting(op: Json, value: list[Json], done: int, length: int) -> int | None:
     """How many items an op speaks of, if they are still what they were."""
     if isinstance(op, dict) and "keep" in op:
         size: int = op["keep"]
+        if size < 1:
+            raise TypeError("so many items cannot be kept")
         if done + size > len(value):
             return None
         run = value[done : done + size]

@@ -1,0 +1,81 @@
+"""Cache marks of restored turns: they stand where the client has put them last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..model import Json
+from ..units import Unit
+
+
+def relative(units: Sequence[Unit]) -> list[Json]:
+    """The marks of units: in which piece, and where in there."""
+    out: list[Json] = []
+    number, last = -1, None
+    base = 0
+    for unit in units:
+        whole = unit.start < 0
+        if last is None or whole or last != unit.slot:
+            number, base = number + 1, max(unit.start, 0)
+        last = None if whole else unit.slot
+        for at in unit.marks():
+            tokens: list[Any] = at.split("/")
+            skip = tokens.index(unit.slot) + 1 if unit.slot in tokens else 1
+            rest = tokens[skip:]
+            if not whole and rest and rest[0].isdigit():
+                rest[0] = str(int(rest[0]) - base)
+            out.append([number, *rest])
+    return out
+
+
+def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json]) -> bool:
+    """Put the marks where they stand now, where the target holds marks; False: one has no place."""
+    was, held = entry.get("marks", ((), ()))
+    if list(was) == now:
+        return True
+    for path in reversed(held):
+        at, key = _container(pieces, path)
+        if at.__class__ is dict and at.pop(key, None) is not None and not at:
+            at, key = _container(pieces, path[:-1])
+            del at[int(key)]  # the mark was a block of its own
+    placed = True
+    for path in now:
+        value, key = _container(shown, path)
+        if value.__class__ is dict and len(value) == 1:
+            path = path[:-1]
+            value, key = _container(shown, path)
+        at, _ = _container(pieces, path, shown)
+        if at.__class__ is dict and value.__class__ is dict:
+            at[key] = value[key]
+        elif at.__class__ is list and value.__class__ is list:
+            at.insert(max(0, len(at) - (len(value) - 1 - int(key))), value[int(key)])
+        else:
+            placed = False
+    return placed
+
+
+def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) -> tuple[Json, str]:
+    """What holds the last token of a path: itself, or what corresponds to it in the other pieces.
+
+    Items correspond counted from the end: reasoning that was left out stood at the beginning.
+    """
+    number, *tokens = path
+    at: Json = pieces[number][2] if number < len(pieces) else None
+    guide: Json = shown[number][2] if shown is not None else None
+    for token in tokens[:-1]:
+        if at.__class__ is list and token.isdigit():
+            index = int(token)
+            if guide is not None:
+                index += len(at) - len(guide)
+            at = at[index] if 0 <= index < len(at) else None
+        else:
+            at = at.get(token) if at.__class__ is dict else None
+        if guide is not None:
+            guide = guide[int(token)] if guide.__class__ is list else guide[token]
+    return at, tokens[-1] if tokens else ""
+
+
+def has_mark(pieces: list[Json], path: Json) -> bool:
+    at, key = _container(pieces, path)
+    return at.__class__ is dict and key in at

@@ -1,0 +1,522 @@
+"""Opening a capsule: each entry is put where its unit stands now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from .. import patching
+from ..dialect import Dialect
+from ..errors import Malformed
+from ..ledger import Ledger, Loss
+from ..model import Json, Message, Reasoning, Request, Tree
+from ..reading import encode
+from ..surrogates import parse_exactly
+from ..units import Unit, View, digest
+from .marks import has_mark, put_marks, relative
+from .names import Places, all_ids, ids_in, paired, renamed
+from .places import (
+    PARTS,
+    aligned,
+    inner_of,
+    is_restored,
+    keys_of,
+    neighbours,
+    owner_of,
+    owners_of,
+    view_of,
+)
+from .references import expanded, schemas_of
+from .sealing import VERSION
+
+CHANGED = "this turn has changed since; what the capsule holds for it is left out"
+
+
+FEW = 50
+"""How many units that say the same are looked at."""
+
+
+def open_(
+    capsule: Json,
+    document: Json,
+    dialect: Dialect,
+    facet: str,
+    log: Ledger,
+    heard: Tree,
+    echoed: Json,
+) -> Json:
+    """The document with everything restored that the capsule holds for it.
+
+    ``heard`` and ``echoed`` are what it was written from: the tree, and the client's document.
+    """
+    if not isinstance(capsule, dict) or capsule.get("capsule") not in (1, VERSION):
+        version = capsule.get("capsule") if isinstance(capsule, dict) else None
+        said = "" if version is None else f", but of version {version!r}"
+        raise Malformed(f"not a capsule of version {VERSION}{said}")
+    if capsule.get("dialect") != dialect.name:
+        raise Malformed(f"the capsule belongs to {capsule.get('dialect')!r}, not {dialect.name!r}")
+    if capsule.get("facet") != facet:
+        raise Malformed(f"the capsule belongs to a {capsule.get('facet')!r}, not to a {facet!r}")
+    said_before = len(log.losses)
+    try:
+        if capsule["capsule"] == 1 or "count" not in capsule:
+            root = patching.Root(document) if capsule.get("refs") else None
+            restored = patching.apply(capsule.get("patch"), document, "", log, root)
+            if len(log.losses) == said_before:  # all of it fitted, so all of this is made up for
+                mended = Counter(tuple(mended) for mended in capsule.get("mended", ()))
+                log.losses[:] = _unmended(log.losses, mended, {})
+        else:
+            view = view_of(document, dialect.read(document, facet))
+            if view is None:
+                log.dropped("capsule", "", "this is no conversation of items any more")
+                return document
+            restored = _Opening(capsule, view, heard, log).run(dialect, facet)
+        _point(log, said_before, echoed)
+        return restored
+    except RecursionError:
+        raise Malformed("nested too deeply to be restored") from None
+    except (TypeError, LookupError, ValueError, AttributeError) as problem:
+        raise Malformed(f"the capsule is damaged: {problem!r}") from None
+
+
+def _point(log: Ledger, start: int, echoed: Json) -> None:
+    """Settings are called otherwise in the other document: point at what there is of the path."""
+    for number in range(start, len(log.losses)):
+        loss = log.losses[number]
+        if loss.what == "capsule":
+            log.losses[number] = Loss(loss.kind, loss.what, _nearest(echoed, loss.path), loss.why)
+
+
+def _nearest(doc: Json, path: str) -> str:
+    found = ""
+    for token in path.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if doc.__class__ is dict and name in doc:
+            doc = doc[name]
+        elif doc.__class__ is list and name.isdigit() and int(name) < len(doc):
+            doc = doc[int(name)]
+        else:
+            break
+        found += f"/{token}"
+    return found
+
+
+class _Entry:
+    """What a capsule holds for some units, and where those stand now; ``at`` None: nowhere."""
+
+    __slots__ = ("at", "count", "data", "grown", "hint", "pieces", "spans")
+
+    def __init__(self, data: Json) -> None:
+        keys, number = data["is"], data["at"]
+        if keys.__class__ is not list or number.__class__ is not int:
+            raise TypeError("an entry has the number and the digests of its units")
+        self.data = data
+        self.count = len(keys)
+        self.at: int | None = None
+        self.hint = 0
+        self.grown = False
+        self.pieces: list[Json] = []
+        self.spans: list[tuple[str, int, int]] = []  # where the pieces are put
+
+    def fits(self, units: list[Unit], at: int) -> bool:
+        keys, end = self.data["is"], at + self.count
+        if at < 0 or end > len(units) or (not keys and units):
+            return False
+        if any(units[at + n].key != key for n, key in enumerate(keys[:-1])):
+            return False
+        return not keys or bool(units[end - 1].key == keys[-1]) or self.has_grown(units[end - 1])
+
+    def has_grown(self, unit: Unit) -> bool:
+        size = self.data.get("size", 0)
+        if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
+            return False
+        return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
+
+    def is_near(self, units: list[Unit], at: int) -> bool:
+        """Whether it stands beside what it stood beside, if it needs that to be told.
+
+        Where turns came back in another order or number, both neighbours count: a system prompt in
+        the middle, say, may stand only before a reply.
+        """
+        by = self.data.get("by")
+        if by is None:
+            return True
+        before, behind = neighbours(units, at, self.count)
+        if strict := self.data.get("strict"):
+            end = at + self.count
+            if by[1] == "$" and end < len(units):
+                grown = strict == 1 or units[end].nodes[0].role == "assistant"
+            else:
+                grown = behind == by[1]
+            return bool(before == by[0] and grown)
+        return bool(before == by[0] or behind == by[1])
+
+    def stays(self, units: list[Unit]) -> bool:
+        at = self.data["at"]
+        if not self.fits(units, at):
+            return False
+        return not self.data.get("strict") or self.is_near(units, at)
+
+
+class _Opening:
+    """One capsule of this version, being opened."""
+
+    def __init__(self, capsule: dict[str, Json], view: View, heard: Tree, log: Ledger) -> None:
+        self.capsule = capsule
+        self.view = view
+        self.heard = heard
+        self.log = log
+        if capsule["count"][1] is None:
+            view.leave_tools()
+        if capsule.get("echo"):
+            _twin(view, getattr(heard, "messages", ()))
+        self.units: dict[str, list[Unit]] = {"turns": view.turns, "tools": view.tools}
+        self.entries = {part: [_Entry(e) for e in capsule.get(part, ())] for part in PARTS}
+        for entries in self.entries.values():
+            if any("size" in entry.data for entry in entries[:-1]):
+                raise TypeError("only the last turn can grow")
+
+    def run(self, dialect: Dialect, facet: str) -> Json:
+        for part, total in zip(PARTS, self.capsule["count"], strict=True):
+            self.place(part, total or 0)
+        self.drop_last()
+        self.grow()
+        self.drop_sets()
+        self.drop_conflicts()
+        patched = self.settings()
+        document = self.assemble(patched, {})
+        for _ in range(3):
+            names, failed = self.reconcile(document, dialect, facet)
+            for entry in failed:
+                entry.hint, entry.at = entry.at or 0, None
+            if failed:
+                self.drop_sets()
+            if not failed and not names:
+                break
+            document = self.assemble(patched, names)
+        self.report()
+        return document
+
+    def all(self) -> Iterator[_Entry]:
+        return chain.from_iterable(self.entries.values())
+
+    # -- where entries belong ---------------------------------------------------------------
+
+    def place(self, part: str, total: int) -> None:
+        entries, units = self.entries[part], self.units[part]
+        if all(entry.stays(units) for entry in entries):
+            for entry in entries:
+                entry.at = entry.data["at"]
+            return
+        places: dict[str, list[int]] = {}
+        for number, unit in enumerate(units):
+            places.setdefault(unit.key, []).append(number)
+        offset = floor = 0
+        tail = len(units) - total
+        for entry in entries:
+            was = entry.data["at"]
+            at = self.search(entry, units, places, floor, (was + offset, was + tail, was))
+            if at is None:
+                entry.hint = max(floor, min(was + offset, len(units) - 1))
+            else:
+                entry.at, offset, floor = at, at - was, at + entry.count
+
+    def search(
+        self,
+        entry: _Entry,
+        units: list[Unit],
+        places: dict[str, list[int]],
+        floor: int,
+        guesses: tuple[int, ...],
+    ) -> int | None:
+        for guess in guesses:
+            if guess >= floor and entry.fits(units, guess) and entry.is_near(units, guess):
+                return guess
+        keys = entry.data["is"]
+        found = places.get(keys[0], []) if keys else []
+        found = [at for at in found[-FEW:] if at >= floor and entry.fits(units, at)]
+        if "by" in entry.data:
+            found = [at for at in found if entry.is_near(units, at)][:1]
+        return found[0] if len(found) == 1 else None
+
+    def drop_last(self) -> None:
+        """A turn that others followed and that is the last one now is what the model goes on with.
+
+        Such a beginning of a reply takes no reasoning: "When thinking is disabled, an `assistant`
+        message in the final position cannot contain `thinking`", and enabled, it takes none at all.
+        """
+        units, total = self.units["turns"], self.capsule["count"][0]
+        for entry in self.entries["turns"] if isinstance(self.heard, Request) else ():
+            end = entry.data["at"] + entry.count
+            if entry.at is None or entry.at + entry.count < len(units) or end == total:
+                continue
+            if units and units[-1].nodes[-1].role == "assistant":
+                entry.hint, entry.at = entry.at, None
+
+    def drop_sets(self) -> None:
+        """What exchanged something is restored together."""
+        for entries in self.entries.values():
+            lost = {entry.data.get("with") for entry in entries if entry.at is None} - {None}
+            for entry in entries:
+                if entry.data.get("with") in lost and entry.at is not None:
+                    entry.hint, entry.at = entry.at, None
+
+    def drop_conflicts(self) -> None:
+        """A slot is one value, or a list: not both."""
+        for part, entries in self.entries.items():
+            kinds: dict[str, list[bool]] = {}
+            taken = self.taken(part)
+            for number, unit in enumerate(self.units[part]):
+                if number not in taken:
+                    kinds.setdefault(unit.slot, []).append(unit.start < 0)
+            for entry in entries:
+                for slot, whole, _ in entry.pieces if entry.at is not None else ():
+                    kinds.setdefault(slot, []).append(bool(whole))
+            bad = {slot for slot, wholes in kinds.items() if any(wholes) and len(wholes) > 1}
+            for entry in entries if bad else ():
+                if entry.at is not None and any(slot in bad for slot, _, _ in entry.pieces):
+                    entry.hint, entry.at = entry.at, None
+            if bad:
+                self.drop_sets()
+
+    def taken(self, part: str) -> dict[int, _Entry]:
+        """Which units are restored, and by what."""
+        found: dict[int, _Entry] = {}
+        for entry in self.entries[part]:
+            if entry.at is not None:
+                found |= dict.fromkeys(range(entry.at, entry.at + entry.count), entry)
+        return found
+
+    # -- what they hold ---------------------------------------------------------------------
+
+    def grow(self) -> None:
+        """The original of each entry, with the texts that it refers to."""
+        for part in PARTS:
+            for entry in self.entries[part]:
+                if entry.at is None:
+                    continue
+                units = self.units[part][entry.at : entry.at + entry.count]
+                atoms = [unit.atoms for unit in units]
+                entry.grown = bool(units) and units[-1].key != entry.data["is"][-1]
+                if entry.grown:
+                    atoms[-1] = atoms[-1][: entry.data["size"]]
+                entry.pieces = expanded(entry.data["put"], atoms, schemas_of(units))
+                if part != "turns":
+                    continue
+                shown, rest = self.view.pieces(units), None
+                if entry.grown:
+                    try:
+                        shown, rest = self.parted(units, entry.data["size"])
+                    except (LookupError, ValueError):  # it has grown where it is no list
+                        entry.hint, entry.at = entry.at, None
+                        continue
+                self.follow_marks(entry, units, shown)
+                if rest is not None:
+                    self.add(entry, units[-1].slot, rest)
+
+    def follow_marks(self, entry: _Entry, units: list[Unit], shown: list[Json]) -> None:
+        now = relative(units)
+        if entry.grown:  # the marks of what was added stay with it
+            now = [path for path in now if has_mark(shown, path)]
+        if not now and "marks" not in entry.data:
+            return
+        entry.pieces = parse_exactly(encode(entry.pieces))  # our own, to be changed
+        if not put_marks(entry.data, entry.pieces, shown, now):
+            at = self.path("turns", entry.at or 0)
+            self.log.dropped("cache", at, "the restored turn has no place for this mark")
+
+    def parted(self, units: list[Unit], size: int) -> tuple[list[Json], list[Json]]:
+        """The pieces of units without what was written into the last item, and that."""
+        shown = self.view.pieces(units)
+        unit = units[-1]
+        thoughts = {b.at for n in unit.nodes for b in n.content if b.__class__ is Reasoning}
+        depth = (2 if self.view.doc.__class__ is list else 3) + (self.view.base is not None)
+        into = unit.ats[size].split("/")
+        if len(into) <= depth and size + 1 < len(unit.ats):  # the role; what it says comes next
+            into = unit.ats[size + 1].split("/")
+        index = int(into[depth - 1])
+        slot, whole, items = shown[-1]
+        cut = len(items) - (unit.end - index)  # the first item that has anything new
+        if unit.ats[size - 1].split("/")[:depth] != into[:depth]:
+            while cut > 1 and "/".join([*into[: depth - 1], str(index - 1)]) in thoughts:
+                cut, index = cut - 1, index - 1
+            return [*shown[:-1], [slot, whole, items[:cut]]], items[cut:]
+        key, number = into[depth], int(into[depth + 1])
+        while number and "/".join([*into[: depth + 1], str(number - 1)]) in thoughts:
+            number -= 1
+        item = items[cut]
+        rest = [{**item, key: item[key][number:]}, *items[cut + 1 :]]
+        kept = [*items[:cut], {**item, key: item[key][:number]}]
+        return [*shown[:-1], [slot, whole, kept]], rest
+
+    def add(self, entry: _Entry, slot: str, items: list[Json]) -> None:
+        """What came after the turn and was written into its last item."""
+        last, whole, value = entry.pieces[-1] if entry.pieces else ("", True, [])
+        if whole or last != slot:
+            entry.pieces = [*entry.pieces, [slot, False, items]]
+        else:
+            entry.pieces = [*entry.pieces[:-1], [slot, False, _joined(value, items)]]
+
+    # -- the document -----------------------------------------------------------------------
+
+    def settings(self) -> Json:
+        settings = self.view.settings(self.view.slots())
+        return patching.apply(self.capsule.get("patch"), settings, "", self.log, None)
+
+    def assemble(self, patched: Json, names: dict[str, str]) -> Json:
+        values: dict[str, Json] = {}
+        for part in PARTS:
+            taken = self.taken(part)
+            for entry in self.entries[part]:
+                entry.spans = []
+                if entry.at is not None and not entry.count:
+                    self.put(entry, values)
+            for number, unit in enumerate(self.units[part]):
+                owner = taken.get(number)
+                if owner is None:
+                    value = self.view.value(unit)
+                    value = renamed(value, names) if names else value
+                    _add(values, unit.slot, unit.start < 0, value)
+                elif number == owner.at:
+                    self.put(owner, values)
+        inner = inner_of(self.view, patched)
+        keys = keys_of(self.view, inner, set(values))
+        if "order" in self.capsule:
+            first = [key for key in self.capsule["order"] if key in values or key in inner]
+            keys = [*first, *(key for key in keys if key not in set(first))]
+        whole = {key: values[key] if key in values else inner[key] for key in keys}
+        if self.view.doc.__class__ is not dict:
+            return values.get("", [])
+        return whole if self.view.base is None else {**patched, self.view.base: whole}
+
+    def put(self, entry: _Entry, values: dict[str, Json]) -> None:
+        for slot, whole, value in entry.pieces:
+            start = 0 if whole else len(values.get(slot, ()))
+            entry.spans.append((slot, start, start + 1 if whole else start + len(value)))
+            _add(values, slot, whole, value)
+
+    # -- ids --------------------------------------------------------------------------------
+
+    def reconcile(
+        self, document: Json, dialect: Dialect, facet: str
+    ) -> tuple[dict[str, str], list[_Entry]]:
+        """Ids that the client replaced, where a restored turn has the original again.
+
+        Gives the names for the other turns, and the entries that cannot be reconciled with them.
+        """
+        taken = self.taken("turns")
+        units = self.units["turns"]
+        others = {
+            i for n, u in enumerate(units) if n not in taken for ids in u.calls() for i in ids
+        }
+        sets: dict[Any, list[_Entry]] = {}  # what was exchanged is looked at together
+        for number, entry in enumerate(self.entries["turns"]):
+            if entry.at is not None:
+                sets.setdefault(entry.data.get("with", f"/{number}"), []).append(entry)
+        many = Counter(i for entries in sets.values() for i in self.ids(entries))
+        shared = others | {name for name, count in many.items() if count > 1}
+        places: Places | None = None
+        given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
+        names: dict[str, str] = {}
+        failed: list[_Entry] = []
+        for entries in sets.values():
+            now = [unit for entry in entries for unit in self.of(entry)]
+            met = all_ids(now) & shared
+            if not met or met <= ids_in([entry.pieces for entry in entries], set()):
+                continue
+            places = places or Places(View(document, dialect.read(document, facet)))
+            spans = [span for entry in entries for span in entry.spans]
+            pairs = paired(now, places.within(spans))
+            free = {name for entry in entries for name in entry.data.get("reused", ())}
+            free |= (pairs or {}).keys()
+            if pairs is None or any(
+                given.get(k, v) != v or (v in others and v not in names and v not in free)
+                for k, v in pairs.items()
+            ):
+                failed += entries
+            else:
+                given |= pairs
+                found = ((old, new) for old, new in pairs.items() if old in others)
+                names |= {old: new for old, new in found if new is not None}
+        return names, failed
+
+    def ids(self, entries: list[_Entry]) -> set[str | None]:
+        return all_ids([unit for entry in entries for unit in self.of(entry)])
+
+    def of(self, entry: _Entry) -> list[Unit]:
+        """The units that an entry restores."""
+        return [] if entry.at is None else self.units["turns"][entry.at : entry.at + entry.count]
+
+    # -- the ledger -------------------------------------------------------------------------
+
+    def path(self, part: str, number: int) -> str:
+        """Where a unit stands in the client's document."""
+        owned = (at for at, unit in self.owner.items() if unit == (part, number))
+        return next(owned, "")
+
+    @cached_property
+    def owner(self) -> dict[str, tuple[str, int]]:
+        return owners_of(self.view, self.heard)
+
+    def report(self) -> None:
+        fitted = not any(loss.what == "capsule" for loss in self.log.losses)
+        lost = [(part, e) for part in PARTS for e in self.entries[part] if e.at is None]
+        owner = self.owner if lost or self.log.losses else {}
+        restored = {part: set(self.taken(part)) for part in PARTS}
+        losses = [x for x in self.log.losses if not is_restored(x, owner, restored)]
+        mended = Counter(tuple(mended) for mended in self.capsule.get("mended", ()))
+        self.log.losses[:] = (
+            losses if not mended or not fitted else _unmended(losses, mended, owner if lost else {})
+        )
+        first: dict[tuple[str, int], str] = {}
+        for at, unit in owner.items():
+            first.setdefault(unit, at)
+        for part, entry in lost:
+            self.log.dropped("capsule", first.get((part, entry.hint), ""), CHANGED)
+
+
+def _unmended(
+    losses: list[Loss], mended: Counter[tuple[Any, ...]], owner: dict[str, Any]
+) -> list[Loss]:
+    """The losses that nothing makes up for; in a changed conversation those of its turns stay."""
+    out: list[Loss] = []
+    for loss in losses:
+        triple = (loss.kind, loss.what, loss.path)
+        if mended[triple] > 0 and owner_of(loss.path, owner) is None:
+            mended[triple] -= 1
+        else:
+            out.append(loss)
+    return out
+
+
+def _add(values: dict[str, Json], slot: str, whole: bool, value: Json) -> None:
+    if whole:
+        values[slot] = value
+    else:
+        values.setdefault(slot, []).extend(value)
+
+
+def _joined(items: list[Json], more: list[Json]) -> list[Json]:
+    """Items with more of them behind; what continues the last one becomes a part of it."""
+    if items and more and more[0].__class__ is items[-1].__class__ is dict:
+        last, following = items[-1], more[0]
+        for key, value in following.items():
+            mine = last.get(key)
+            if mine.__class__ is list and value.__class__ is list:
+                if last.get("role") == following.get("role"):
+                    return [*items[:-1], {**last, key: mine + value}, *more[1:]]
+    return [*items, *more]
+
+
+def _twin(view: View, spoken: Sequence[Message]) -> None:
+    """Give each unit what the client said for it."""
+    nodes = [node for unit in view.turns for node in unit.nodes]
+    twins = {j: spoken[i] for i, j in aligned(spoken, nodes)}
+    index = 0
+    for unit in view.turns:
+        places = range(index, index + len(unit.nodes))
+        unit.twins = [twins.get(n, nodes[n]) for n in places]
+        index = places.stop
