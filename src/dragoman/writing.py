@@ -431,7 +431,7 @@ def note_joined(block: Block, why: str, w: Writing) -> None:
 
 def note_summary(block: Reasoning, w: Writing) -> None:
     """A summary, where reasoning is its content alone: left out beside it, or written as such."""
-    if block.content and block.summary:
+    if any(block.content) and block.summary:
         w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
     elif any(block.summary):
         w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")

@@ -189,7 +189,7 @@ class WriteBlocks(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
-        seal, said = block.seal, block.content or block.summary
+        seal, said = block.seal, block.words
         if seal is not None and not (
             may_open(self, seal) and (w.signed or seal.issuer == self.issuer)
         ):

@@ -89,7 +89,7 @@ class Parts(Citations):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         note_summary(block, w)
-        texts = block.content or block.summary
+        texts = block.words
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         said = joined(texts)

@@ -270,7 +270,7 @@ class Requests(Responses):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         note_summary(block, w)
-        thoughts = block.content or block.summary
+        thoughts = block.words
         if not thoughts:
             self.lose(block.extras, block.at, w.log)
             if block.seal is None and block.id is None:

@@ -171,7 +171,7 @@ class WriteParts(ReadParts):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         note_summary(block, w)
-        texts = block.content or block.summary
+        texts = block.words
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         if not any(texts) and seal is None and not w.home:

@@ -108,7 +108,7 @@ class Parts(OpenAIChat):
         """The words of a thought; in an answer they are one text, as they arrive in a stream."""
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        texts = block.content or block.summary
+        texts = block.words
         note_summary(block, w)
         if w.answer and not w.home and len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")

@@ -424,7 +424,7 @@ class Messages(Dialect):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        texts = block.content or block.summary
+        texts = block.words
         note_summary(block, w)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")

@@ -425,7 +425,7 @@ class Answers(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
-        thoughts = block.content or block.summary
+        thoughts = block.words
         note_summary(block, w)
         if len(thoughts) > 1:
             w.log.approximated("text.boundary", block.at, "the parts of a thought are one here")
