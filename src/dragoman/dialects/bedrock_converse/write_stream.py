@@ -5,7 +5,7 @@ Blocks come one after the other here. Only calls are announced; all else begins 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -38,6 +38,7 @@ def frame(name: str, **payload: Json) -> bytes:
 
 
 class BedrockWriter(OneByOne):
+    names_first: ClassVar[bool] = False
     dialect: BedrockConverse
 
     def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:

@@ -6,6 +6,7 @@ Comments (``: OPENROUTER PROCESSING``) keep the line open and say nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -208,6 +209,7 @@ class OpenRouterWriter(ChatWriter):
         super().__init__(dialect, log, home)
         self.thoughts: dict[int, Thought] = {}
         self.counts: dict[int, int] = {}  # of entries, by candidate
+        self.sealed: set[str] = set()  # signatures that have been said
         self.signed: dict[int, Text] = {}  # the last text of a candidate, if it is signed
 
     def open(self, event: Open) -> bytes:
@@ -250,9 +252,18 @@ class OpenRouterWriter(ChatWriter):
             entries = choice["message"].get(THOUGHT, ())
             if len(entries) != self.counts.get(place, 0):  # those of a kin, in its own words
                 at = f"/choices/{place}/message/{THOUGHT}"
-                why = f"{THOUGHT} is known in the end; the reasoning was said before, unsigned"
+                why = f"{THOUGHT} is known in the end; the reasoning was said before it was signed"
                 self.log.approximated("stream.text", at, why)
+                signed += [self.say(place, entry) for entry in self.unsaid(entries)]
         return b"".join(signed) + super().end(doc)
+
+    def unsaid(self, entries: Iterable[Json]) -> Iterator[Json]:
+        """What seals reasoning whose words have been said."""
+        for entry in entries:
+            kind = str(entry.get("type")) if entry.__class__ is dict else ""
+            key = SEALED.get(kind)
+            if key is not None and is_said(entry, key) and entry[key] not in self.sealed:
+                yield {name: value for name, value in entry.items() if name != WORD.get(kind)}
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]
@@ -304,6 +315,7 @@ class OpenRouterWriter(ChatWriter):
         before = b""
         if thought.parts is not None or kind == ENCRYPTED or thought.doc.get("type") != TEXT:
             before = self.begin_entry(thought, kind, SEALED[kind])
+        self.sealed.add(seal.data)
         entry = {**thought.doc, SEALED[kind]: seal.data}
         if thought.parts is None:
             entry["format"] = FORMATS[seal.signer]
