@@ -271,9 +271,7 @@ def cited_responses() -> st.SearchStrategy[Response]:
     """One response each, with citations, and ids that come once."""
     cited = st.builds(Text, words, st.lists(citations, max_size=2, unique=True).map(tuple))
     calls = st.builds(ToolCall, call_ids, names, arguments)
-    block = st.one_of(
-        texts, cited, thoughts, st.builds(Refusal, words), calls
-    )
+    block = st.one_of(texts, cited, thoughts, st.builds(Refusal, words), calls)
     content = st.lists(block, max_size=5, unique_by=lambda b: getattr(b, "id", None) or id(b))
     message: Any = st.builds(Message, st.just("assistant"), content.map(tuple))
     candidate: Any = st.builds(Candidate, message, stops)

@@ -631,7 +631,9 @@ def _fold(content: Iterable[Block]) -> dict[str, Json]:
             fold["signed"].append(block.extras.seal.data)
         if isinstance(block, Text):
             fold["text"] += block.text
-            fold["cited"] += [(cite.url, cite.title or None, cite.quote) for cite in block.citations]
+            fold["cited"] += [
+                (cite.url, cite.title or None, cite.quote) for cite in block.citations
+            ]
         elif isinstance(block, Reasoning):
             fold["reasoning"] += "".join((*block.content, *block.summary))
             fold["signed"] += [block.seal.data] if block.seal is not None else []

@@ -159,6 +159,7 @@ class MistralWriter(ChatWriter):
     def __init__(self, dialect: Mistral, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)
         self.thoughts: dict[int, int] = {}  # open thoughts -> their candidates
+        self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.thought: set[int] = set()  # candidates whose last chunk is a thought
 
     def voice(self, number: int) -> tuple[Voice, bytes]:
@@ -177,7 +178,9 @@ class MistralWriter(ChatWriter):
             voice.said.add(TEXT)
             return begun + self.chunk(number, {"content": [block.payload]})
         if isinstance(block, Text | Refusal):
-            self.thought.discard(number)
+            if self.home:
+                self.thought.discard(number)
+            self.worded[event.index] = number
         return super().open(event)
 
     def key_of(self, block: Block) -> str | None:
@@ -216,6 +219,8 @@ class MistralWriter(ChatWriter):
             self.voices[number].said.add(TEXT)
             self.thought.add(number)
             self.parts.setdefault(index, (event.place, event.part))
+        elif self.thought and event.text and index in self.heads and index in self.worded:
+            self.thought.discard(self.worded[index])
         return super().delta(event)
 
     def seal(self, event: Sealed) -> bytes:
@@ -234,7 +239,9 @@ class MistralWriter(ChatWriter):
         return super().cite(event) if self.home or event.index in self.waiting else b""
 
     def close(self, event: Close) -> bytes:
-        self.thoughts.pop(event.index, None)
+        if event.index not in self.waiting:
+            self.thoughts.pop(event.index, None)
+            self.worded.pop(event.index, None)
         return super().close(event)
 
     def end(self, doc: Json) -> bytes:
