@@ -244,7 +244,9 @@ class OpenRouterWriter(ChatWriter):
     def sign(self, number: int, block: Text | ToolCall, call_id: str | None) -> bytes:
         count = self.counts.get(number, 0)
         self.counts[number] = count + 1
-        return self.say(number, self.dialect.signature(block, call_id, count))
+        entry = self.dialect.signature(block, call_id, count)
+        self.sealed |= {entry[key] for key in SEALED.values() if key in entry}
+        return self.say(number, entry)
 
     def end(self, doc: Json) -> bytes:
         signed = [self.sign(number, block, None) for number, block in self.signed.items()]
@@ -254,7 +256,8 @@ class OpenRouterWriter(ChatWriter):
                 at = f"/choices/{place}/message/{THOUGHT}"
                 why = f"{THOUGHT} is known in the end; the reasoning was said before it was signed"
                 self.log.approximated("stream.text", at, why)
-                signed += [self.say(place, entry) for entry in self.unsaid(entries)]
+                if place in self.voices and THOUGHT in self.voices[place].said:
+                    signed += [self.say(place, entry) for entry in self.unsaid(entries)]
         return b"".join(signed) + super().end(doc)
 
     def unsaid(self, entries: Iterable[Json]) -> Iterator[Json]:
