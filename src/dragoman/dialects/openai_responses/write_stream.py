@@ -361,7 +361,7 @@ class ResponsesWriter(FunctionsOnly):
         """The items as they have been numbered, if they came in another order than at rest."""
         said = [self.items[place] for place in sorted(self.items)]
         left = [piece for item in output for piece in pieces_of(item)]
-        if list(map(item_keys, said)) == list(map(item_keys, output)):
+        if keys_of(said) == keys_of(output):
             return output
         out: list[Json] = []
         for item in said:
@@ -410,8 +410,9 @@ def said_in(part: dict[str, Json]) -> str:
     return str(part.get("text") or part.get("refusal") or "")
 
 
-def item_keys(item: dict[str, Json]) -> list[Json]:
-    return [(piece_key(piece), piece.get("annotations")) for piece in pieces_of(item)]
+def keys_of(output: list[Json]) -> list[Json]:
+    pieces = (piece for item in output for piece in pieces_of(item))
+    return [(piece_key(piece), piece.get("annotations")) for piece in pieces]
 
 
 def delta_head(kind: str, fields: dict[str, Json]) -> bytes:
