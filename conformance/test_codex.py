@@ -11,7 +11,7 @@ import dragoman
 import sdk
 from dragoman import dialects
 from dragoman.ledger import Ledger
-from dragoman.model import Candidate, Message, Request, Response, ToolCall
+from dragoman.model import Candidate, Message, Request, Response, Stop, ToolCall, Usage
 from dragoman.restoring import restore, tools_of, written
 
 from . import laws
@@ -96,3 +96,67 @@ def test_every_tool_is_callable(name: str, body: dict[str, Any], target: str) ->
 
 def response(calls: list[ToolCall]) -> Response:
     return Response("r", "m", (Candidate(Message("assistant", tuple(calls))),))
+
+
+# -- a reply that calls every tool ----------------------------------------------------------
+
+UPSTREAMS = (
+    "anthropic-messages", "openai-chat", "gemini", "mistral", "ollama", "bedrock-converse",
+    "cohere",
+)  # fmt: skip
+FREE = 'x\n"y"'  # what a freeform tool is given
+ITEMS = {"function_call": "function", "custom_tool_call": "custom", "tool_search_call": "search"}
+
+
+def every_call(
+    body: dict[str, Any], exchange: dragoman.Exchange, asked: Request, upstream: str
+) -> tuple[Response, list[tuple[str, str | None, str]]]:
+    """A reply of the upstream that calls every tool it was given, and what the client calls them.
+
+    Tools that the upstream runs itself are called by nobody.
+    """
+    tree = dragoman.read(body, SOURCE)
+    assert isinstance(tree, Request)
+    names = {theirs: ours for ours, theirs in exchange._names.items()}
+    calls, meant = [], []
+    for number, tool in enumerate(tools_of(tree)):
+        if tool.kind == "hosted":
+            continue
+        name = names.get((tool.namespace, tool.name), tool.name)
+        assert [given.name for given in asked.tools].count(name) == 1, name
+        kind, arguments = "function", '{"a":1}'
+        if tool.kind == "custom":
+            kind = "custom" if upstream == "openai-chat" else "function"
+            arguments = FREE if kind == "custom" else json.dumps({"input": FREE})
+        calls.append(ToolCall(f"call_{number}", name, arguments, kind))
+        meant.append((tool.kind, tool.namespace, tool.name))
+    said = Candidate(Message("assistant", tuple(calls)), Stop("tool-call"))
+    return Response("r", "m", (said,), Usage(1, output=1)), meant
+
+
+def called(document: Any) -> list[tuple[str, str | None, str]]:
+    """The calls of a response as the client reads them, by an eye of its own."""
+    items = document["output"]
+    assert all(item["input"] == FREE for item in items if item["type"] == "custom_tool_call")
+    return [
+        (ITEMS[item["type"]], item.get("namespace"), item.get("name", "tool_search"))
+        for item in items
+    ]
+
+
+@captured
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_every_call_comes_back_as_the_client_names_it(
+    name: str, body: dict[str, Any], upstream: str
+) -> None:
+    exchange = dragoman.Exchange(client=SOURCE, upstream=upstream, now=0)
+    speaker = dialects.get(upstream)
+    asked = speaker.read(exchange.request(body).document, "request")
+    assert isinstance(asked, Request)
+    reply, meant = every_call(body, exchange, asked, upstream)
+    document = speaker.write(reply, Ledger(now=0))
+    assert called(exchange.response(document).document) == meant
+    transcoder, data = exchange.transcoder(), dragoman.decompose(document, upstream)
+    pieces = [transcoder.feed(data[at : at + 7]) for at in range(0, len(data), 7)]
+    said = b"".join(pieces) + transcoder.close()
+    assert called(dragoman.collect(said, SOURCE).document) == meant

@@ -269,23 +269,11 @@ citations: Any = st.builds(
 )
 
 
-def is_streamable(block: Block) -> bool:
-    """Not what a stream learns too late: that a reasoning in several parts is signed, and so one
-    text elsewhere; that its content has no word, and so its summary is all there is."""
-    if not isinstance(block, Reasoning):
-        return True
-    if block.content and not any(map(str.strip, block.content)):
-        return False
-    return block.seal is None or len(block.content or block.summary) < 2
-
-
 def cited_responses() -> st.SearchStrategy[Response]:
     """One response each, with citations, and ids that come once."""
     cited = st.builds(Text, words, st.lists(citations, max_size=2, unique=True).map(tuple))
     calls = st.builds(ToolCall, call_ids, names, arguments)
-    block = st.one_of(
-        texts, cited, thoughts.filter(is_streamable), st.builds(Refusal, words), calls
-    )
+    block = st.one_of(texts, cited, thoughts, st.builds(Refusal, words), calls)
     content = st.lists(block, max_size=5, unique_by=lambda b: getattr(b, "id", None) or id(b))
     message: Any = st.builds(Message, st.just("assistant"), content.map(tuple))
     candidate: Any = st.builds(Candidate, message, stops)
@@ -361,7 +349,7 @@ def sessions(draw: st.DrawFn) -> Request:
 
 
 def named(value: Any) -> Any:
-    """A JSON value without blank keys and without marks, which a walker over leaves reads as such."""
+    """A JSON value without blank keys and marks, which a walker over leaves reads as such."""
     if isinstance(value, dict):
         return {named(key) if key.strip() else "blank": named(item) for key, item in value.items()}
     if isinstance(value, str):

@@ -65,6 +65,8 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
 
 THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
 """Where there is no place for thoughts."""
+NAMED_LAST = ("copilot-responses",)
+"""Where the last event alone has a place for model, id and date."""
 WHOLE = ("gemini", "ollama", "icontent", "icontent-design", "xzatoma")
 """Where a call cannot be said before it is whole: its arguments are an object, mostly."""
 
@@ -94,7 +96,8 @@ def test_each_piece_is_said_on_the_feed_that_brings_it(
     assert not due
     assert len(heard) == 12 or source in THOUGHTLESS
     assert transcoder.response.failure is None
-    assert not [loss for loss in transcoder.losses if loss.what.startswith("stream.")]
+    said = {loss.what for loss in transcoder.losses if loss.what.startswith("stream.")}
+    assert said <= ({"stream.head"} if source in NAMED_LAST else set())
 
 
 # -- hostile --------------------------------------------------------------------------------

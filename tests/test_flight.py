@@ -13,11 +13,20 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dragoman import Transcoder, decompose, dialects, testing
+from dragoman import Transcoder, collect, decompose, dialects, testing
 from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
 from dragoman.events import decompose as pieces
-from dragoman.ledger import Ledger
-from dragoman.model import Reasoning, Response, Text, ToolCall
+from dragoman.ledger import Ledger, Loss
+from dragoman.model import (
+    Candidate,
+    Message,
+    Reasoning,
+    Response,
+    Seal,
+    Stop,
+    Text,
+    ToolCall,
+)
 from dragoman.streaming import StreamWriter
 from dragoman.testing import load_corpus
 from dragoman.walk import unplaced
@@ -124,6 +133,56 @@ def test_legal_orders(source: str, tree: Response, seed: int) -> None:
         transcoder = Transcoder("native", source, now=0)
         data = transcoder.feed(data) + transcoder.close()
     hold(data, source)
+
+
+# -- what comes last is said all the same ------------------------------------------------------
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    doc = {"id": "x", "created": 1, "model": "m", "choices": [choice]}
+    return b"data: " + msgspec.json.encode(doc) + b"\n\n"
+
+
+def detail(**said: str) -> dict[str, Any]:
+    about = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+    return {"reasoning_details": [about | said]}
+
+
+def test_a_signature_that_the_source_does_not_know_reaches_those_who_do() -> None:
+    """Chat has no ``reasoning_details``; servers of chats that have them sign at the end."""
+    said = [chunk({"reasoning": word, **detail(text=word)}) for word in ("Hm", " so")]
+    said += [chunk(detail(signature="c2ln")), chunk({"content": "Hi"}), chunk({}, "stop")]
+    data = b"".join(said) + b"data: [DONE]\n\n"
+    transcoder = Transcoder("openai-chat", "openrouter", now=0)
+    heard = collect(transcoder.feed(data) + transcoder.close(), "openrouter").document
+    (entry,) = heard["choices"][0]["message"]["reasoning_details"]
+    assert entry == detail(text="Hm so", signature="c2ln")["reasoning_details"][0]
+    hold(data, "openai-chat")
+
+
+def test_words_that_are_redacted_in_the_end_leave_no_block_open() -> None:
+    block = Reasoning(("Hm.",), seal=Seal("c2VhbA==", "anthropic", kind="encrypted"))
+    said = Candidate(Message("assistant", (block, Text("Hi"))), Stop("end"))
+    data = native_bytes(pieces(Response("r", "m", (said,))))
+    transcoder = Transcoder("native", "anthropic-messages", now=0)
+    heard = collect(transcoder.feed(data) + transcoder.close(), "anthropic-messages").document
+    assert [part["type"] for part in heard["content"]] == ["thinking", "redacted_thinking", "text"]
+    assert "stream.text" in {loss.what for loss in transcoder.losses}
+    hold(data, "native")
+
+
+def test_scrambled_text_is_seen() -> None:
+    """Under ``stream.order`` pieces may move; their letters may not."""
+    texts = (Text("one two"), Text("three four"))
+    tree = Response("r", "m", (Candidate(Message("assistant", texts), Stop("end")),))
+    data = native_bytes(pieces(tree))
+    excuse = testing.Excuse(
+        [Loss("moved", "stream.order", "", "")], collect(data, "native"), "native", data
+    )
+    assert excuse.is_moved("three four one two", "one twothree four", [])
+    assert not excuse.is_moved("one three two four", "one twothree four", [])
+    assert not excuse.is_moved("three four", "one twothree four", [])
 
 
 # -- the law sees ---------------------------------------------------------------------------

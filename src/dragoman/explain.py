@@ -301,6 +301,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The stream has an event that only its own dialect knows.",
         "Nothing, unless your client listens for it.",
     ),
+    "stream.head": (
+        "The source names the id, the model or the date of the answer when it ends.",
+        "Take them from the last event or the collected answer; the first event has none.",
+    ),
     "stream.order": (
         "The target says a part of the answer earlier or later than the source does.",
         "Nothing: the answer is the same in the end.",

@@ -84,6 +84,7 @@ CODES: dict[str, str] = {
     "logit_bias": "the token biases",
     "logprobs": "token probabilities",
     "stream.event": "an event of a stream that only the source dialect knows",
+    "stream.head": "what a stream names in the end and others name at first: id, model, date",
     "stream.order": "when a part of a stream is said",
     "stream.text": "what was said bit by bit and is another text in the end",
     "stream.usage": "the number of input tokens at the start of a stream, before it is known",

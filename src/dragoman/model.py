@@ -193,6 +193,11 @@ class Reasoning(Node, frozen=True, tag="reasoning", tag_field="block"):
     seal: Seal | None = None
     id: str | None = None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is said where it is said once: the content, or the summary of one without words."""
+        return self.summary if self.summary and not any(self.content) else self.content
+
 
 class Refusal(Node, frozen=True, tag="refusal", tag_field="block"):
     text: str

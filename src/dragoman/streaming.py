@@ -162,6 +162,9 @@ class StreamWriter:
     usage = True
     """Whether the counts are said where a client must ask for them."""
 
+    names_first: ClassVar[bool] = True
+    """Whether the stream begins with the model, the id or the date of the answer."""
+
     counts_first: ClassVar[bool] = False
     """Whether the stream begins with the number of input tokens."""
 

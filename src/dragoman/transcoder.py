@@ -210,10 +210,25 @@ class Transcoder:
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
         self.note_signatures()
+        self.note_head(tree)
         if tree.failure is None:
             out.append(self.writer.end(doc))
         else:
             out.append(self.writer.fail(doc))
+
+    def note_head(self, tree: Response) -> None:
+        """What is known in the end only, where the stream should have begun with it."""
+        begun = self.reader.begun
+        if self.same or begun is None or not self.writer.names_first or tree.failure is not None:
+            return
+        late = [
+            name
+            for name in ("id", "model", "created")
+            if getattr(tree, name) is not None and getattr(begun, name) is None
+        ]
+        if late:
+            why = f"known in the end: {', '.join(late)}; a stream names it at first here"
+            self.log.approximated("stream.head", tree.at, why)
 
     def note_signatures(self) -> None:
         """Reasoning that the last event of the source has encrypted anew, if it is passed on."""

@@ -431,17 +431,9 @@ def note_joined(block: Block, why: str, w: Writing) -> None:
         w.log.approximated("text.boundary", block.at, why)
 
 
-def told(block: Reasoning) -> tuple[str, ...]:
-    """What of reasoning is written where it is one text: its content, unless that has no word."""
-    content, summary = block.content, block.summary
-    if not content or not summary or any(map(str.strip, content)):
-        return content or summary
-    return summary if any(map(str.strip, summary)) else content
-
-
 def note_summary(block: Reasoning, w: Writing) -> None:
     """A summary, where reasoning is its content alone: left out beside it, or written as such."""
-    if block.summary and told(block) is block.content:
+    if any(block.content) and block.summary:
         w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
     elif any(block.summary):
         w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")

@@ -105,6 +105,7 @@ class NativeWriter(StreamWriter):
     """Events are said as they are; the last one repeats the answer, with all there is to it."""
 
     needs_whole: ClassVar[bool] = True
+    names_first: ClassVar[bool] = False
 
     def write(self, event: Event) -> bytes:
         return encode(unplaced(event)) + b"\n"

@@ -308,7 +308,7 @@ class FunctionGemmaTeaching(Gemma):
 
     def write_thought(self, thought: Reasoning, w: Writing) -> list[tuple[str, str]]:
         self.lose_seal(thought, w.log)
-        words = thought.content or thought.summary
+        words = thought.words
         if words:
             w.log.approximated("reasoning", thought.at, "a thought is part of the comment here")
         elif thought.seal is None and thought.id is None:

@@ -31,7 +31,6 @@ from ...writing import (
     lose_type,
     may_open,
     object_of,
-    told,
 )
 from .read_blocks import LOCATIONS
 
@@ -244,14 +243,14 @@ class WriteBlocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         seal = block.seal
-        if block.summary and told(block) is block.content:
+        if any(block.content) and block.summary:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if seal is not None and may_open(self, seal):
             if seal.kind == "encrypted":
                 out = {"type": "redacted_thinking", "data": seal.data}
                 return self.emit(out, block, w.log)
             self.note_signed(block, w)
-            text = "".join(told(block))
+            text = joined(block.words)
             out = {"type": "thinking", "thinking": text, "signature": seal.data}
             return self.emit(out, block, w.log)
         if seal is not None:
@@ -263,15 +262,15 @@ class WriteBlocks(Dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
             return self.emit(out | block.extras.spelling, block, w.log)
         self.lose(block.extras, block.at, w.log)
-        text = joined(told(block))
+        text = joined(block.words)
         if not text:
             if seal is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             return None
         if w.answer:
-            if told(block) is not block.content:
+            if not any(block.content):
                 w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
-            if len(told(block)) > 1:
+            if len(block.words) > 1:
                 w.log.approximated("text.boundary", block.at, "a thought is one text here")
             why = "the signature is empty: nobody sealed this thought"
             w.log.invented("reasoning.seal", block.at, why)
@@ -284,9 +283,9 @@ class WriteBlocks(Dialect):
         """A signed thought is one text here, and nothing else."""
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if len(told(block)) > 1:
+        if len(block.words) > 1:
             w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
-        if any(block.summary) and told(block) is not block.content:
+        if not any(block.content) and block.summary:
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
     def write_media(self, block: Media, w: Writing) -> Json | None:

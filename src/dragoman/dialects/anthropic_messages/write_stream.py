@@ -170,7 +170,11 @@ class AnthropicWriter(OneByOne):
         seal = self.own_seal(block)
         if seal is not None and seal.kind == "encrypted":
             doc = self.dialect.write_reasoning(replace(block, seal=seal), self.w)
-            return b"" if self.begun else self.whole(doc)
+            if not self.begun:
+                return self.whole(doc)
+            why = "what is redacted has no words here; they were said before it was known to be"
+            self.log.approximated("stream.text", block.at, why)
+            return frame("content_block_stop", index=self.number) + self.whole(doc)
         out = b""
         if not self.begun:
             if seal is None and not self.home:

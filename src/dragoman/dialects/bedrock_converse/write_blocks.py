@@ -36,7 +36,6 @@ from ...writing import (
     may_open,
     note_summary,
     object_of,
-    told,
 )
 from .formats import (
     DOCUMENTS,
@@ -201,7 +200,7 @@ class WriteBlocks(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
-        seal, said = block.seal, told(block)
+        seal, said = block.seal, block.words
         if seal is not None and not (
             may_open(self, seal) and (w.signed or seal.issuer == self.issuer)
         ):

@@ -5,7 +5,8 @@ Blocks come one after the other here. Only calls are announced; all else begins 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -38,6 +39,7 @@ def frame(name: str, **payload: Json) -> bytes:
 
 
 class BedrockWriter(OneByOne):
+    names_first: ClassVar[bool] = False
     dialect: BedrockConverse
 
     def __init__(self, dialect: BedrockConverse, log: Ledger, home: bool) -> None:
@@ -49,7 +51,7 @@ class BedrockWriter(OneByOne):
         self.open_text = False  # whether arguments have begun
         self.blank = ""  # white space that is said only if something follows
         self.cites: list[Json] = []  # that came before a word
-        self.quoted = 0  # citations that have been said
+        self.quoted: list[Json] = []  # citations that have been said
         self.late: list[Json] = []  # that came when their text was closed
 
     def begin(self, event: Begin) -> bytes:
@@ -166,7 +168,7 @@ class BedrockWriter(OneByOne):
         return b""
 
     def quote_piece(self, doc: Json) -> bytes:
-        self.quoted += 1
+        self.quoted.append(doc)
         return self.piece(citation=doc)
 
     def quote_late(self, event: Cite) -> bytes:
@@ -206,12 +208,22 @@ class BedrockWriter(OneByOne):
 
     def end(self, doc: Json) -> bytes:
         self.begun_here = False
-        left = len(citations_in(doc)) - self.quoted if self.late else 0
-        late = b"".join(self.piece(citation=cite) for cite in self.late[: max(left, 0)])
+        late = b"".join(self.piece(citation=cite) for cite in self.unsaid(doc))
         late += self.stop() if late else b""
         stop = {key: doc[key] for key in STOP_KEYS if key in doc}
         rest = {k: v for k, v in doc.items() if k not in stop and k != "output"}
         return late + frame("messageStop", **stop) + (frame("metadata", **rest) if rest else b"")
+
+    def unsaid(self, doc: Json) -> Iterator[Json]:
+        """Of the citations that came late, those that stand at rest."""
+        left = citations_in(doc) if self.late else []
+        for cite in self.quoted:
+            if cite in left:
+                left.remove(cite)
+        for cite in self.late:
+            if cite in left:
+                left.remove(cite)
+                yield cite
 
     def fail(self, doc: Json) -> bytes:
         payload = dict(doc) if isinstance(doc, dict) else {"message": doc}

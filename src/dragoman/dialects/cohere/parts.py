@@ -24,7 +24,6 @@ from ...writing import (
     lose_type,
     note_summary,
     split_data_uri,
-    told,
 )
 from .citations import Citations
 from .documents import CohereWriting, is_document
@@ -90,7 +89,7 @@ class Parts(Citations):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         note_summary(block, w)
-        texts = told(block)
+        texts = block.words
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         said = joined(texts)

@@ -29,7 +29,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out, note_summary, told
+from ...writing import Writing, data_uri, leave_out, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -270,7 +270,7 @@ class Requests(Responses):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         note_summary(block, w)
-        thoughts = told(block)
+        thoughts = block.words
         if not thoughts:
             self.lose(block.extras, block.at, w.log)
             if block.seal is None and block.id is None:

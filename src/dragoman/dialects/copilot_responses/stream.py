@@ -258,6 +258,7 @@ def frame(doc: Json) -> bytes:
 
 class CopilotWriter(FunctionsOnly, InTurns):
     needs_whole: ClassVar[bool] = True
+    names_first: ClassVar[bool] = False
     dialect: CopilotResponses
 
     def __init__(self, dialect: CopilotResponses, log: Ledger, home: bool) -> None:

@@ -28,7 +28,7 @@ from ...model import (
 )
 from ...normal import HOISTED
 from ...reading import parse
-from ...writing import Writing, home_only, joined, note_summary, object_of, told
+from ...writing import Writing, home_only, joined, note_summary, object_of
 from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
 from .schema import Saying
 from .spelling import spelled
@@ -171,7 +171,7 @@ class WriteParts(ReadParts):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         note_summary(block, w)
-        texts = told(block)
+        texts = block.words
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         if not any(texts) and seal is None and not w.home:

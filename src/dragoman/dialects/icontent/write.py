@@ -298,8 +298,8 @@ class Write(Read):
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
         if w.home:
             return [self.write_own_reasoning(block, w)]
-        seal, texts = block.seal, block.content or block.summary
-        if block.content and block.summary:
+        seal, texts = block.seal, block.words
+        if any(block.content) and block.summary:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
@@ -333,7 +333,7 @@ class Write(Read):
 
     def write_own_reasoning(self, block: Reasoning, w: Writing) -> Json:
         spelling, seal = self.spelling(block), block.seal
-        thought = REDACTED if spelling.get("redacted") else "".join(block.content or block.summary)
+        thought = REDACTED if spelling.get("redacted") else "".join(block.words)
         out: dict[str, Json] = {"type": "thinking"}
         if thought or "thought" not in spelling:
             out["thought"] = thought

@@ -248,7 +248,7 @@ class Messages(Parts):
         )
         if doc["content"] is None:
             doc["content"] = ""
-            if not block.content and not w.home:
+            if not any(block.content) and not w.home:
                 why = "a result has a text here, if only an empty one"
                 w.log.invented("text.empty", block.at, why)
 

@@ -15,7 +15,7 @@ from ...model import (
     Text,
 )
 from ...reading import maybe_str
-from ...writing import Writing, home_only, joined, note_summary, told
+from ...writing import Writing, home_only, joined, note_summary
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 
@@ -108,7 +108,7 @@ class Parts(OpenAIChat):
         """The words of a thought; in an answer they are one text, as they arrive in a stream."""
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        texts = told(block)
+        texts = block.words
         note_summary(block, w)
         if w.answer and not w.home and len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...events import Cite, Close, Delta, Event, Odd, Open, Sealed
 from ...ledger import Ledger
-from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text
+from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text, ToolCall
 from ...reading import as_dict, as_list, compact, expected, need_str
 from ...streaming import Said
 from ...writing import home_only
@@ -159,6 +159,9 @@ class MistralWriter(ChatWriter):
     def __init__(self, dialect: Mistral, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)
         self.thoughts: dict[int, int] = {}  # open thoughts -> their candidates
+        self.parted: dict[int, str] = {}  # thoughts that a call has parted, and where they stand
+        self.places: dict[int, str] = {}
+        self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.thought: set[int] = set()  # candidates whose last chunk is a thought
 
     def voice(self, number: int) -> tuple[Voice, bytes]:
@@ -177,7 +180,11 @@ class MistralWriter(ChatWriter):
             voice.said.add(TEXT)
             return begun + self.chunk(number, {"content": [block.payload]})
         if isinstance(block, Text | Refusal):
-            self.thought.discard(number)
+            if self.home:
+                self.thought.discard(number)
+            self.worded[event.index] = number
+        elif isinstance(block, ToolCall):
+            self.parted |= {index: self.places[index] for index in self.thoughts}
         return super().open(event)
 
     def key_of(self, block: Block) -> str | None:
@@ -196,6 +203,7 @@ class MistralWriter(ChatWriter):
         self.frame_deltas(event.index, number, {"content": [words]})
         self.thoughts[event.index] = number
         block = event.block
+        self.places[event.index] = block.at
         extras = block.extras
         if self.home and extras is not None:
             (doc,) = self.dialect.write_part(block, self.w)
@@ -212,10 +220,15 @@ class MistralWriter(ChatWriter):
                 return b""
             if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
                 return b""  # a thought is said once here
+            if (at := self.parted.pop(index, None)) is not None and index in self.parts:
+                why = "a call came among it, and what follows is another thought here"
+                self.log.moved("stream.order", at, why)
             number = self.thoughts[index]
             self.voices[number].said.add(TEXT)
             self.thought.add(number)
             self.parts.setdefault(index, (event.place, event.part))
+        elif self.thought and event.text and index in self.heads and index in self.worded:
+            self.thought.discard(self.worded[index])
         return super().delta(event)
 
     def seal(self, event: Sealed) -> bytes:
@@ -234,7 +247,9 @@ class MistralWriter(ChatWriter):
         return super().cite(event) if self.home or event.index in self.waiting else b""
 
     def close(self, event: Close) -> bytes:
-        self.thoughts.pop(event.index, None)
+        if event.index not in self.waiting:
+            self.thoughts.pop(event.index, None)
+            self.worded.pop(event.index, None)
         return super().close(event)
 
     def end(self, doc: Json) -> bytes:

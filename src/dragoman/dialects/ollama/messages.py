@@ -45,7 +45,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of, told
+from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -436,7 +436,7 @@ class Messages(Dialect):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        texts = told(block)
+        texts = block.words
         note_summary(block, w)
         if len(texts) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")

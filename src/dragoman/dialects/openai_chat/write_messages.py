@@ -29,7 +29,7 @@ from ...normal import HOISTED, mark_last_text, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, joined, note_joined, note_summary, told
+from ...writing import Writing, is_plain_text, joined, note_joined, note_summary
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
@@ -336,7 +336,7 @@ class WriteMessages(Parts):
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        thoughts = told(block)
+        thoughts = block.words
         if key is None or not any(thoughts):
             if thoughts or (block.seal is None and block.id is None):
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
@@ -348,7 +348,7 @@ class WriteMessages(Parts):
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
         note_summary(block, w)
-        if another or len(told(block)) > 1:
+        if another or len(block.words) > 1:
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
 
     def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
@@ -493,7 +493,7 @@ class WriteMessages(Parts):
             self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not block.content and not w.home:
+            if not any(block.content) and not w.home:
                 w.log.invented(
                     "text.empty", block.at, "a result has a text here, if only an empty one"
                 )

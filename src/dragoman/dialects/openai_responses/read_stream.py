@@ -132,6 +132,7 @@ class ResponsesReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.items: dict[int, Item] = {}
+        self.furthest = 0  # the last of the items that have a block
         self.count = 0  # of blocks
         self.encrypted: dict[str, str] = {}  # reasoning as it was passed on, by its place
         self.ways: dict[str, Callable[[dict[str, Json]], Sequence[Event]]] = {
@@ -246,6 +247,12 @@ class ResponsesReader(StreamReader):
     def open(self, item: Item, key: tuple[str, int], block: Block) -> Open:
         index = item.open[key] = item.blocks[key] = self.count
         self.count += 1
+        place = int(item.at.rpartition("/")[2])
+        if place < self.furthest:
+            why = "more of an item came behind what it stands before at rest"
+            self.notes.append(("stream.order", block.at, why))
+        else:
+            self.furthest = place
         return Open(index, hollow(block))
 
     def read_item(self, doc: dict[str, Json], at: str) -> Block:

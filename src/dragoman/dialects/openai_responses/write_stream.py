@@ -360,17 +360,20 @@ class ResponsesWriter(FunctionsOnly):
     def in_order(self, output: list[Json]) -> list[Json]:
         """The items as they have been numbered, if they came in another order than at rest."""
         said = [self.items[place] for place in sorted(self.items)]
-        if list(map(item_keys, said)) == list(map(item_keys, output)):
+        left = [piece for item in output for piece in pieces_of(item)]
+        if keys_of(said) == keys_of(output):
             return output
-        left = [(key, piece) for item in output for key, piece in pieces_of(item)]
         out: list[Json] = []
         for item in said:
             found: list[Json] = []
-            for key, _ in pieces_of(item):
-                place = next((n for n, (other, _) in enumerate(left) if other == key), None)
-                if place is None:
+            for piece in pieces_of(item):
+                like = [other for other in left if piece_key(other) == piece_key(piece)]
+                if not like:
                     return output
-                found.append(left.pop(place)[1])
+                cited = piece.get("annotations")  # more may have come late
+                best = next((o for o in like if o.get("annotations") == cited), like[0])
+                left = [other for other in left if other is not best]
+                found.append(best)
             if item["type"] == "message":
                 out.append({**item, "content": found})
             else:
@@ -387,12 +390,15 @@ class ResponsesWriter(FunctionsOnly):
         return announced + self.event("response.failed", response=doc)
 
 
-def pieces_of(item: dict[str, Json]) -> list[tuple[Json, Json]]:
-    """What an item consists of: the parts of a message, else itself; each with what tells it."""
-    parts = [*(item.get("content") or ()), *(item.get("summary") or ())]
-    if item["type"] == "message":
-        return [((part["type"], said_in(part)), part) for part in parts]
-    return [((item["type"], item.get("call_id"), "".join(map(said_in, parts))), item)]
+def pieces_of(item: dict[str, Json]) -> list[dict[str, Json]]:
+    """What an item consists of: the parts of a message, else itself."""
+    return item["content"] if item["type"] == "message" else [item]
+
+
+def piece_key(piece: dict[str, Json]) -> Json:
+    """What tells a piece from others."""
+    parts = [*(piece.get("content") or ()), *(piece.get("summary") or ())]
+    return piece["type"], piece.get("call_id"), "".join(map(said_in, [piece, *parts]))
 
 
 def messages(output: list[Json]) -> list[Json]:
@@ -404,8 +410,9 @@ def said_in(part: dict[str, Json]) -> str:
     return str(part.get("text") or part.get("refusal") or "")
 
 
-def item_keys(item: dict[str, Json]) -> list[Json]:
-    return [key for key, _ in pieces_of(item)]
+def keys_of(output: list[Json]) -> list[Json]:
+    pieces = (piece for item in output for piece in pieces_of(item))
+    return [(piece_key(piece), piece.get("annotations")) for piece in pieces]
 
 
 def delta_head(kind: str, fields: dict[str, Json]) -> bytes:

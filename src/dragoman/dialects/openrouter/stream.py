@@ -6,6 +6,7 @@ Comments (``: OPENROUTER PROCESSING``) keep the line open and say nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -208,6 +209,7 @@ class OpenRouterWriter(ChatWriter):
         super().__init__(dialect, log, home)
         self.thoughts: dict[int, Thought] = {}
         self.counts: dict[int, int] = {}  # of entries, by candidate
+        self.sealed: set[str] = set()  # signatures that have been said
         self.signed: dict[int, Text] = {}  # the last text of a candidate, if it is signed
 
     def open(self, event: Open) -> bytes:
@@ -242,7 +244,9 @@ class OpenRouterWriter(ChatWriter):
     def sign(self, number: int, block: Text | ToolCall, call_id: str | None) -> bytes:
         count = self.counts.get(number, 0)
         self.counts[number] = count + 1
-        return self.say(number, self.dialect.signature(block, call_id, count))
+        entry = self.dialect.signature(block, call_id, count)
+        self.sealed |= {entry[key] for key in SEALED.values() if key in entry}
+        return self.say(number, entry)
 
     def end(self, doc: Json) -> bytes:
         signed = [self.sign(number, block, None) for number, block in self.signed.items()]
@@ -250,9 +254,19 @@ class OpenRouterWriter(ChatWriter):
             entries = choice["message"].get(THOUGHT, ())
             if len(entries) != self.counts.get(place, 0):  # those of a kin, in its own words
                 at = f"/choices/{place}/message/{THOUGHT}"
-                why = f"{THOUGHT} is known in the end; the reasoning was said before, unsigned"
+                why = f"{THOUGHT} is known in the end; the reasoning was said before it was signed"
                 self.log.approximated("stream.text", at, why)
+                if place in self.voices and THOUGHT in self.voices[place].said:
+                    signed += [self.say(place, entry) for entry in self.unsaid(entries)]
         return b"".join(signed) + super().end(doc)
+
+    def unsaid(self, entries: Iterable[Json]) -> Iterator[Json]:
+        """What seals reasoning whose words have been said."""
+        for entry in entries:
+            kind = str(entry.get("type")) if entry.__class__ is dict else ""
+            key = SEALED.get(kind)
+            if key is not None and is_said(entry, key) and entry[key] not in self.sealed:
+                yield {name: value for name, value in entry.items() if name != WORD.get(kind)}
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
         voice = self.voices[number]
@@ -304,6 +318,7 @@ class OpenRouterWriter(ChatWriter):
         before = b""
         if thought.parts is not None or kind == ENCRYPTED or thought.doc.get("type") != TEXT:
             before = self.begin_entry(thought, kind, SEALED[kind])
+        self.sealed.add(seal.data)
         entry = {**thought.doc, SEALED[kind]: seal.data}
         if thought.parts is None:
             entry["format"] = FORMATS[seal.signer]

@@ -47,7 +47,7 @@ from ...reading import (
     need_str,
     sole,
 )
-from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri, told
+from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
@@ -425,7 +425,7 @@ class Answers(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
-        thoughts = told(block)
+        thoughts = block.words
         note_summary(block, w)
         if len(thoughts) > 1:
             w.log.approximated("text.boundary", block.at, "the parts of a thought are one here")
