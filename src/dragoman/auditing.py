@@ -23,7 +23,7 @@ BLOCKS = (
     "Text.blank",
 )  # fmt: skip
 
-INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache"})
+INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache", "Tool"})  # items may bring tools
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {

@@ -498,6 +498,7 @@ class _Blocks:
     ) -> None:  # fmt: skip
         self.old, self.new, self.heads = old, new, heads
         self.at, self.above, self.out = at, above, out
+        self.calls, self.kinds = calls
         pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
         self.follow()
@@ -506,7 +507,6 @@ class _Blocks:
         self.back = {j: i for i, j in self.there.items()}
         self.gone = [i for i in range(len(old)) if i not in self.there]
         self.come = [j for j in range(len(new)) if j not in self.back]
-        self.calls, self.kinds = calls
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
@@ -562,6 +562,14 @@ class _Blocks:
             (i,), (j,) = numbers, others
             if self.there.get(i) != j:
                 self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
+        # A result that answers no call is not the one that was made up for another call.
+        for call_id, numbers in old.items():
+            for i in numbers if call_id not in self.kinds else ():
+                j = self.there.get(i, -1)
+                got = self.new[j].said if j >= 0 else None
+                if isinstance(got, ToolResult) and got.call_id in self.calls:
+                    if got.call_id is not None and got.content != self.old[i].said.content:
+                        del self.there[i]
 
     def uncross(self) -> None:
         """Results of one call are told apart by their order alone."""
