@@ -361,7 +361,7 @@ def sessions(draw: st.DrawFn) -> Request:
 
 
 def named(value: Any) -> Any:
-    """A JSON value without blank keys and without marks, which a walker over leaves reads as such."""
+    """A JSON value without blank keys and marks, which a walker over leaves takes for its own."""
     if isinstance(value, dict):
         return {named(key) if key.strip() else "blank": named(item) for key, item in value.items()}
     if isinstance(value, str):

@@ -110,8 +110,9 @@ def test_documents_leaf_by_leaf(tree: Tree, source: str, target: str, dice: Rand
     for body in tried:
         try:
             result = dragoman.convert(body, source=source, target=target, facet=facet, now=0)
-        except dragoman.DragomanError as refusal:
-            assert body is not document, refusal
+        except dragoman.DragomanError:
+            if body is document:
+                raise
             continue
         missed = leaves.unaccounted(body, result.document, result.losses)
         assert not missed, f"{missed[0].pointer}: {missed[0].value!r}"
