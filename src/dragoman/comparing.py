@@ -216,7 +216,7 @@ def _reasoning(
     if (content, summary) == (got_content, got_summary):
         if old.summary and not new.summary and not summary:
             note("summary", "gone", old.summary, ())  # without a word
-        if old.content and not new.content and not content:
+        if old.content and not new.content and not content and not summary:
             note("content", "gone", old.content, ())
         if (old.content != new.content and content) or (old.summary != new.summary and summary):
             note("boundary", "altered", old.content or old.summary, new.content or new.summary)

@@ -30,7 +30,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape
-from ...writing import Writing, data_uri, object_of
+from ...writing import Writing, data_uri, object_of, told
 from .read import NOBODY, REDACTED, Read
 
 ANY = ("(?s:.)", 10**9)
@@ -261,9 +261,14 @@ class Write(Read):
             elif isinstance(block, Media):
                 for doc in self.write_media(block, w):
                     if doc["type"] == "text":  # a document of plain text
-                        if texts:
+                        if not texts:
+                            before, media = media, before
+                        else:
                             why = "a result is one text here"
                             w.log.approximated("text.boundary", block.at, why)
+                            if media:
+                                why = "images follow the text here"
+                                w.log.approximated("content.order", block.at, why)
                         texts.append(Text(doc["text"], at=block.at))
                     else:
                         media.append(doc)
@@ -298,8 +303,8 @@ class Write(Read):
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
         if w.home:
             return [self.write_own_reasoning(block, w)]
-        seal, texts = block.seal, block.content or block.summary
-        if block.content and block.summary:
+        seal, texts = block.seal, told(block)
+        if block.summary and texts is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
@@ -322,7 +327,7 @@ class Write(Read):
                 whose = "nobody knows whose" if seal.issuer.startswith(NOBODY) else seal.issuer
                 w.log.dropped("reasoning.seal", block.at, f"there is no place for it here: {whose}")
                 seal = None
-        if texts and summed != (not block.content):
+        if texts and summed != (texts is not block.content):
             w.log.approximated("reasoning.summary", block.at, "whether it is one is not said here")
         if not texts and seal is None:
             self.lose(block.extras, block.at, w.log)

@@ -26,7 +26,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape, parse
-from ...writing import Writing, data_uri, is_plain_text, object_of
+from ...writing import Writing, data_uri, is_plain_text, object_of, told
 from .options import Options, WithOptions
 from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
 
@@ -291,16 +291,16 @@ class WriteParts(WithOptions):
 
     def words_of(self, block: Reasoning, summaries: bool, w: Writing) -> tuple[str, ...]:
         """The texts of a thought, one part each; what they are is known by their seal."""
-        if block.content and block.summary:
+        said = told(block)
+        if block.summary and said is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        said = block.content or block.summary
         if summaries:
-            if block.content:
+            if said is block.content:
                 w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
             elif "" in said and any(said):
                 w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
             return tuple(filter(None, said)) or ("",)
-        if not block.content and any(block.summary):
+        if said is not block.content and any(said):
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
