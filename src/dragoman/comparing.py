@@ -429,6 +429,8 @@ def _source_words(source: Source, written: bool = False) -> str:
 
 def _alike(a: Any, b: Any) -> float:
     """How likely one block has become the other: 0 not at all, from 2 on wherever it stands."""
+    if a is None and _is_blank(b):
+        return 1.0  # a message without content, where each has a text
     if type(a) is not type(b):
         said, other = _words(a), _words(b)
         if not said or not other or not isinstance(b, Text):
@@ -547,6 +549,18 @@ class _Blocks:
                     taken.add(j)
                     break
 
+        alone = [i for i in range(len(self.old)) if i not in self.there and self.is_alone(i)]
+        come = [j for j in range(len(self.new)) if j not in taken and self.new[j].said is not None]
+        if len(alone) == len(come) == 1:  # a message of nothing but white space, elsewhere
+            old, new = self.old[alone[0]], self.new[come[0]]
+            if (old.said, old.role) == (new.said, new.role):
+                self.there[alone[0]] = come[0]
+
+    def is_alone(self, i: int) -> bool:
+        """Whether a blank text is all that a message says."""
+        homes = [place.home for place in self.old]
+        return _is_blank(self.old[i].said) and homes.count(self.old[i].home) == 1
+
     def follow(self) -> None:
         """Results go with their calls, whatever these are called now."""
         named = {
@@ -555,6 +569,9 @@ class _Blocks:
             if isinstance(self.old[i].said, ToolCall) and isinstance(self.new[j].said, ToolCall)
         }
         old, new = _results(self.old), _results(self.new)
+        ids = [p.said.id for p in self.old if isinstance(p.said, ToolCall)]
+        if len(set(ids)) < len(ids):
+            return  # what a call is called now, nobody knows
         for call_id, numbers in old.items():
             others = new.get(named.get(call_id), [])
             if call_id is None or len(numbers) != 1 or len(others) != 1:
@@ -714,6 +731,9 @@ class _Blocks:
                 besides |= {"name"}
         first = len(self.out)
         _node(said, place.read, got, self.over(i), self.out, besides)
+        if isinstance(said, ToolResult) and (others := self.siblings(said)):
+            # A second result of the same call was written behind this one, as its loss tells.
+            self.out[first:] = [c._replace(near=(*c.near, *others)) for c in self.out[first:]]
         if isinstance(said, ToolResult) and said.cache is not None:
             # Its mark may stand on one of its texts: that it left its place is told already.
             self.out[first:] = [
@@ -721,6 +741,14 @@ class _Blocks:
                 for change in self.out[first:]
             ]
         return
+
+    def siblings(self, result: ToolResult) -> list[str]:
+        """The places of results of the same call that are no longer there by themselves."""
+        gone = [self.old[k] for k in self.gone if isinstance(self.old[k].said, ToolResult)]
+        found = [
+            k for k, p in enumerate(self.old) if p in gone and p.said.call_id == result.call_id
+        ]
+        return [place for k in found for place in self.places(k)]
 
     def joined(self, i: int, j: int) -> None:
         """A text that was joined with others, or split: all its parts against all its pieces."""
@@ -842,7 +870,7 @@ def _is_of(piece: Any, whole: Any) -> bool:
 def _told(block: Any, whole: str) -> str:
     """What of a block is told in a text: of a thought, its content or its summary alone."""
     if isinstance(block, Reasoning):
-        for words in (_squeezed(*block.content), _squeezed(*block.summary)):
+        for words in (_words(block), _squeezed(*block.content), _squeezed(*block.summary)):
             if words and words in whole:
                 return words
     return _words(block)

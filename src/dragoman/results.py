@@ -147,6 +147,9 @@ class Pairs:
             elif index in self.answers:
                 result = message.content[0]
                 assert isinstance(result, ToolResult)
+                if result.call_id not in (None, self.answers[index]):
+                    why = f"{result.call_id!r} is the id of another call"
+                    log.renamed("tool_call.id", result.at, why)
                 result = replace(result, call_id=self.answers[index])
                 message = replace(message, content=(result,))
             if index in self.twice:

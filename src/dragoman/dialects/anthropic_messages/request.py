@@ -296,7 +296,7 @@ class Requests(Turns):
         if w.home:
             return
         if not begins_answer(last):
-            if not is_beginning(turns[-1]):
+            if last.role == "assistant" or not is_beginning(turns[-1]):
                 return
             if w.facts.prefill is not False:
                 w.log.approximated("prefill", last.at, LAST_LEFT_OUT)

@@ -182,7 +182,7 @@ class Requests(ParamFields):
         if last is None or w.home:
             return
         if not begins_answer(last):
-            if not turns or not is_beginning(turns[-1]):
+            if last.role == "assistant" or not turns or not is_beginning(turns[-1]):
                 return
             if w.facts.prefill is not False:
                 w.log.approximated("prefill", last.at, LAST_LEFT_OUT)

@@ -70,8 +70,10 @@ class Requests(Messages):
         out: Json = super().write_request(replace(tree, prefill=None), log)
         if last is None or home:
             return out
-        if not begins_answer(last):
+        if last.role != "assistant":
             self.note_left_out(out["messages"], last, log)
+            return out
+        if not begins_answer(last):
             return out
         if out["messages"] and out["messages"][-1]["role"] == "assistant":
             out["messages"][-1]["prefix"] = True
