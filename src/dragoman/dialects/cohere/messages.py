@@ -27,7 +27,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, results_in_place, unhoist
+from ...normal import HOISTED, note_empty_result, results_in_place, unhoist
 from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
 from ...writing import is_blank, lose_labels
 from .documents import CohereWriting, is_document, last_question, respell
@@ -391,7 +391,10 @@ class Messages(Parts):
             doc["tool_call_id"] = w.once(given, result)
         content = list(result.content)
         if not self.holds_all(result):
-            content = self.hoist(content, doc.get("tool_call_id"), w)
+            kept = self.hoist(content, doc.get("tool_call_id"), w)
+            if not w.home and len(kept) < len(content):
+                note_empty_result(kept, result.is_error, w.log)
+            content = kept
         content = self.marked(result, content, w)
         parts = [part for block in content for part in self.write_piece(block, w)]
         if parts and not (w.home or result.is_error or is_said(content[0])):
