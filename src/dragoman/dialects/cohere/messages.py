@@ -208,7 +208,7 @@ class Messages(Parts):
     def lift_documents(self, message: Message, last: bool, w: CohereWriting) -> Sequence[Block]:
         """Documents stand beside the conversation, if there is something left to be said."""
         rest = [block for block in message.content if not self.is_beside(block, w)]
-        if not rest and not w.home:
+        if not w.home and not any(map(is_sent, rest)):
             return message.content
         said = False
         for block in message.content:
@@ -488,6 +488,13 @@ class Messages(Parts):
     def lose_name(self, message: Message, w: CohereWriting) -> None:
         if message.name is not None:
             w.log.dropped("message.name", message.at, "speakers have no names here")
+
+
+def is_sent(block: Block) -> bool:
+    """Whether anything of a block is left in a question; else its documents have none."""
+    if isinstance(block, Media):
+        return block.kind == "image" and block.source.kind in ("url", "base64")
+    return not isinstance(block, Text) or bool(block.text)
 
 
 def is_said(block: Block) -> TypeGuard[Text]:
