@@ -418,7 +418,8 @@ class _Distinct:
             case Media():
                 return replace(block, source=self.source(block.source))
             case Passage():  # without words, nothing tells it from any other blank text
-                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in block.content)
+                inner = [b for b in block.content if isinstance(b, Text)]
+                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in inner)
                 return replace(block, content=said)
             case ToolCall():
                 return replace(block, arguments=self.arguments(block.arguments))

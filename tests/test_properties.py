@@ -47,21 +47,12 @@ def audit(tree: Any, target: str) -> None:
         return
     back = writer.read(document, facet)
     lossy = [loss for loss in log.losses if testing.is_lossy(loss)]
-    if not is_unasked(document):
-        found = faults(changes(tree, back), lossy)
-        assert not found, "\n".join(f"{kind}: {what}" for kind, what in found)
+    found = faults(changes(tree, back), lossy)
+    assert not found, "\n".join(f"{kind}: {what}" for kind, what in found)
     assert not sdk.problems(target, facet, document)
     again = Ledger()
     assert writer.write(back, again) == document, "what was written is not read as it was"
     assert not again.losses
-
-
-def is_unasked(document: Any) -> bool:
-    """Documents beside a conversation in which no user speaks, so that nothing tells whose they
-    are: Cohere's reader keeps them as they stand."""
-    if not document.get("documents"):
-        return False
-    return all(message["role"] != "user" for message in document["messages"])
 
 
 @every
