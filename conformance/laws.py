@@ -69,20 +69,31 @@ def targets(record: Record) -> Iterator[str]:
     return (name for name in (*DIALECTS, "native") if name != record.dialect)
 
 
+MODEL_KEYS = {"gemini": "model", "bedrock-converse": "modelId"}
+
+
+def named(record: Record) -> Record:
+    """A request that names a model: Google's, Amazon's and Azure's name it in the address."""
+    key = MODEL_KEYS.get(record.dialect, "model")
+    if record.facet != "request" or record.body.get(key):
+        return record
+    return record._replace(body=record.body | {key: "m"})
+
+
 def accepted(record: Record, target: str) -> list[str]:
     """What the vendor's types object to in the converted document."""
+    record = named(record)
     document = dragoman.convert(
         record.body, source=record.dialect, target=target, facet=record.facet, now=1_700_000_000
     ).document
     if isinstance(document, dict) and "error" in document and "id" not in document:
         return []  # a failed answer has become an error
-    if isinstance(document, dict) and document.get("model") == "":
-        document["model"] = "m"  # Google's and Amazon's requests name it in the address
     return sdk.problems(target, record.facet, document)
 
 
 def comes_home(record: Record, target: str) -> bool:
     """There and back with the capsule: the same document, key order included, nothing lost."""
+    record = named(record)
     there = dragoman.convert(
         record.body, source=record.dialect, target=target, facet=record.facet, carry=True
     )
@@ -95,6 +106,7 @@ def comes_home(record: Record, target: str) -> bool:
 
 def comes_home_edited(record: Record, target: str) -> list[str]:
     """The same after each edit that clients make, one at a time; what does not hold."""
+    record = named(record)
     try:
         editing.law(record.body, record.dialect, record.facet, target)
     except AssertionError as problem:

@@ -11,7 +11,7 @@ import dragoman
 import sdk
 from dragoman import dialects
 from dragoman.ledger import Ledger
-from dragoman.model import Candidate, Message, Request, Response, Stop, ToolCall, Usage
+from dragoman.model import Candidate, Message, Request, Response, Stop, ToolCall, ToolKind, Usage
 from dragoman.restoring import restore, tools_of, written
 
 from . import laws
@@ -118,13 +118,15 @@ def every_call(
     tree = dragoman.read(body, SOURCE)
     assert isinstance(tree, Request)
     names = {theirs: ours for ours, theirs in exchange._names.items()}
-    calls, meant = [], []
+    calls: list[ToolCall] = []
+    meant: list[tuple[str, str | None, str]] = []
     for number, tool in enumerate(tools_of(tree)):
         if tool.kind == "hosted":
             continue
         name = names.get((tool.namespace, tool.name), tool.name)
-        assert [given.name for given in asked.tools].count(name) == 1, name
-        kind, arguments = "function", '{"a":1}'
+        assert [given.name for given in asked.tools or ()].count(name) == 1, name
+        kind: ToolKind = "function"
+        arguments = '{"a":1}'
         if tool.kind == "custom":
             kind = "custom" if upstream == "openai-chat" else "function"
             arguments = FREE if kind == "custom" else json.dumps({"input": FREE})

@@ -248,6 +248,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "disable_parallel_tool_use": (False,),
     "logprobs": (False,),
     "strict_tools": (False,),
+    "defer_loading": (False,),
     "closed": (True,),
     "sourceField": ("thinking", "reasoning_content", "reasoning"),  # who spoke so
     "allowSystemInMessages": (True,),
@@ -306,14 +307,15 @@ COVERS: dict[str, frozenset[str]] = {
         "tool_call.id": IDS,
         "tool_call.item_id": "id itemId",
         "tool_call.arguments": "arguments args input parameters",
-        "tool_call.kind": "type kind",
+        "tool_call.kind": "type kind execution",
         "tool_result.error": "is_error isError status error",
         "tool_result.name": "name toolName tool_name",
         "tool.name": "name toolName",
         "tool.schema": "input_schema inputSchema parameters parametersJsonSchema schema "
         "parameter_definitions",
         "tool.strict": "strict",
-        "tool.kind": "type format grammar kind",
+        "tool.kind": "type format grammar kind execution",
+        "tool.namespace": "namespace name description",
         "tool_choice.allowed": "allowed_tools tools allowedFunctionNames mode",
         "tool_choice.parallel": "parallel_tool_calls disable_parallel_tool_use",
         "output.schema": "schema json_schema format responseSchema responseJsonSchema json",
@@ -643,6 +645,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return whole != path and pointer.startswith(whole + "/")
     if code == "cache":  # two marks that say the same
         return pointer.startswith(parent(path) + "/cache_control/")
+    if code == "usage":  # Ollama counts beside the message, each under a key of its own
+        return leaf.key in ("prompt_eval_count", "eval_count")
     if code == "tool_choice.parallel":
         return leaf.key in COVERS[code]
     if code in ("tool_choice", "tool_choice.allowed"):

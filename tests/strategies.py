@@ -349,7 +349,7 @@ def sessions(draw: st.DrawFn) -> Request:
 
 
 def named(value: Any) -> Any:
-    """A JSON value without blank keys and marks, which a walker over leaves reads as such."""
+    """A JSON value without blank keys and marks, which a walker over leaves takes for its own."""
     if isinstance(value, dict):
         return {named(key) if key.strip() else "blank": named(item) for key, item in value.items()}
     if isinstance(value, str):
@@ -406,7 +406,8 @@ class _Distinct:
             case Media():
                 return replace(block, source=self.source(block.source))
             case Passage():  # without words, nothing tells it from any other blank text
-                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in block.content)
+                inner = [b for b in block.content if isinstance(b, Text)]
+                said = tuple(replace(b, text=self.word(f"{b.text}.")) for b in inner)
                 return replace(block, content=said)
             case ToolCall():
                 return replace(block, arguments=self.arguments(block.arguments))

@@ -33,6 +33,7 @@ relaxed = settings(
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
+some = settings(relaxed, max_examples=80)  # there are eight APIs
 great = pytest.mark.parametrize("target", GREAT)
 every = pytest.mark.parametrize("target", APIS)
 
@@ -46,39 +47,30 @@ def audit(tree: Any, target: str) -> None:
         return
     back = writer.read(document, facet)
     lossy = [loss for loss in log.losses if testing.is_lossy(loss)]
-    if not is_unasked(document):
-        found = faults(changes(tree, back), lossy)
-        assert not found, "\n".join(f"{kind}: {what}" for kind, what in found)
+    found = faults(changes(tree, back), lossy)
+    assert not found, "\n".join(f"{kind}: {what}" for kind, what in found)
     assert not sdk.problems(target, facet, document)
     again = Ledger()
     assert writer.write(back, again) == document, "what was written is not read as it was"
     assert not again.losses
 
 
-def is_unasked(document: Any) -> bool:
-    """Documents beside a conversation in which no user speaks, so that nothing tells whose they
-    are: Cohere's reader keeps them as they stand."""
-    if not document.get("documents"):
-        return False
-    return all(message["role"] != "user" for message in document["messages"])
-
-
 @every
-@relaxed
+@some
 @given(tree=requests())
 def test_requests(target: str, tree: Request) -> None:
     audit(placed(distinct(tree), ""), target)
 
 
 @every
-@relaxed
+@some
 @given(tree=responses())
 def test_responses(target: str, tree: Tree) -> None:
     audit(placed(distinct(tree), ""), target)
 
 
 @every
-@relaxed
+@some
 @given(tree=requests() | responses())
 def test_nothing_to_report_is_nothing_changed(target: str, tree: Tree) -> None:
     """The same where nodes have doubles, by which the audit could not tell them apart."""
@@ -110,8 +102,9 @@ def test_documents_leaf_by_leaf(tree: Tree, source: str, target: str, dice: Rand
     for body in tried:
         try:
             result = dragoman.convert(body, source=source, target=target, facet=facet, now=0)
-        except dragoman.DragomanError as refusal:
-            assert body is not document, refusal
+        except dragoman.DragomanError:
+            if body is document:
+                raise
             continue
         missed = leaves.unaccounted(body, result.document, result.losses)
         assert not missed, f"{missed[0].pointer}: {missed[0].value!r}"

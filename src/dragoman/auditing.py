@@ -23,7 +23,7 @@ BLOCKS = (
     "Text.blank",
 )  # fmt: skip
 
-INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache", "Tool"})
+INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache", "Tool"})  # items may bring tools
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
@@ -65,7 +65,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "tool_call.item_id": ("ToolCall.item_id",),
     "tool_call.arguments": ("ToolCall.arguments",),
     "tool_call.kind": ("ToolCall.kind", "ToolCall.arguments", "ToolResult.kind"),
-    "tool_result": ("ToolResult", "Text"),
+    "tool_result": ("ToolResult", "Text", "Text.text", "Text.boundary"),
     "tool_result.error": ("ToolResult.is_error",),
     "tool_result.content": BLOCKS,
     "tool_result.name": ("ToolResult.name",),

@@ -216,7 +216,7 @@ def _reasoning(
     if (content, summary) == (got_content, got_summary):
         if old.summary and not new.summary and not summary:
             note("summary", "gone", old.summary, ())  # without a word
-        if old.content and not new.content and not content:
+        if old.content and not new.content and not content and not summary:
             note("content", "gone", old.content, ())
         if (old.content != new.content and content) or (old.summary != new.summary and summary):
             note("boundary", "altered", old.content or old.summary, new.content or new.summary)
@@ -429,6 +429,8 @@ def _source_words(source: Source, written: bool = False) -> str:
 
 def _alike(a: Any, b: Any) -> float:
     """How likely one block has become the other: 0 not at all, from 2 on wherever it stands."""
+    if a is None and _is_blank(b):
+        return 1.0  # a message without content, where each has a text
     if type(a) is not type(b):
         said, other = _words(a), _words(b)
         if not said or not other or not isinstance(b, Text):
@@ -498,6 +500,7 @@ class _Blocks:
     ) -> None:  # fmt: skip
         self.old, self.new, self.heads = old, new, heads
         self.at, self.above, self.out = at, above, out
+        self.calls, self.kinds = calls
         pairs = self.apart(_paired([p.said for p in old], [p.said for p in new], _alike))
         self.there = {i: j for i, j in pairs if i is not None and j is not None}
         self.follow()
@@ -506,7 +509,6 @@ class _Blocks:
         self.back = {j: i for i, j in self.there.items()}
         self.gone = [i for i in range(len(old)) if i not in self.there]
         self.come = [j for j in range(len(new)) if j not in self.back]
-        self.calls, self.kinds = calls
         self.parts: dict[int, list[int]] = {}  # a block -> the others that were joined to it
         self.pieces: dict[int, list[int]] = {}  # a block -> the others into which it was split
         self.join()
@@ -547,6 +549,18 @@ class _Blocks:
                     taken.add(j)
                     break
 
+        alone = [i for i in range(len(self.old)) if i not in self.there and self.is_alone(i)]
+        come = [j for j in range(len(self.new)) if j not in taken and self.new[j].said is not None]
+        if len(alone) == len(come) == 1:  # a message of nothing but white space, elsewhere
+            old, new = self.old[alone[0]], self.new[come[0]]
+            if (old.said, old.role) == (new.said, new.role):
+                self.there[alone[0]] = come[0]
+
+    def is_alone(self, i: int) -> bool:
+        """Whether a blank text is all that a message says."""
+        homes = [place.home for place in self.old]
+        return _is_blank(self.old[i].said) and homes.count(self.old[i].home) == 1
+
     def follow(self) -> None:
         """Results go with their calls, whatever these are called now."""
         named = {
@@ -555,6 +569,9 @@ class _Blocks:
             if isinstance(self.old[i].said, ToolCall) and isinstance(self.new[j].said, ToolCall)
         }
         old, new = _results(self.old), _results(self.new)
+        ids = [p.said.id for p in self.old if isinstance(p.said, ToolCall)]
+        if len(set(ids)) < len(ids):
+            return  # what a call is called now, nobody knows
         for call_id, numbers in old.items():
             others = new.get(named.get(call_id), [])
             if call_id is None or len(numbers) != 1 or len(others) != 1:
@@ -562,6 +579,14 @@ class _Blocks:
             (i,), (j,) = numbers, others
             if self.there.get(i) != j:
                 self.there = {a: b for a, b in self.there.items() if b != j} | {i: j}
+        # A result that answers no call is not the one that was made up for another call.
+        for call_id, numbers in old.items():
+            for i in numbers if call_id not in self.kinds else ():
+                j = self.there.get(i, -1)
+                got = self.new[j].said if j >= 0 else None
+                if isinstance(got, ToolResult) and got.call_id in self.calls:
+                    if got.call_id is not None and got.content != self.old[i].said.content:
+                        del self.there[i]
 
     def uncross(self) -> None:
         """Results of one call are told apart by their order alone."""
@@ -711,6 +736,9 @@ class _Blocks:
                 besides |= {"name"}
         first = len(self.out)
         _node(said, place.read, got, self.over(i), self.out, besides)
+        if isinstance(said, ToolResult) and (others := self.siblings(said)):
+            # A second result of the same call was written behind this one, as its loss tells.
+            self.out[first:] = [c._replace(near=(*c.near, *others)) for c in self.out[first:]]
         if isinstance(said, ToolResult) and said.cache is not None:
             # Its mark may stand on one of its texts: that it left its place is told already.
             self.out[first:] = [
@@ -718,6 +746,14 @@ class _Blocks:
                 for change in self.out[first:]
             ]
         return
+
+    def siblings(self, result: ToolResult) -> list[str]:
+        """The places of results of the same call that are no longer there by themselves."""
+        gone = [self.old[k] for k in self.gone if isinstance(self.old[k].said, ToolResult)]
+        found = [
+            k for k, p in enumerate(self.old) if p in gone and p.said.call_id == result.call_id
+        ]
+        return [place for k in found for place in self.places(k)]
 
     def joined(self, i: int, j: int) -> None:
         """A text that was joined with others, or split: all its parts against all its pieces."""
@@ -839,8 +875,7 @@ def _is_of(piece: Any, whole: Any) -> bool:
 def _told(block: Any, whole: str) -> str:
     """What of a block is told in a text: of a thought, its content or its summary alone."""
     if isinstance(block, Reasoning):
-        both = _words(block)
-        for words in (both, _squeezed(*block.content), _squeezed(*block.summary)):
+        for words in (_words(block), _squeezed(*block.content), _squeezed(*block.summary)):
             if words and words in whole:
                 return words
     return _words(block)

@@ -38,6 +38,7 @@ from .model import (
     ToolResult,
     Tree,
 )
+from .reading import escape
 from .writing import Names
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ USUAL = ("[a-zA-Z0-9_-]", 64)
 FOUND = "Tools found: {}"
 NOTHING_FOUND = "No tools found."
 SEARCH = "tool_search"
+SEARCH_KEYS = frozenset({"type", "name", "cache_control"})
+"""What of a provider's tool search is its name, or is read as what every tool has."""
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -288,6 +291,9 @@ class Lowering:
         if tool.payload != own:
             why = f"{tool.name!r} written as {own['type']!r}, the tool search of {self.to.name}"
             self.log.approximated("tool", tool.at, why)
+            for key in (k for k in tool.payload if k not in SEARCH_KEYS):
+                why = f"only {tool.dialect} knows this field of its tool search"
+                self.log.dropped("extras", f"{tool.at}/{escape(key)}", why)
         return replace(tool, dialect=self.to.name, payload=own)
 
     def choice(self, choice: ToolChoice) -> ToolChoice:

@@ -74,6 +74,12 @@ def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Mes
     return [message for turn in turns for message in turn]
 
 
+def note_empty_result(texts: Sequence[Block], failed: bool | None, log: Ledger) -> None:
+    """An empty text beside media that are hoisted: it is what is written where there is none."""
+    if len(texts) == 1 and not failed and isinstance(texts[0], Text) and texts[0].text == "":
+        log.dropped("text.empty", texts[0].at, "an empty text beside an image says nothing here")
+
+
 def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResult], bool]) -> bool:
     """Images that were hoisted out of tool results go back into them, if that is what these are.
 

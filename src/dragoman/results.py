@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from . import pairing
 from .ledger import Ledger
 from .model import Block, Message, Request, Text, ToolCall, ToolResult
+from .reading import escape
 
 Placed: TypeAlias = tuple[int, ToolCall]
 """A call with the number of its message."""
@@ -147,8 +148,9 @@ class Pairs:
             elif index in self.answers:
                 result = message.content[0]
                 assert isinstance(result, ToolResult)
-                why = f"{result.call_id!r} is the id of another call"
-                log.renamed("tool_call.id", result.at, why)
+                if result.call_id not in (None, self.answers[index]):
+                    why = f"{result.call_id!r} is the id of another call"
+                    log.renamed("tool_call.id", result.at, why)
                 result = replace(result, call_id=self.answers[index])
                 message = replace(message, content=(result,))
             if index in self.twice:
@@ -247,9 +249,17 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
     assert isinstance(result, ToolResult)
     why = f"{target} takes no result without its call; it is written as a user message"
     log.approximated("tool_result", message.at, why)
+    lose_extras(result, log)
     what = "error" if result.is_error else "result"
     mark = Text(ORPHAN.format(what=what, call=f"the tool call {result.call_id}"), at=result.at)
     return replace(message, role="user", content=(mark, *result.content), extras=None)
+
+
+def lose_extras(result: ToolResult, log: Ledger) -> None:
+    """What only its dialect knows of a result that is no longer one."""
+    for key in result.extras.fields if result.extras is not None else ():
+        why = "a result that is written as a message has no such field"
+        log.dropped("extras", f"{result.at}/{escape(key)}", why)
 
 
 def no_answer(call: ToolCall, target: str, log: Ledger) -> Message:

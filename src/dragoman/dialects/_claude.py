@@ -32,6 +32,9 @@ def is_claude(model: str | None, models: Models) -> bool:
     return maker == "anthropic"
 
 
+LAST_LEFT_OUT = "the last message is not written, and the model goes on with the turn before it"
+
+
 def begins_answer(message: Message) -> bool:
     """Whether a last message is the beginning of the answer: the assistant's, and no call."""
     return message.role == "assistant" and not any(

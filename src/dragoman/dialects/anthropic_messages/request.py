@@ -36,7 +36,7 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
-from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_excluded, mended
+from .._claude import CONTINUE, EXCLUDED, LAST_LEFT_OUT, begins_answer, fit, is_excluded, mended
 from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .blocks import NAME
 from .turns import Turns
@@ -268,8 +268,9 @@ class Requests(Turns):
             out["system"] = spelling["system"]
         if w.marks:
             self.limit_marks(w)
-        if tree.messages and tree.messages[-1].role == "assistant":
-            self.note_prefill(tree, out["messages"], w)
+        turns = out["messages"]
+        if tree.messages and turns and not w.home and turns[-1]["role"] == "assistant":
+            self.note_prefill(tree, turns, w)
         if "thinking" in out and not w.home:
             self.fit_thinking(out, tree, w)
         return self.emit(out, tree, log)
@@ -292,8 +293,14 @@ class Requests(Turns):
         user message."
         """
         last = tree.messages[-1]
-        if w.home or not begins_answer(last):
+        if w.home:
             return
+        if not begins_answer(last):
+            if last.role == "assistant" or not is_beginning(turns[-1]):
+                return
+            if w.facts.prefill is not False:
+                w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
+                return
         if w.facts.prefill is False:
             if turns[-1]["role"] == "assistant":
                 turns.append({"role": "user", "content": CONTINUE})
@@ -333,7 +340,10 @@ class Requests(Turns):
                 elif choice.mode is not None or choice.parallel is False:
                     w.log.dropped("tool_choice", choice.at, "a choice needs tools")
                 return
-            if choice.mode is None and choice.parallel is not False and choice.payload is None:
+            if choice.payload is not None:
+                w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
+                choice = replace(choice, payload=None)
+            if choice.mode is None and choice.parallel is not False:
                 return  # as usual
             if is_excluded(choice, tree.params):
                 w.log.approximated("tool_choice", choice.at, EXCLUDED)
@@ -458,3 +468,11 @@ def is_result(block: Json) -> bool:
 
 def is_thinking(block: Json) -> bool:
     return block.get("type") in ("thinking", "redacted_thinking")
+
+
+def is_beginning(turn: Json) -> bool:
+    """Whether a turn at the end is one with which the model goes on."""
+    if turn["role"] != "assistant":
+        return False
+    said = turn["content"]
+    return said.__class__ is str or not any(block.get("type") == "tool_use" for block in said)

@@ -9,7 +9,16 @@ from ...ledger import Ledger
 from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
 from ...models import Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
-from .._claude import CONTINUE, EXCLUDED, begins_answer, fit, is_claude, is_excluded, mended
+from .._claude import (
+    CONTINUE,
+    EXCLUDED,
+    LAST_LEFT_OUT,
+    begins_answer,
+    fit,
+    is_claude,
+    is_excluded,
+    mended,
+)
 from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .._nine import ID_RULE, Nine
 from .params import ParamFields
@@ -170,8 +179,14 @@ class Requests(ParamFields):
     def note_prefill(self, tree: Request, turns: list[Json], w: Said) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
         last = tree.messages[-1] if tree.messages else None
-        if last is None or w.home or not begins_answer(last):
+        if last is None or w.home:
             return
+        if not begins_answer(last):
+            if last.role == "assistant" or not turns or not is_beginning(turns[-1]):
+                return
+            if w.facts.prefill is not False:
+                w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
+                return
         if w.facts.prefill is False:
             if turns[-1]["role"] == "assistant":
                 turns.append({"role": "user", "content": [{"text": CONTINUE}]})
@@ -208,6 +223,12 @@ def used_tools(messages: tuple[Message, ...]) -> dict[str, str]:
 
 def is_result(block: Json) -> bool:
     return "toolResult" in block
+
+
+def is_beginning(turn: Json) -> bool:
+    """Whether a turn at the end is one with which the model goes on."""
+    said = turn["content"]
+    return turn["role"] == "assistant" and not any("toolUse" in block for block in said)
 
 
 def is_thinking(block: Json) -> bool:

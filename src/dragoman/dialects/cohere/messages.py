@@ -27,7 +27,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, results_in_place, unhoist
+from ...normal import HOISTED, note_empty_result, results_in_place, unhoist
 from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
 from ...writing import is_blank, lose_labels
 from .documents import CohereWriting, is_document, last_question, respell
@@ -208,7 +208,7 @@ class Messages(Parts):
     def lift_documents(self, message: Message, last: bool, w: CohereWriting) -> Sequence[Block]:
         """Documents stand beside the conversation, if there is something left to be said."""
         rest = [block for block in message.content if not self.is_beside(block, w)]
-        if not rest and not w.home:
+        if not w.home and not any(map(is_sent, rest)):
             return message.content
         said = False
         for block in message.content:
@@ -391,7 +391,10 @@ class Messages(Parts):
             doc["tool_call_id"] = w.once(given, result)
         content = list(result.content)
         if not self.holds_all(result):
-            content = self.hoist(content, doc.get("tool_call_id"), w)
+            kept = self.hoist(content, doc.get("tool_call_id"), w)
+            if not w.home and len(kept) < len(content):
+                note_empty_result(kept, result.is_error, w.log)
+            content = kept
         content = self.marked(result, content, w)
         parts = [part for block in content for part in self.write_piece(block, w)]
         if parts and not (w.home or result.is_error or is_said(content[0])):
@@ -485,6 +488,13 @@ class Messages(Parts):
     def lose_name(self, message: Message, w: CohereWriting) -> None:
         if message.name is not None:
             w.log.dropped("message.name", message.at, "speakers have no names here")
+
+
+def is_sent(block: Block) -> bool:
+    """Whether anything of a block is left in a question; else its documents have none."""
+    if isinstance(block, Media):
+        return block.kind == "image" and block.source.kind in ("url", "base64")
+    return not isinstance(block, Text) or bool(block.text)
 
 
 def is_said(block: Block) -> TypeGuard[Text]:

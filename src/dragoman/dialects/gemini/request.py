@@ -359,7 +359,12 @@ class Requests(Tools):
                 # "Function calling config is set without function_declarations."
                 w.log.dropped("tool_choice", choice.at, "a choice needs functions")
                 return
-            if choice.mode is None and choice.payload is None:
+            if choice.payload is not None:
+                w.log.dropped("tool_choice", choice.at, "a choice that only the source knows")
+                choice = replace(choice, payload=None)
+                if choice.mode is None and choice.parallel is not False:
+                    return
+            if choice.mode is None:
                 why = "several calls may always come at once here"
                 w.log.dropped("tool_choice.parallel", choice.at, why)
                 return

@@ -261,9 +261,14 @@ class Write(Read):
             elif isinstance(block, Media):
                 for doc in self.write_media(block, w):
                     if doc["type"] == "text":  # a document of plain text
-                        if texts:
+                        if not texts:
+                            before, media = media, before
+                        else:
                             why = "a result is one text here"
                             w.log.approximated("text.boundary", block.at, why)
+                            if media:
+                                why = "images follow the text here"
+                                w.log.approximated("content.order", block.at, why)
                         texts.append(Text(doc["text"], at=block.at))
                     else:
                         media.append(doc)
@@ -322,7 +327,7 @@ class Write(Read):
                 whose = "nobody knows whose" if seal.issuer.startswith(NOBODY) else seal.issuer
                 w.log.dropped("reasoning.seal", block.at, f"there is no place for it here: {whose}")
                 seal = None
-        if texts and summed != (not block.content):
+        if texts and summed != (texts is not block.content):
             w.log.approximated("reasoning.summary", block.at, "whether it is one is not said here")
         if not texts and seal is None:
             self.lose(block.extras, block.at, w.log)

@@ -68,7 +68,12 @@ class Requests(Messages):
             last = replace(last, role="user")
             tree = replace(tree, messages=(*tree.messages[:-1], last))
         out: Json = super().write_request(replace(tree, prefill=None), log)
-        if last is None or home or not begins_answer(last):
+        if last is None or home:
+            return out
+        if last.role != "assistant":
+            self.note_left_out(out["messages"], last, log)
+            return out
+        if not begins_answer(last):
             return out
         if out["messages"] and out["messages"][-1]["role"] == "assistant":
             out["messages"][-1]["prefix"] = True
@@ -78,6 +83,13 @@ class Requests(Messages):
         elif tree.prefill:
             log.dropped("prefill", last.at, "nothing is left to go on with")
         return out
+
+    def note_left_out(self, messages: list[Json], last: Message, log: Ledger) -> None:
+        """A last message that is not written leaves the conversation to the turn before it."""
+        if messages and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
+            messages[-1]["prefix"] = True
+            why = "the last message is not written, and the model goes on with the turn before it"
+            log.approximated("prefill", last.at, why)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, spelling = tree.params, self.spelling(tree)

@@ -25,7 +25,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, mark_last_text, results_in_place
+from ...normal import HOISTED, mark_last_text, note_empty_result, results_in_place
 from ...reading import (
     parse,
 )
@@ -488,6 +488,8 @@ class WriteMessages(Parts):
                 w.log.approximated("content.order", part.at, "images follow the text here")
         if media:
             self.hoist(media, block, doc, hoisted, w)
+            if not w.home and hoisted:
+                note_empty_result(texts, block.is_error, w.log)
         doc["content"] = self.write_content(self.mark_texts(texts, block, w), spelled, w)
         if not (w.home or block.is_error) and texts and isinstance(texts[0], Media):
             self.write_document_first(doc, block, w)

@@ -44,6 +44,8 @@ PLAIN_CALL = only("type", "call_id", "name", "arguments")
 WHOLE_CALL = only("type", "call_id", "name", "arguments", "id", "status")
 PLAIN_RESULT = only("type", "call_id", "output")
 RESULTS = {CALL_OUTPUT: "function", f"{CUSTOM}_output": "custom"}
+ABSENT = ["absent"]
+"""The spelling of arguments that are not there: no string and no object, as theirs are."""
 SEARCH_CALL, SEARCH_OUTPUT = f"{SEARCH}_call", f"{SEARCH}_output"
 ITEM_PREFIX = {"function": "fc", "custom": "ctc", "search": "tsc"}
 
@@ -99,7 +101,7 @@ class Calls(Parts):
         value, spelling = doc.get("arguments"), None
         text = compact(value)
         if value.__class__ is not dict:
-            spelling = {"arguments": value}
+            spelling = {"arguments": value} if "arguments" in doc else {"arguments": ABSENT}
             text = value if isinstance(value, str) and not is_blank(value) else "{}"
         return ToolCall(
             maybe_str(doc, "call_id", at),
@@ -309,6 +311,8 @@ class Calls(Parts):
             out["call_id"] = w.call_id(call)
         if call.kind == "search":
             out |= {"execution": "client", "arguments": self.search_arguments(call, spelling, w)}
+            if out["arguments"] == ABSENT:
+                del out["arguments"]
             spelling = {}
         else:
             out["name"] = w.tool_name(call.name, call.at)

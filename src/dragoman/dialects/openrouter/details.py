@@ -260,12 +260,13 @@ class Details(Compatible):
             w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
             seal = None
         form = UNKNOWN if seal is None else FORMATS[seal.signer]
-        out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in block.content]
+        content = block.content if not block.summary or block.words is block.content else ()
+        out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in content]
         out += [{"type": SUMMARY, "summary": text} for text in block.summary]
         if seal is not None and seal.kind == "encrypted":
             out.append({"type": ENCRYPTED, "data": seal.data})
         elif seal is not None:
-            if not block.content:
+            if not content:
                 out.append({"type": TEXT})
             next(doc for doc in reversed(out) if doc["type"] == TEXT)["signature"] = seal.data
         for index, doc in enumerate(out, count):
@@ -344,7 +345,9 @@ def is_item_seal(doc: dict[str, Json]) -> bool:
 
 
 def says(block: Reasoning) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The words of a thought; None where it has none."""
+    """The words of a thought; None where it has none. A content without a word is left out."""
+    if block.summary and block.words is not block.content:
+        return (), block.summary
     return (block.content, block.summary) if block.content or block.summary else None
 
 

@@ -291,16 +291,16 @@ class WriteParts(WithOptions):
 
     def words_of(self, block: Reasoning, summaries: bool, w: Writing) -> tuple[str, ...]:
         """The texts of a thought, one part each; what they are is known by their seal."""
-        if any(block.content) and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         said = block.words
+        if block.summary and said is block.content:
+            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if summaries:
-            if block.content:
+            if said is block.content:
                 w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
             elif "" in said and any(said):
                 w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
             return tuple(filter(None, said)) or ("",)
-        if not any(block.content) and any(block.summary):
+        if said is not block.content and any(said):
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
