@@ -295,7 +295,7 @@ class WriteParts(WithOptions):
         if block.summary and said is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if summaries:
-            if said is block.content:
+            if block.content and said is block.content:
                 w.log.approximated("reasoning.summary", block.at, "it counts as a summary here")
             elif "" in said and any(said):
                 w.log.approximated("reasoning.summary", block.at, "an empty summary is none")
