@@ -120,6 +120,9 @@ class Exchanges(ClientErrors):
         return self.emit(out, tree, log)
 
     def write_choice(self, out: dict[str, Json], choice: ToolChoice, log: Ledger) -> None:
+        if choice.payload is not None and not self.is_home(choice.dialect):
+            log.dropped("tool_choice", choice.at, "only the source knows this choice")
+            return
         if choice.mode is None and choice.payload is None:  # only what is said beside a choice
             if choice.parallel is False:
                 log.dropped("tool_choice.parallel", choice.at, "not said here")
