@@ -230,6 +230,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "stream": (False,),
     "strict": (False,),
     "store": (False,),
+    "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "is_error": (False,),
     "isError": (False,),
     "status": (
@@ -333,7 +334,7 @@ COVERS: dict[str, frozenset[str]] = {
         "response.model": "model modelVersion modelId model_version",
         "response.created": "created created_at createTime create_time timestamp",
         "response.latency": "metrics total_duration",
-        "error.type": "type code status error_type raw_status_code __type",
+        "error.type": "type code status statusCode error_type raw_status_code __type",
         "error.code": "code status",
         "error.param": "param",
         "error.request_id": "request_id id",

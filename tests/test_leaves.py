@@ -107,7 +107,7 @@ def test_a_loss_that_is_not_told_is_missed() -> None:
             asked += 1
             noticed += bool(leaves.unaccounted(document.body, result.document, rest))
     assert asked > 100
-    assert noticed / asked > 0.8, f"{noticed} of {asked}"
+    assert noticed / asked > 0.75, f"{noticed} of {asked}"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,13 @@ def test_the_way_home(tree: Request, source: str, target: str) -> None:
 def test_the_way_home_of_a_conversation_that_grew(
     old: Any, new: Any, source: str, target: str
 ) -> None:
-    """The old part comes home exactly, whatever came behind it."""
+    """The old part comes home exactly, whatever came behind it.
+
+    Turns are told apart by what they say, so no two of them say the same here, or nothing.
+    """
+    both = distinct(Request("m", (*old, *new)))
+    assert isinstance(both, Request)
+    old, new = both.messages[: len(old)], both.messages[len(old) :]
     document = dragoman.write(History(old), source).document
     there = dragoman.convert(document, source=source, target=target, facet="messages", carry=True)
     grown = grow(there.document, target, new)
@@ -167,6 +173,10 @@ def grow(document: Any, dialect: str, new: Any) -> Any:
         # Anthropic takes a system turn only right before the assistant's.
         fresh.insert(0, Message("assistant", (Text("ok"),)))
     more = turns_of(dragoman.write(History(tuple(fresh)), dialect).document)
+    if said and more and said[-1].get("role") == more[0].get("role") == "assistant":
+        # Two turns of the assistant that follow each other are one: that would be another turn.
+        asked = History((Message("user", (Text("And?"),)),))
+        more = [*turns_of(dragoman.write(asked, dialect).document), *more]
     if isinstance(document, list):
         return document + more
     key = "input" if "input" in document else "messages"

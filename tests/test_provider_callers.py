@@ -137,5 +137,6 @@ def test_an_error_in_the_callers_words(caller: str) -> None:
 @pytest.mark.parametrize("caller", [name for name in CALLERS if name not in STREAMING])
 def test_a_caller_without_streams_is_told_so(caller: str) -> None:
     refused = pytest.raises(dragoman.Unsupported, match="has no stream")
-    with Provider("openai-chat", url="http://127.0.0.1:1", dialect=caller) as model, refused:
+    url = "http://127.0.0.1:1"
+    with Provider("openai-chat", url=url, model="m", dialect=caller) as model, refused:
         list(model.stream_request(request_of(caller)))

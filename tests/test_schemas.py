@@ -663,7 +663,8 @@ def test_old_models_get_the_own_form(model: str) -> None:
     document, losses = said(model)
     (tool,) = document["tools"][0]["functionDeclarations"]
     assert tool["parameters"]["properties"] == {"unit": {"type": "STRING", "enum": ["C"]}}
-    assert [f"{loss.kind} {loss.what} {loss.path}" for loss in losses] == [
+    told = [loss for loss in losses if loss.what != "model"]
+    assert [f"{loss.kind} {loss.what} {loss.path}" for loss in told] == [
         "renamed tool.schema /tools/0/function/parameters/properties/unit/const",
         "approximated tool.schema /tools/0/function/parameters/additionalProperties",
     ]

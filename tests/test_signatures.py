@@ -57,8 +57,8 @@ def test_what_is_signed_comes_back_to_the_same_part(through: str) -> None:
     there = dragoman.convert(data, source="gemini", target=through)
     back = dragoman.convert(there.to_json(), source=through, target="gemini")
     assert back.document == json.loads(data)
-    assert not there.losses
-    assert not back.losses
+    assert not [loss for loss in there.losses if loss.what != "model"]
+    assert not [loss for loss in back.losses if loss.what != "model"]
 
 
 STREAMS = Path(__file__).parent / "streams"

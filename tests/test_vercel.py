@@ -68,6 +68,8 @@ def test_detection() -> None:
         found = guesses[0].dialect if guesses else None
         if document.dialect not in VERSIONS:
             assert found not in VERSIONS, document.name
+        elif document.facet == "error":
+            continue  # errors of the SDK bear no sign of its versions
         elif document.case in PLAIN:
             assert found is None, document.name
         elif not document.degraded and not document.spelling and found != "vercel-model":

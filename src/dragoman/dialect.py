@@ -101,7 +101,7 @@ class Dialect:
     """The key of a request under which the conversation stands; None: not at the top."""
     model_key: ClassVar[str] = "model"
     """The key of a request under which the model stands, also where only the address names it;
-    ``resolved/model``: in an object of the request."""
+    ``resolved/model``: in an object of the request; empty: there is no place for it."""
     endpoints: ClassVar[tuple[Endpoint, ...]] = ()
     """Where the API stands: the usual address first. A variant has its parent's path and manners,
     but neither address nor key, until it sets its own."""

@@ -196,7 +196,8 @@ class Reasoning(Node, frozen=True, tag="reasoning", tag_field="block"):
     @property
     def words(self) -> tuple[str, ...]:
         """What is said where it is said once: the content, or the summary of one without words."""
-        return self.summary if self.summary and not any(self.content) else self.content
+        blank = not any(map(str.strip, self.content))
+        return self.summary if any(self.summary) and blank else self.content
 
 
 class Refusal(Node, frozen=True, tag="refusal", tag_field="block"):

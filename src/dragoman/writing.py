@@ -433,9 +433,11 @@ def note_joined(block: Block, why: str, w: Writing) -> None:
 
 def note_summary(block: Reasoning, w: Writing) -> None:
     """A summary, where reasoning is its content alone: left out beside it, or written as such."""
-    if any(block.content) and block.summary:
+    if not any(block.summary):
+        return
+    if block.words is block.content:
         w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
-    elif any(block.summary):
+    else:
         w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
 

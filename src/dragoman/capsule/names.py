@@ -88,6 +88,8 @@ def paired(now: Sequence[Unit], original: Sequence[Unit]) -> dict[Any, Any] | No
             else:
                 left.append(name)
     rest = [name for number, (_, name) in enumerate(named) if number not in met]
+    if len(left) != len(rest):  # results of one call may have become one
+        left, rest = list(dict.fromkeys(left)), list(dict.fromkeys(rest))
     if len(left) != len(rest):
         return None
     out: dict[Any, Any] = {}

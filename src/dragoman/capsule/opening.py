@@ -12,8 +12,9 @@ from .. import patching
 from ..dialect import Dialect
 from ..errors import Malformed
 from ..ledger import Ledger, Loss
-from ..model import Json, Message, Reasoning, Request, Tree
+from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
 from ..reading import encode
+from ..results import NO_RESULT
 from ..surrogates import parse_exactly
 from ..units import Unit, View, digest
 from .marks import has_mark, put_marks, relative
@@ -207,6 +208,10 @@ class _Opening:
 
     def place(self, part: str, total: int) -> None:
         entries, units = self.entries[part], self.units[part]
+        if not total and not any(entry.count for entry in entries):
+            for entry in entries:  # no turn came back: all that stands there now is behind them
+                entry.at = 0
+            return
         if all(entry.stays(units) for entry in entries):
             for entry in entries:
                 entry.at = entry.data["at"]
@@ -423,7 +428,9 @@ class _Opening:
         names: dict[str, str] = {}
         failed: list[_Entry] = []
         for entries in sets.values():
-            now = [unit for entry in entries for unit in self.of(entry)]
+            now = [
+                unit for entry in entries for unit in self.of(entry) if not is_made_up(unit.nodes)
+            ]
             met = all_ids(now) & shared
             if not met or met <= ids_in([entry.pieces for entry in entries], set()):
                 continue
@@ -520,3 +527,13 @@ def _twin(view: View, spoken: Sequence[Message]) -> None:
         places = range(index, index + len(unit.nodes))
         unit.twins = [twins.get(n, nodes[n]) for n in places]
         index = places.stop
+
+
+def is_made_up(nodes: Sequence[Message]) -> bool:
+    """Whether a turn is nothing but results that were made up for calls without one."""
+    blocks = [block for node in nodes for block in node.content]
+    return bool(blocks) and all(
+        isinstance(block, ToolResult)
+        and any(isinstance(inner, Text) and NO_RESULT in inner.text for inner in block.content)
+        for block in blocks
+    )

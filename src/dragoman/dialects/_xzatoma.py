@@ -49,7 +49,7 @@ from ..reading import (
     need_list,
 )
 from ..streaming import OneByOne, Said, StreamReader, StreamWriter
-from ..writing import Writing, leave_out
+from ..writing import Writing, leave_out, note_summary
 from ._errors import ClientErrors
 
 ANYTHING = (r"[\s\S]", 10_000)
@@ -204,16 +204,13 @@ class Exchanges(ClientErrors):
     def write_thought(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
         if w.home:
             return block.content
-        if block.content and block.summary:
-            w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
-        elif block.summary:
-            w.log.approximated("reasoning.summary", block.at, "a summary is reasoning here")
+        note_summary(block, w)
         if block.seal is not None:
             w.log.dropped("reasoning.seal", block.at, "xzatoma has no field for signatures")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "reasoning has no id here")
         self.lose(block.extras, block.at, w.log)
-        texts = tuple(filter(None, block.content or block.summary))
+        texts = tuple(filter(None, block.words))
         if len(texts) > 1 or (before and texts):
             w.log.approximated("text.boundary", block.at, "a response has one text of reasoning")
         if not texts and block.seal is None:

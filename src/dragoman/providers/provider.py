@@ -240,8 +240,9 @@ class Provider:
         stream: bool = False,
     ) -> Exchange:
         asked = dict(as_dict(load(document), ""))
-        if self.model is not None:
-            asked = with_model_named(asked, self._caller.model_key, self.model)
+        key = self._caller.model_key
+        if self.model is not None and key:
+            asked = with_model_named(asked, key, self.model)
         if asked.get("stream") and not stream:
             raise Unsupported("a whole answer is asked for here, and the request wants a stream")
         if asked.get("stream") is False and stream:
@@ -251,6 +252,7 @@ class Provider:
         exchange = Exchange(
             client=self.dialect,
             upstream=self.upstream,
+            model=None if key else self.model,  # which has no place in the caller's document
             fail_on=self._fail_on,
             capsules=capsules,
             ids=Ids(),

@@ -243,7 +243,7 @@ class WriteBlocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         seal = block.seal
-        if any(block.content) and block.summary:
+        if any(block.summary) and block.words is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if seal is not None and may_open(self, seal):
             if seal.kind == "encrypted":
@@ -268,7 +268,7 @@ class WriteBlocks(Dialect):
                 w.log.dropped("reasoning", block.at, "a thought without words")
             return None
         if w.answer:
-            if not any(block.content):
+            if block.words is not block.content:
                 w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
             if len(block.words) > 1:
                 w.log.approximated("text.boundary", block.at, "a thought is one text here")
@@ -285,7 +285,7 @@ class WriteBlocks(Dialect):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         if len(block.words) > 1:
             w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
-        if not any(block.content) and block.summary:
+        if block.words is not block.content:
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
 
     def write_media(self, block: Media, w: Writing) -> Json | None:

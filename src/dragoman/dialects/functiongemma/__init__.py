@@ -17,6 +17,7 @@ class FunctionGemma(Sniff, Texts):
     name = "functiongemma"
     spec = "https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices"
     history = None  # the whole conversation is one text
+    model_key = ""  # and names no model
     kin = frozenset({"functiongemma", "functiongemma-nobos"})
 
 

@@ -304,7 +304,7 @@ class Write(Read):
         if w.home:
             return [self.write_own_reasoning(block, w)]
         seal, texts = block.seal, block.words
-        if any(block.content) and block.summary:
+        if any(block.summary) and block.words is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")

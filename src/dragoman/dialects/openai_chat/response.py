@@ -405,8 +405,9 @@ class Responses(Requests):
             if tree.request_id is not None:
                 log.dropped("error.request_id", tree.at, "said in a header here")
         out = self.emit({"error": inner}, tree, log)
-        if not home and out["error"].get("code") != inner["code"]:  # a number that kin pass on
-            out["error"]["code"] = inner["code"]
+        said, code = out["error"], inner.get("code")
+        if self.says_status and not home and said.__class__ is dict and said["code"] != code:
+            said["code"] = code  # kin pass on a number that tells another kind
             log.dropped("extras", f"{tree.at}/error/code", "it contradicts the type of the error")
         return out
 

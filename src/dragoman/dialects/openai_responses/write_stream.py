@@ -381,7 +381,8 @@ class ResponsesWriter(FunctionsOnly):
         if left:
             return output
         for one, other in zip(messages(out), messages(output), strict=False):
-            one["status"] = other["status"]  # the last one may be incomplete
+            if "status" in other:
+                one["status"] = other["status"]  # the last one may be incomplete
         return out
 
     def fail(self, doc: Json) -> bytes:
