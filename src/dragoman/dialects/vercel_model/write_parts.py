@@ -292,7 +292,7 @@ class WriteParts(WithOptions):
     def words_of(self, block: Reasoning, summaries: bool, w: Writing) -> tuple[str, ...]:
         """The texts of a thought, one part each; what they are is known by their seal."""
         said = block.words
-        if block.summary and said is block.content:
+        if any(block.summary) and said is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if summaries:
             if block.content and said is block.content:
