@@ -646,6 +646,8 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return whole != path and pointer.startswith(whole + "/")
     if code == "cache":  # two marks that say the same
         return pointer.startswith(parent(path) + "/cache_control/")
+    if code == "tool.namespace":  # each tool of it tells
+        return leaf.key == "name" and path.startswith(parent(pointer) + "/tools/")
     if code == "usage":  # Ollama counts beside the message, each under a key of its own
         return leaf.key in ("prompt_eval_count", "eval_count")
     if code == "tool_choice.parallel":

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -65,11 +65,21 @@ def hold(data: bytes, source: str) -> None:
             raise AssertionError(f"{source} > {target}: {problem}") from None
 
 
+def has_blank_reasoning(tree: Response) -> bool:
+    """White space that a summary follows, which is the reasoning then: a stream cannot unsay it."""
+    blocks = (block for candidate in tree.candidates for block in candidate.message.content)
+    return any(
+        isinstance(block, Reasoning) and any(block.content) and block.words is not block.content
+        for block in blocks
+    )
+
+
 @sources
 @relaxed
 @given(tree=cited_responses())
 def test_generated_responses(source: str, tree: Response) -> None:
     """A response that the source could have given, whole and as a stream."""
+    assume(not has_blank_reasoning(tree))
     document = dialects.get(source).write(tree, Ledger(now=0))
     hold(decompose(document, source), source)
 
@@ -141,6 +151,7 @@ def native_bytes(events: Iterator[Event]) -> bytes:
 @relaxed
 @given(tree=cited_responses(), seed=st.integers(0, 99))
 def test_legal_orders(source: str, tree: Response, seed: int) -> None:
+    assume(not has_blank_reasoning(tree))
     data = native_bytes(said_otherwise(tree, random.Random(seed)))
     if source != "native":
         transcoder = Transcoder("native", source, now=0)
