@@ -39,8 +39,8 @@ CLIENT_SHAPES = (
 )  # fmt: skip
 """Streams in the shapes of clients are held by test_streams and test_every_stream, over the corpus.
 
-Generated responses and legal orders show that icontent and xzatoma join texts otherwise in a stream
-than at rest without a word of it: to be mended before they are held to this.
+This law fails for them over generated responses: for targets icontent and xzatoma a stream and the
+response at rest differ and nothing is reported. Not diagnosed yet.
 """
 STREAMS = [
     name
