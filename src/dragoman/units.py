@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
-from zlib import adler32, crc32
+from zlib import crc32
 
 import msgspec
 
@@ -62,9 +62,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def atoms(self) -> list[Json]:
         """What the unit says, one value for each thing that it says."""
         if self._atoms is None:
-            self._atoms = []
-            for node in self.nodes if self.twins is None else self.twins:
-                _say(node, self._atoms)
+            self._atoms = gist_of(self.nodes if self.twins is None else self.twins)
         return self._atoms
 
     @property
@@ -81,18 +79,17 @@ class Unit(msgspec.Struct, gc=False, eq=False):
 
     def says_the_same(self, other: Unit) -> bool:
         """Whether two units have the same gist."""
-        if len(self.nodes) != len(other.nodes):
-            return False
-        for one, two in zip(self.nodes, other.nodes, strict=True):
-            if not _quickly_same(one, two):
-                return self.key == other.key
-        return True
+        return say_the_same(self.nodes, other.nodes)
 
     def calls(self) -> tuple[list[str | None], list[str | None]]:
         """The ids of the calls of a unit, and of the calls that it answers."""
         blocks = [b for node in self.nodes if node.__class__ is Message for b in node.content]
         called = [b.id for b in blocks if b.__class__ is ToolCall]
         return called, [b.call_id for b in blocks if b.__class__ is ToolResult]
+
+    def ids(self) -> list[str | None]:
+        """The ids of the calls and the results of a unit, as the client has them."""
+        return ids_of(self.nodes if self.twins is None else self.twins)
 
     def identified(self) -> Iterator[tuple[Json, str | None]]:
         """The calls and the results of a unit, each with the id that pairs it."""
@@ -103,17 +100,6 @@ class Unit(msgspec.Struct, gc=False, eq=False):
                 elif block.__class__ is ToolResult:
                     yield _atom(block), block.call_id
 
-    def is_marked(self) -> bool:
-        """Whether there may be cache marks in a unit."""
-        for node in self.nodes:
-            for block in node.content:
-                if block.__class__ in MARKED:
-                    if block.cache is not None:
-                        return True
-                    if block.__class__ in NESTED and any(_marks(block)):
-                        return True
-        return False
-
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
@@ -122,22 +108,64 @@ class Unit(msgspec.Struct, gc=False, eq=False):
 def digest(atoms: list[Json]) -> tuple[str, int]:
     """The digest of a gist, and how long that is.
 
-    Two checksums tell one turn of a conversation from another, at a small part of the cost of a
-    cryptographic digest; whoever makes two that are alike has a capsule of his own that fits both.
+    Length and checksum tell one turn of a conversation from another, at a small part of the cost
+    of a cryptographic digest; whoever makes two alike has a capsule of his own that fits both.
     """
+    gist = _bytes(atoms)
+    return f"{len(gist):x}-{crc32(gist):x}", len(gist)
+
+
+def _bytes(value: Json) -> bytes:
     try:
-        gist = _sorted(atoms)
+        return _sorted(value)
     except OverflowError:  # a number that has no place in MessagePack
-        gist = _spelled(atoms)
-    return f"{len(gist):x}-{crc32(gist):x}-{adler32(gist):x}", len(gist)
+        return _spelled(value)
 
 
-def _quickly_same(a: Speaker, b: Speaker) -> bool:
+def ids_of(nodes: Sequence[Any]) -> list[str | None]:
+    """The ids of calls and results."""
+    blocks = [block for node in nodes for block in getattr(node, "content", ())]
+    return [
+        block.id if block.__class__ is ToolCall else block.call_id
+        for block in blocks
+        if block.__class__ in PAIRED
+    ]
+
+
+def are_marked(messages: Sequence[Any]) -> bool:
+    """Whether there are cache marks in messages."""
+    for message in messages:
+        for block in message.content:
+            if block.__class__ in MARKED:
+                if block.cache is not None:
+                    return True
+                if block.__class__ in NESTED and any(_marks(block)):
+                    return True
+    return False
+
+
+def say_the_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two runs of messages have the same gist."""
+    if len(a) != len(b):
+        return False
+    for one, two in zip(a, b, strict=True):
+        if not _quickly_same(one, two):
+            return digest(gist_of(a)) == digest(gist_of(b))
+    return True
+
+
+def gist_of(nodes: Sequence[Any]) -> list[Json]:
+    """What nodes say, one value for each thing that they say."""
+    atoms: list[Json] = []
+    for node in nodes:
+        _say(node, atoms)
+    return atoms
+
+
+def _quickly_same(a: Any, b: Any) -> bool:
     """Whether it can be seen at once that two messages say the same: no more than texts, calls."""
     if a.__class__ is not Message or b.__class__ is not Message:
         return False
-    assert isinstance(a, Message)
-    assert isinstance(b, Message)
     if a.role != b.role or a.name != b.name:
         return False
     one: Sequence[Any] = a.content
@@ -155,7 +183,9 @@ def _quickly_same(a: Speaker, b: Speaker) -> bool:
             if x.text != y.text:
                 return False
         elif kind is ToolCall:
-            if x.name != y.name or x.arguments != y.arguments or x.kind != y.kind:
+            if x.name != y.name or x.kind != y.kind:
+                return False
+            if x.arguments != y.arguments and _bytes(_arguments(x)) != _bytes(_arguments(y)):
                 return False
         elif kind is ToolResult:
             if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
@@ -316,18 +346,21 @@ def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
 # -- what a unit says -----------------------------------------------------------------------
 
 
-def _say(node: Speaker, out: list[Json]) -> None:
+def _say(node: Any, out: list[Json]) -> None:
     if node.__class__ is Tool:
-        assert isinstance(node, Tool)
         service = node.payload if node.kind == "hosted" else None
         out.append(["tool", node.kind, node.name, node.description, node.schema, service])
         return
-    assert isinstance(node, Message)
     out.append([node.role, node.name])
     size = len(out)
     for block in node.content:
-        atom = _atom(block)
-        if atom is not None:
+        kind = block.__class__
+        if kind is Text:  # as most; the same as ``_atom``, without a call
+            if block.text:
+                out.append(block.text)
+        elif kind is ToolCall:
+            out.append(["call", block.name, _arguments(block)])
+        elif kind is not Reasoning and (atom := _atom(block)) is not None:
             out.append(atom)
     if len(out) == size:  # it says nothing, or nothing but reasoning
         for block in node.content:
@@ -399,6 +432,7 @@ def _marks(node: Any) -> Iterator[Cache]:
 
 MARKED = frozenset({Text, Media, Passage, ToolCall, ToolResult})
 NESTED = frozenset({Passage, ToolResult})
+PAIRED = frozenset({ToolCall, ToolResult})
 
 
 # -- which belong together ------------------------------------------------------------------

@@ -142,6 +142,9 @@ class _Entry:
         Where turns came back in another order or number, both neighbours count: a system prompt in
         the middle, say, may stand only before a reply.
         """
+        ids = self.data.get("ids")
+        if ids is not None:
+            return bool(units[at].ids() == ids)
         by = self.data.get("by")
         if by is None:
             return True
@@ -243,7 +246,7 @@ class _Opening:
         keys = entry.data["is"]
         found = places.get(keys[0], []) if keys else []
         found = [at for at in found[-FEW:] if at >= floor and entry.fits(units, at)]
-        if "by" in entry.data:
+        if "by" in entry.data or "ids" in entry.data:
             found = [at for at in found if entry.is_near(units, at)][:1]
         return found[0] if len(found) == 1 else None
 

@@ -28,16 +28,21 @@ SPELLINGS: tuple[Callable[[str], str], ...] = (compact, json.dumps)
 """How texts are spelled in JSON, nearly always."""
 
 
-def shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
-    """The original with references to what its unit holds; as it is, if it has such keys itself.
-
-    Each text is referred to once, so that what comes of it is no longer than what there is.
-    """
+def shrunk_by(pieces: list[Json], was: Sequence[Unit]) -> Json:
+    """The original of units with references to what they hold, if that is worth it."""
     schemas = schemas_of(was)
     if not schemas and sum(unit.size for unit in was) < WORTH:
         return {"raw": pieces}
+    return shrunk(pieces, [unit.atoms for unit in was], schemas)
+
+
+def shrunk(pieces: list[Json], gists: list[list[Json]], schemas: dict[int, Json]) -> Json:
+    """The original with references to what its gist holds; as it is, if it has such keys itself.
+
+    Each text is referred to once, so that what comes of it is no longer than what there is.
+    """
     known: list[str] = []
-    called = _texts([unit.atoms for unit in was], known)
+    called = _texts(gists, known)
     places = {text: number for number, text in enumerate(known)}
     try:
         return _shrink(pieces, places, called, schemas)
