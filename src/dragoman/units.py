@@ -6,6 +6,7 @@ the tree (or definitions of tools) were read from; its gist is what they say, sp
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -349,7 +350,8 @@ def _atom(block: Any) -> Json:
     """What a block says; None: nothing that counts."""
     kind = block.__class__
     if kind is Text:
-        return block.text or None
+        text = block.text
+        return NAMED.sub(r"\1 ]", text) if text[:1] == "[" else text or None
     if kind is ToolCall:
         return ["call", block.name, _arguments(block)]
     if kind is ToolResult:
@@ -366,6 +368,13 @@ def _atom(block: Any) -> Json:
     if kind is Hosted or kind is Raw:
         return ["other", block.payload]
     return None
+
+
+NAMED = re.compile(
+    r"\A(\[content of tool result|\[(?:result|error) of the tool call) .+\]\Z", re.DOTALL
+)
+"""Texts that are written where there is no field for it, and name an id (``normal``, ``results``):
+ids are no part of what a unit says."""
 
 
 def _arguments(call: ToolCall) -> Json:
