@@ -77,7 +77,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def key(self) -> str:
         """The digest of what the unit says."""
         if self._key is None:
-            self._key, self.size = digest(self.atoms)
+            self._key, self.size = digest(joined(self.atoms))
         return self._key
 
     def says_the_same(self, other: Unit) -> bool:
@@ -102,7 +102,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
                 if block.__class__ is ToolCall:
                     yield _atom(block), block.id
                 elif block.__class__ is ToolResult:
-                    yield _atom(block), block.call_id
+                    yield joined([_atom(block)])[0], block.call_id
 
     def is_marked(self) -> bool:
         """Whether there may be cache marks in a unit."""
@@ -118,6 +118,30 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
+
+
+def joined(atoms: list[Json]) -> list[Json]:
+    """Atoms with texts that follow each other as one: clients join such texts, and split them."""
+    before: Any = None
+    for atom in atoms:
+        kind = atom.__class__
+        if kind is str:
+            if before is str:
+                break
+        elif atom[0] == "result" and len(atom[2]) > 1:
+            break
+        before = kind
+    else:
+        return atoms  # as most
+    out: list[Json] = []
+    for atom in atoms:
+        if atom.__class__ is not str:
+            out.append(["result", atom[1], joined(atom[2])] if atom[0] == "result" else atom)
+        elif out and out[-1].__class__ is str:
+            out[-1] += atom
+        else:
+            out.append(atom)
+    return out
 
 
 def digest(atoms: list[Json]) -> tuple[str, int]:

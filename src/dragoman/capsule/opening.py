@@ -17,7 +17,7 @@ from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
 from ..reading import encode
 from ..results import NO_RESULT
 from ..surrogates import parse_exactly
-from ..units import Unit, View, digest
+from ..units import Unit, View, digest, joined
 from .marks import has_mark, put_marks, relative
 from .names import Places, all_ids, ids_in, paired, renamed
 from .places import (
@@ -31,7 +31,7 @@ from .places import (
     owners_of,
     view_of,
 )
-from .references import expanded, schemas_of
+from .references import cut, expanded, schemas_of
 from .sealing import VERSION
 
 CHANGED = "this turn has changed since; what the capsule holds for it is left out"
@@ -138,7 +138,7 @@ class _Entry:
         size = self.data.get("size", 0)
         if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
             return False
-        return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
+        return bool(digest(joined(unit.atoms[:size]))[0] == self.data["is"][-1])
 
     def is_near(self, units: list[Unit], at: int) -> bool:
         """Whether it stands beside what it stood beside, if it needs that to be told.
@@ -332,6 +332,9 @@ class _Opening:
                 entry.grown = bool(units) and units[-1].key != entry.data["is"][-1]
                 if entry.grown:
                     atoms[-1] = atoms[-1][: entry.data["size"]]
+                if part == "turns" and entry.data["put"].__class__ is list:
+                    lengths = iter(entry.data["cuts"]) if "cuts" in entry.data else None
+                    atoms = [cut(said, lengths) for said in atoms]
                 entry.pieces = expanded(entry.data["put"], atoms, schemas_of(units))
                 if part != "turns":
                     continue

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from ..model import Json, Message
 from ..patching import REF, same
 from ..reading import compact
-from ..units import LONG, Unit
+from ..units import LONG, Unit, joined
 
 TEXT = "\0json"
 """The key of a text that is JSON itself, and refers to texts inside of it."""
@@ -28,6 +28,14 @@ SPELLINGS: tuple[Callable[[str], str], ...] = (compact, json.dumps)
 """How texts are spelled in JSON, nearly always."""
 
 
+def held(pieces: list[Json], was: Sequence[Unit]) -> dict[str, Json]:
+    """What an entry holds of the original: ``put``, and how to find the texts that it refers to."""
+    put = shrunk(pieces, was)
+    if put.__class__ is list and (cuts := cuts_of(was)):
+        return {"put": put, "cuts": cuts}
+    return {"put": put}
+
+
 def shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
     """The original with references to what its unit holds; as it is, if it has such keys itself.
 
@@ -43,6 +51,46 @@ def shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
         return _shrink(pieces, places, called, schemas)
     except _Taken:
         return {"raw": pieces}
+
+
+def cuts_of(was: Sequence[Unit]) -> list[list[int]] | None:
+    """How long the texts are that follow each other, run by run; None: each stands alone.
+
+    References count texts, and a client may have joined some of these or split others.
+    """
+    out: list[list[int]] = []
+    for unit in was:
+        _measure(unit.atoms, out)
+    return out if any(len(lengths) > 1 for lengths in out) else None
+
+
+def _measure(atoms: list[Json], out: list[list[int]]) -> None:
+    before: Any = None
+    for atom in atoms:
+        if atom.__class__ is not str:
+            if atom[0] == "result":
+                _measure(atom[2], out)
+        elif before is str:
+            out[-1].append(len(atom))
+        else:
+            out.append([len(atom)])
+        before = atom.__class__
+
+
+def cut(atoms: list[Json], lengths: Iterator[list[int]] | None) -> list[Json]:
+    """Atoms with their texts joined and cut again as they were."""
+    out: list[Json] = []
+    for atom in joined(atoms):
+        if atom.__class__ is str and lengths is not None:
+            start = 0
+            for length in next(lengths):
+                out.append(atom[start : start + length])
+                start += length
+        elif atom.__class__ is not str and atom[0] == "result":
+            out.append(["result", atom[1], cut(atom[2], lengths)])
+        else:
+            out.append(atom)
+    return out
 
 
 class _Taken(Exception):
