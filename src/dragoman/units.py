@@ -6,6 +6,7 @@ the tree (or definitions of tools) were read from; its gist is what they say, sp
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -74,7 +75,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def key(self) -> str:
         """The digest of what the unit says."""
         if self._key is None:
-            self._key, self.size = digest(self.atoms)
+            self._key, self.size = digest(joined(self.atoms))
         return self._key
 
     def says_the_same(self, other: Unit) -> bool:
@@ -98,11 +99,35 @@ class Unit(msgspec.Struct, gc=False, eq=False):
                 if block.__class__ is ToolCall:
                     yield _atom(block), block.id
                 elif block.__class__ is ToolResult:
-                    yield _atom(block), block.call_id
+                    yield joined([_atom(block)])[0], block.call_id
 
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
+
+
+def joined(atoms: list[Json]) -> list[Json]:
+    """Atoms with texts that follow each other as one: clients join such texts, and split them."""
+    before: Any = None
+    for atom in atoms:
+        kind = atom.__class__
+        if kind is str:
+            if before is str:
+                break
+        elif atom[0] == "result" and len(atom[2]) > 1:
+            break
+        before = kind
+    else:
+        return atoms  # as most
+    out: list[Json] = []
+    for atom in atoms:
+        if atom.__class__ is not str:
+            out.append(["result", atom[1], joined(atom[2])] if atom[0] == "result" else atom)
+        elif out and out[-1].__class__ is str:
+            out[-1] += atom
+        else:
+            out.append(atom)
+    return out
 
 
 def digest(atoms: list[Json]) -> tuple[str, int]:
@@ -150,7 +175,7 @@ def say_the_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
         return False
     for one, two in zip(a, b, strict=True):
         if not _quickly_same(one, two):
-            return digest(gist_of(a)) == digest(gist_of(b))
+            return digest(joined(gist_of(a))) == digest(joined(gist_of(b)))
     return True
 
 
@@ -356,8 +381,8 @@ def _say(node: Any, out: list[Json]) -> None:
     for block in node.content:
         kind = block.__class__
         if kind is Text:  # as most; the same as ``_atom``, without a call
-            if block.text:
-                out.append(block.text)
+            if text := block.text:
+                out.append(NAMED.sub(r"\1 ]", text) if text[0] == "[" else text)
         elif kind is ToolCall:
             out.append(["call", block.name, _arguments(block)])
         elif kind is not Reasoning and (atom := _atom(block)) is not None:
@@ -382,7 +407,8 @@ def _atom(block: Any) -> Json:
     """What a block says; None: nothing that counts."""
     kind = block.__class__
     if kind is Text:
-        return block.text or None
+        text = block.text
+        return NAMED.sub(r"\1 ]", text) if text[:1] == "[" else text or None
     if kind is ToolCall:
         return ["call", block.name, _arguments(block)]
     if kind is ToolResult:
@@ -399,6 +425,13 @@ def _atom(block: Any) -> Json:
     if kind is Hosted or kind is Raw:
         return ["other", block.payload]
     return None
+
+
+NAMED = re.compile(
+    r"\A(\[content of tool result|\[(?:result|error) of the tool call) .+\]\Z", re.DOTALL
+)
+"""Texts that are written where there is no field for it, and name an id (``normal``, ``results``):
+ids are no part of what a unit says."""
 
 
 def _arguments(call: ToolCall) -> Json:

@@ -18,7 +18,7 @@ from .. import patching
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Request
 from ..patching import equal, plainly_same
-from ..units import Unit, View, are_marked, digest, gist_of, ids_of, say_the_same
+from ..units import Unit, View, are_marked, digest, gist_of, ids_of, joined, say_the_same
 from .names import note_reused, reused_ids
 from .places import (
     has_news,
@@ -107,9 +107,9 @@ class _Turns:
     def neighbours(self, number: int) -> list[str]:
         before, after = "^", "$"
         if number:
-            before = digest(gist_of(self.what(number - 1)))[0]
+            before = digest(joined(gist_of(self.what(number - 1))))[0]
         if number + 1 < self.count:
-            after = digest(gist_of(self.what(number + 1)))[0]
+            after = digest(joined(gist_of(self.what(number + 1))))[0]
         return [before, after]
 
 
@@ -312,7 +312,7 @@ def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
         if not say_the_same(said, nodes[first:end]) or are_marked(said):
             return None
         atoms = gist_of(said)
-        key, size = digest(atoms)
+        key, size = digest(joined(atoms))
         entry = {"at": number, "is": [key]}
         if size < SLIGHT:
             _tell(entry, said, turns, reused)
@@ -321,7 +321,10 @@ def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
         slot, start, end = turns.place(number)
         value = turns.doc[slot]
         pieces = [[slot, start < 0, value if start < 0 else value[start:end]]]
-        entry["put"] = {"raw": pieces} if size < WORTH else shrunk(pieces, [atoms], {})
+        if size < WORTH:
+            entry["put"] = {"raw": pieces}
+        else:
+            entry |= shrunk(pieces, [atoms], {})
         out.append(entry)
     if reused:
         note_reused(out, reused)

@@ -10,7 +10,7 @@ from .. import patching
 from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
-from ..model import History, Json, Request, Tree
+from ..model import History, Json, Message, Request, Tree
 from ..patching import equal, same
 from ..reading import encode
 from ..units import Unit, View, align
@@ -31,7 +31,7 @@ from .places import (
     owners_of,
     view_of,
 )
-from .references import shrunk_by
+from .references import held
 
 VERSION = 2
 
@@ -204,7 +204,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
-        entry["put"] = shrunk_by(here.pieces(is_), was)
+        entry |= held(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
     _tell_apart(out, old)
@@ -239,6 +239,10 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
     out: list[tuple[int, int, int, int]] = []
     i = j = 0
     for x, y in [*pairs, (len(old), len(new))]:
+        if x == i and j < y < len(new) and _goes_on(new[y - 1], new[y]):
+            out.append((x, x + 1, j, y + 1))  # it is of the reply that comes next
+            i, j = x + 1, y + 1
+            continue
         if x > i and y > j:
             out.append((i, x, j, y))
         elif x > i or y > j:  # what has no counterpart goes with what stands before it
@@ -251,6 +255,12 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
         first, second = out[:2]
         out[:2] = [(first[0], second[1], first[2], second[3])]
     return out
+
+
+def _goes_on(a: Unit, b: Unit) -> bool:
+    """Whether two units are of one reply."""
+    one, other = a.nodes[-1], b.nodes[0]
+    return one.__class__ is Message and bool(one.role == other.role == "assistant")
 
 
 def _counted(units: Sequence[Unit]) -> Counter[bytes]:
