@@ -89,6 +89,7 @@ class WriteMessages(Parts):
             said = self.write_content(blocks, spelled, w)
             if said is None:
                 if not w.home:
+                    self.lose(extras, message.at, w.log)
                     w.log.dropped("message.empty", message.at, "a message must say something here")
                     return None
                 said = []
