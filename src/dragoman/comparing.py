@@ -465,7 +465,8 @@ def _alike(a: Any, b: Any) -> float:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
         case Media():
-            return (1.0 if a.kind == b.kind else 0.5) + 2 * (_words(a) == _words(b))
+            same = _words(a) == _words(b)  # a recording does not become a document that says more
+            return (1.0 + 2 * same) if a.kind == b.kind else 2.5 * same
         case Passage():
             return 1.0 + 2 * (_words(a) == _words(b))
         case Raw():

@@ -29,7 +29,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out, note_summary
+from ...writing import Writing, data_uri, leave_out, lose_labels, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -286,8 +286,8 @@ class Requests(Responses):
         self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if source.kind in ("text", "blocks"):
-            self.note_media(replace(block, title=None), w)
             w.log.approximated("media", block.at, "a document of plain text is plain text here")
+            lose_labels(block, "plain text has", w.log)
             inner = source.blocks if source.kind == "blocks" else (Text(source.value, at=block.at),)
             out += self.write_parts(inner, w)
         elif block.kind != "image" or source.kind == "file":

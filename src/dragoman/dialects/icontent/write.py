@@ -30,7 +30,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape
-from ...writing import Writing, data_uri, object_of
+from ...writing import Writing, data_uri, lose_labels, object_of
 from .read import NOBODY, REDACTED, Read
 
 ANY = ("(?s:.)", 10**9)
@@ -440,6 +440,7 @@ class Write(Read):
 
     def write_text_document(self, block: Media, w: ContentWriting) -> list[Json]:
         w.log.approximated("media", block.at, "a document of plain text is plain text here")
+        lose_labels(block, "plain text has", w.log)
         self.lose(block.extras, block.at, w.log)
         if block.source.kind == "blocks":
             return self.write_blocks(block.source.blocks, w)

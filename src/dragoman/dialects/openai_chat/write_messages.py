@@ -89,6 +89,7 @@ class WriteMessages(Parts):
             said = self.write_content(blocks, spelled, w)
             if said is None:
                 if not w.home:
+                    self.lose(extras, message.at, w.log)
                     w.log.dropped("message.empty", message.at, "a message must say something here")
                     return None
                 said = []
@@ -443,11 +444,15 @@ class WriteMessages(Parts):
         if parts.__class__ is not list:
             return
         first = parts[0]
-        if first.get("type") == "text" and is_marked(first["text"]):
-            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
-            first["text"] = mark_plain(first["text"])
+        self.mark_first(first, block, w)
         if len(parts) == 1 and first.keys() == {"type", "text"}:
             doc["content"] = first["text"]
+
+    def mark_first(self, part: Json, block: ToolResult, w: Writing) -> None:
+        """A text that comes first because what stood before it is not written here."""
+        if part.get("type") == "text" and is_marked(part["text"]):
+            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
+            part["text"] = mark_plain(part["text"])
 
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         if w.home:
