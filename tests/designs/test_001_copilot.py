@@ -554,7 +554,8 @@ def test_001_convert_stream_event_that_is_no_message() -> None:
     with pytest.raises(Malformed, match="unknown role 'narrator'") as caught:
         message_of(spoken("Once") | {"role": "narrator"})
     assert caught.value.at == ""
-    for odd in (None, [], "message", {}, {"type": []}, {"type": "message"}):
+    odd_ones: list[Any] = [None, [], "message", {}, {"type": []}, {"type": "message"}]
+    for odd in odd_ones:
         with pytest.raises(Malformed):
             message_of(odd)
 
