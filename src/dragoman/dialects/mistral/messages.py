@@ -37,6 +37,7 @@ class Messages(Parts):
     """The turns of a conversation, and what the model may call."""
 
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
+    joins_texts = False  # what follows each other is one text, as in a stream
     has_freeform = False
     has_signatures = False
     has_subsets = False

@@ -29,11 +29,12 @@ from ...normal import HOISTED, mark_last_text, note_empty_result, results_in_pla
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, joined, note_joined, note_summary
+from ...writing import Writing, is_plain_text, joined, joint, note_joined, note_summary
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
 """How nothing was spelled, where not as null."""
+JOINED = "joined into one text, with a line break unless white space or a citation parts them"
 
 
 class WriteMessages(Parts):
@@ -43,6 +44,8 @@ class WriteMessages(Parts):
     """Where a variant of this dialect wants the model's thoughts sent back."""
     has_refusals: ClassVar[bool] = True
     """Whether a history says that a text is a refusal."""
+    joins_texts: ClassVar[bool] = True
+    """Whether the texts of a response become one string, joined with line breaks."""
     has_freeform: ClassVar[bool] = True
     """Whether there are freeform tools, or only functions."""
 
@@ -244,24 +247,30 @@ class WriteMessages(Parts):
         if not texts:
             return EMPTY.get(spelled)
         joined = w.answer and not w.home  # an answer is one string
+        joints = joints_of(texts) if joined else [""] * len(texts)
         if any(isinstance(b, Text) and b.citations for b in texts):
             offset, lifted = 0, []
-            for block in texts:
+            for block, between in zip(texts, joints, strict=True):
+                offset += len(between)
                 lifted.append(self.lift_citations(block, doc, offset, w))
                 offset += len(block.text) if joined and isinstance(block, Text) else 0
             texts = lifted
-        return self.write_one_string(texts, w) if joined else self.write_content(texts, spelled, w)
+        if joined:
+            return self.write_one_string(texts, joints, w)
+        return self.write_content(texts, spelled, w)
 
-    def write_one_string(self, texts: list[Block], w: Writing) -> str:
+    def write_one_string(self, texts: list[Block], joints: list[str], w: Writing) -> str:
         """An answer is one string here."""
         first = next((b for b in texts if isinstance(b, Text) and b.text), next(iter(texts), None))
-        for block in texts:
+        said: list[str] = []
+        for block, between in zip(texts, joints, strict=True):
             if block is not first:
-                note_joined(block, "an answer is one text here", w)
+                note_joined(block, JOINED, w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
+                said += (between, block.text)
             self.lose(block.extras, block.at, w.log)
-        return "".join(b.text for b in texts if isinstance(b, Text))
+        return "".join(said)
 
     def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
         """Citations stand beside the content here, with their place in the whole of it."""
@@ -555,6 +564,18 @@ class WriteMessages(Parts):
             return
         mark = HOISTED.format(id=doc.get("tool_call_id"))
         hoisted += [{"type": "text", "text": mark}, *parts]
+
+
+def joints_of(texts: Sequence[Block]) -> list[str]:
+    """What stands before each text of a response where they become one."""
+    out: list[str] = []
+    before, cited = "", False
+    for block in texts:
+        text = block.text if isinstance(block, Text) else ""
+        out.append(joint(before, text, cited))
+        if isinstance(block, Text) and text:
+            before, cited = text, bool(block.citations)
+    return out
 
 
 def is_plain_document(block: Block) -> bool:

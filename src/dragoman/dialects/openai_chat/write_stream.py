@@ -26,7 +26,7 @@ from ...reading import (
     encode,
 )
 from ...streaming import FunctionsOnly, InTurns
-from ...writing import is_blank
+from ...writing import is_blank, joint
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -43,6 +43,8 @@ class Voice:
         self.begun = False
         self.calls = 0
         self.length = 0  # of the text so far
+        self.last = ""  # the end of it
+        self.last_cited = False  # whether the last text is cited
         self.cited: list[Json] = []  # where it comes from
         self.said: set[str] = set()  # keys of the message that were said
 
@@ -53,6 +55,7 @@ class Spoken:
     def __init__(self, voice: Voice) -> None:
         self.voice = voice
         self.length = 0
+        self.last = ""
         self.citations: list[Citation] = []
 
 
@@ -63,6 +66,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         super().__init__(dialect, home, log)
         if not (home or dialect.has_freeform):
             self.wrap_freeform()
+        self.joins = dialect.joins_texts and not home
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.head: dict[str, Json] = {}
         self.voices: dict[int, Voice] = {}
@@ -165,10 +169,22 @@ class ChatWriter(FunctionsOnly, InTurns):
             if not text:
                 return b""
         elif index in self.texts:
-            self.texts[index].length += len(text)
+            text = self.say_text(self.texts[index], text)
         elif index in self.mute and not is_blank(text):
             self.mute.discard(index)
         return head + encode_text(text) + self.tails[index]
+
+    def say_text(self, spoken: Spoken, text: str) -> str:
+        """More of a text; before its first word, what stands between it and the text before."""
+        if not text:
+            return text
+        before = ""
+        if not spoken.length and spoken.voice.last and self.joins:
+            before = joint(spoken.voice.last, text, spoken.voice.last_cited)
+            spoken.voice.length += len(before)
+        spoken.length += len(text)
+        spoken.last = text
+        return before + text
 
     def apart(self, event: Delta) -> str:
         """The parts of a thought become one text, apart from each other by a blank line."""
@@ -202,6 +218,8 @@ class ChatWriter(FunctionsOnly, InTurns):
         if (text := self.texts.pop(index, None)) is not None:
             voice, start = text.voice, text.voice.length
             voice.length += text.length
+            if text.length:
+                voice.last, voice.last_cited = text.last, bool(text.citations)
             cited = (
                 self.dialect.write_annotation(citation, text.length, start, self.w)
                 for citation in text.citations
