@@ -168,7 +168,7 @@ class ChatReader(StreamReader):
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
         if frame[1].strip() == DONE:
-            return self.finish()
+            return self.finish(told=True)
         doc = self.parse(frame)
         events: list[Event] = []
         choices = maybe_list(doc, "choices", "") or []
@@ -348,6 +348,8 @@ class ChatReader(StreamReader):
         """Which call a delta belongs to."""
         index, calls = doc.get("index"), speaker.calls
         following = max(calls, default=-1) + 1
+        if index.__class__ is int and index < 0:
+            index = None  # GLM says -1 of every call
         if index is None:  # some servers do not count; a new id is a new call
             known = (n for n, call in calls.items() if call.get("id") == doc.get("id"))
             return next(known, following if "id" in doc else max(following - 1, 0))
@@ -479,11 +481,16 @@ class ChatReader(StreamReader):
             why = "the signature of a text comes behind it; at rest the text bears it"
             self.notes.append(("stream.text", block.at, why))
 
-    def finish(self) -> Sequence[Event]:
-        """``[DONE]``: the answer is complete if every candidate said why it stopped."""
+    def finish(self, told: bool = False) -> Sequence[Event]:
+        """The answer is complete if every candidate said why it stopped.
+
+        ``told``: the server said ``[DONE]``. Snowflake, Kimi and LiteLLM may do so without a reason
+        to stop; then it is unknown, as it is at rest. Of an answer that says nothing it is none.
+        """
         if self.done:
             return ()
-        if not self.is_complete():
+        spoken = bool(self.speakers) and all(map(says_something, self.speakers.values()))
+        if not (self.is_complete() or (told and spoken)):
             return super().close()
         events: list[Event] = []
         for speaker in self.speakers.values():
@@ -541,6 +548,12 @@ class ChatReader(StreamReader):
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
         return choice
+
+
+def says_something(speaker: Speaker) -> bool:
+    """Whether a candidate has said why it stopped, or anything at all."""
+    reason = speaker.doc.get("finish_reason") is not None
+    return reason or bool(speaker.said or speaker.calls or speaker.spoken)
 
 
 def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:
