@@ -17,7 +17,16 @@ from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
-from ...reading import UNREADABLE, as_dict, decode, maybe_dict, maybe_str, need_dict, need_list, need_str
+from ...reading import (
+    UNREADABLE,
+    as_dict,
+    decode,
+    maybe_dict,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+)
 from ...streaming import Said, StreamReader, as_written
 from ...writing import repeats_a_key
 from .response import type_name
