@@ -130,6 +130,7 @@ class Speaker:
         self.text: int | None = None  # the block of the content, open or closed
         self.ended: set[str | int] = set()  # calls that were open and are no more
         self.signed = False
+        self.heard = False  # there was a delta, or a message
 
 
 class ChatReader(StreamReader):
@@ -210,6 +211,7 @@ class ChatReader(StreamReader):
         if speaker is None:
             speaker = self.speakers[number] = Speaker(number, self.whole)
         delta = doc.get("delta")
+        speaker.heard = speaker.heard or delta is not None or doc.get("message") is not None
         if delta is not None:
             self.read_delta(speaker, as_dict(delta, f"{at}/delta"), f"{at}/delta", events)
         if doc.get("message").__class__ is dict:
@@ -666,6 +668,8 @@ class ChatReader(StreamReader):
             message["tool_calls"] = calls
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
+        if not speaker.heard and self.dialect.is_filtered(choice):
+            del choice["message"]
         return choice
 
     def content_in_parts(self, speaker: Speaker, text: Json) -> list[Json]:

@@ -277,6 +277,9 @@ class ChatWriter(FunctionsOnly, InTurns):
         said, choices = b"", []
         for place, choice in enumerate(doc.get("choices", ())):
             number = choice.get("index", place)
+            if "message" not in choice and "messages" not in choice:  # it was filtered
+                choices.append({"index": number, **choice})
+                continue
             voice, begun = self.voice(place)
             said += begun
             message = choice.get("message") or {}
