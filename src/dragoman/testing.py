@@ -16,7 +16,9 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -690,6 +692,42 @@ def chunks_do_not_matter(data: bytes, source: str, target: str, size: int) -> No
     parts = [pieces.feed(data[i : i + size]) for i in range(0, len(data), size)]
     assert b"".join(parts) + pieces.close() == wanted
     assert pieces.losses == whole.losses
+
+
+def cuts_do_not_matter(data: bytes, source: str, target: str, seed: str) -> None:
+    """However the bytes are cut, whole or damaged, the result is the same, and it ends once."""
+    rng = Random(seed)
+    for damaged in _damaged(data, dialects.get(source).framing, rng):
+        count = min(len(damaged), rng.choice((1, 2, 5, 20)))
+        cuts = sorted(rng.sample(range(len(damaged) + 1), count))
+        wanted, got = _cut(damaged, source, target, []), _cut(damaged, source, target, cuts)
+        assert got == wanted, f"cut at {cuts}: {damaged!r}"
+
+
+def _damaged(data: bytes, framing: str, rng: Random) -> Iterator[bytes]:
+    """A stream as it is; with stray bytes behind it or inside; with a byte changed; cut short."""
+    yield data
+    yield data + rng.choice(STRAY)
+    place = rng.randrange(len(data))
+    yield data[:place] + bytes((data[place] ^ 0x5A,)) + data[place + 1 :]
+    yield data[: rng.randrange(len(data))]
+    place = rng.randrange(len(data))
+    yield data[:place] + rng.choice(STRAY) + data[place:]
+    if framing == "sse":
+        yield data.replace(b"\n", b"\r\n")
+        yield data.replace(b"\n", b"\r")
+
+
+STRAY = (b"\x00\x01", b"{", b"data: {", b"data: {\n\n", b"junk\n\n", b"data:\n\n", b"]", b"}{")
+
+
+def _cut(data: bytes, source: str, target: str, cuts: list[int]) -> tuple[Any, ...]:
+    """All that a transcoder gives for a stream in these pieces."""
+    transcoder = Transcoder(source, target, now=0)
+    said = [transcoder.feed(data[a:b]) for a, b in pairwise((0, *cuts, len(data)))]
+    said.append(transcoder.close())
+    assert transcoder.close() == b"", "it ends twice"
+    return b"".join(said), transcoder.losses, transcoder.response, transcoder.document
 
 
 def never_a_false_success(data: bytes, source: str, target: str) -> None:

@@ -99,14 +99,15 @@ class Transcoder:
         return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
 
     def close(self) -> bytes:
-        """The source has ended; so does the target."""
+        """The source has ended; so does the target. What has ended before ends once."""
         out: list[bytes] = []
-        try:
-            self.take(self.frames.close(), out)
-            if not self.ended:
-                self.put(self.reader.close(), out)
-        except Malformed as problem:
-            self.refuse(problem, out)
+        if not self.ended:
+            try:
+                self.take(self.frames.close(), out)
+                if not self.ended:
+                    self.put(self.reader.close(), out)
+            except Malformed as problem:
+                self.refuse(problem, out)
         if self.same and self.refused:
             self.finish(out)
             self.refused = False  # it is said once

@@ -30,6 +30,7 @@ from ...reading import (
     parse,
 )
 from ...writing import Writing, is_plain_text, joined, joint, note_joined, note_summary
+from . import gateways
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
@@ -146,6 +147,10 @@ class WriteMessages(Parts):
                 w.log.dropped("message.empty", message.at, "a message must say something here")
                 return None
         doc |= beside
+        if "fields" in self.spelling(message) and gateways.BLOCKS in doc:
+            doc[gateways.FIELDS] = {
+                **doc.get(gateways.FIELDS, {}), gateways.BLOCKS: doc[gateways.BLOCKS]
+            }  # fmt: skip
         if message.name is not None:
             doc["name"] = message.name
         return doc if message.extras is None else self.emit(doc, message, w.log)
@@ -215,7 +220,7 @@ class WriteMessages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
-            elif isinstance(block, Text | Refusal) and not self.is_beside(block):
+            elif self.is_content(block):
                 said.texts.append(block)
                 rank = 1
             else:
@@ -237,6 +242,12 @@ class WriteMessages(Parts):
     def is_raw_call(self, block: Block) -> bool:
         """A kind of call that only some compatible server knows, at home."""
         return isinstance(block, Raw) and self.is_home(block.dialect) and "/tool_calls/" in block.at
+
+    def is_content(self, block: Block) -> bool:
+        """Whether a block stands in the content; reasoning does where a server put it there."""
+        if isinstance(block, Reasoning):
+            return "part" in self.spelling(block)
+        return isinstance(block, Text | Refusal) and not self.is_beside(block)
 
     def is_beside(self, block: Block) -> bool:
         """Whether a refusal stands beside the content (the usual place), not in it."""
@@ -340,6 +351,8 @@ class WriteMessages(Parts):
         return self.emit(out, block, w.log)
 
     def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
+        if "blocks" in self.spelling(block):
+            return gateways.write_block(self, doc, block, w.log)
         key = self.spelling(block).get("key") or self.thinking_key
         if block.seal is not None:
             w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
@@ -350,10 +363,11 @@ class WriteMessages(Parts):
         if key is None or not any(thoughts):
             if thoughts or (block.seal is None and block.id is None):
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-            return
+            return None
         if not w.home:
             self.note_thought(block, key in doc, w)
         doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
+        return None
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
