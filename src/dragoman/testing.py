@@ -537,6 +537,14 @@ def _responses_pieces(frames: list[Json]) -> Pieces:
     return _summed(deltas), _summed(whole)
 
 
+def _router_pieces(frames: list[Json]) -> Pieces:
+    """Here the last event has words for a response without any; nobody said them, so no delta."""
+    pieces, repeated = _responses_pieces(frames)
+    if repeated["text"] == "[No response generated]":
+        repeated["text"] = ""
+    return pieces, repeated
+
+
 def _native_pieces(frames: list[Json]) -> Pieces:
     kinds = {"text": "text", "refusal": "text", "reasoning": "reasoning", "tool-call": "calls"}
     blocks = {f["index"]: (f["block"], f.get("candidate", 0)) for f in frames if "block" in f}
@@ -586,6 +594,7 @@ REPEATING: dict[str, Callable[[list[Json]], Pieces]] = {
     "openai-responses": _responses_pieces,
     "open-responses": _responses_pieces,
     "copilot": _responses_pieces,
+    "router-responses": _router_pieces,
     "copilot-responses": _copilot_pieces,
     "native": _native_pieces,
 }

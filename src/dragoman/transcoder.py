@@ -19,7 +19,7 @@ from .model import Failure, History, Json, Response
 from .models import Models, given
 from .reading import encode, load, parse
 from .result import Result
-from .streaming import StreamReader, StreamWriter
+from .streaming import BlankReasoning, StreamReader, StreamWriter
 
 SIGNATURES = ("reasoning", "reasoning.seal")
 
@@ -81,6 +81,8 @@ class Transcoder:
         if self.ways and self.target.lowers:
             self.opening = Opening(self.target)
             self.ways[Open] = self.open_lowered
+        if self.ways and not self.writer.has_summaries:
+            BlankReasoning(self.ways)
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -176,7 +178,7 @@ class Transcoder:
             if event.__class__ is End or event.__class__ is Fail:
                 self.finish(out)
             elif self.amend is not None:
-                out += map(self.writer.write, self.amend.event(event))
+                out += [self.ways[said.__class__](said) for said in self.amend.event(event)]
             elif not self.same:
                 out.append(self.ways[event.__class__](event))
 

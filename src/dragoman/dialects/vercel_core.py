@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
+from .. import freeform
 from ..model import (
     Block,
     Extras,
@@ -252,8 +253,7 @@ class VercelCore(VercelModelV5):
         return [self.emit(out, block, w.log)]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        if call.kind == "custom":
-            w.log.approximated("tool_call.kind", call.at, "a freeform call is like any other here")
+        call = freeform.call_as_function(call, w)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id in an answer here")
         self.lose_cache(call.cache, w)

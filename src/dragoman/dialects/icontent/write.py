@@ -30,7 +30,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape
-from ...writing import Writing, data_uri, lose_labels, object_of
+from ...writing import Writing, data_uri, joined, lose_labels, object_of
 from .read import NOBODY, REDACTED, WHOLE, Read
 
 ANY = ("(?s:.)", 10**9)
@@ -320,7 +320,7 @@ class Write(Read):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         for _ in texts[1:]:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        out: dict[str, Json] = {"type": "thinking", "thought": "\n\n".join(texts)}
+        out: dict[str, Json] = {"type": "thinking", "thought": joined(texts)}
         summed = False  # whether what is written here is read as a summary
         if seal is not None:
             field = SIGNED.get(seal.signer)

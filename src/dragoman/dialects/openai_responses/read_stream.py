@@ -296,7 +296,10 @@ class ResponsesReader(StreamReader):
         before = maybe_str(part, key, "/part")
         part[key] = ""
         at = f"/output/{index}/content/{number}"
-        block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+        if number:
+            block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+        else:  # which bears what is said of the item, its id too
+            block = self.read_item({**item.doc, "content": [part]}, item.at)
         parts.append(part)
         item.said["content", number] = Said(self.whole)
         opened = self.open(item, ("content", number), replace(block, at=at))
@@ -381,6 +384,7 @@ class ResponsesReader(StreamReader):
             raise Malformed(f"item {index} has ended before")
         if item.kind != final.kind:
             raise Malformed(f"item {index} was a {item.kind} and is a {final.kind}")
+        final.doc = named(final.doc, item)
         blocks: list[Block] = []
         self.dialect.read_said_item(final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
@@ -503,6 +507,7 @@ class ResponsesReader(StreamReader):
             if item is None or (not item.done and item.kind == doc.get("type")):
                 events += self.item_done({"output_index": number, "item": doc})
             elif self.whole:
+                doc = named(doc, item)
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
                 if item.kind == "message":
@@ -567,6 +572,12 @@ class ResponsesReader(StreamReader):
         if self.head is None:
             return None
         return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
+
+
+def named(doc: dict[str, Json], item: Item) -> dict[str, Json]:
+    """An item under the id that it began with: some servers (Copilot) change it on the way."""
+    first = item.doc.get("id")
+    return {**doc, "id": first} if first.__class__ is str and doc.get("id") != first else doc
 
 
 def part_text(part: Json) -> Json:
