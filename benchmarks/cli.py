@@ -3,9 +3,10 @@
 python -m benchmarks.cli [--quick] [--enforce]
 
 ``dragoman --version`` and ``convert`` of a small file against ``python -c pass``; ``convert`` of
-2 MB against a process that reads the file, calls ``dragoman.convert`` and writes the result. They
-take turns; byte code is there, as pip leaves it. Times are of the processor, in the best run: they
-follow the load of the machine less than the clock on the wall does.
+2 MB against a process that reads the file, calls ``dragoman.convert`` and writes the result;
+``show`` of a session of 50 MB against a process that only parses it with ``json``. They take turns;
+byte code is there, as pip leaves it. Times are of the processor, in the best run: they follow the
+load of the machine less than the clock on the wall does.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from benchmarks import timing, workload  # noqa: E402
+from benchmarks import session, timing, workload  # noqa: E402
 
 LIBRARY = """
 import sys, dragoman
@@ -40,6 +41,15 @@ PASS, VERSION, SMALL, DETECTED, LARGE, CALL = (
 # The bars: milliseconds beyond the bare interpreter, and times the library call.
 BEYOND = {VERSION: 120.0, SMALL: 200.0, DETECTED: 200.0}
 TIMES = 2.0
+PARSE, SHOW, LAST, GREP, FULL = (
+    "json.load, 50 MB",
+    "dragoman show, 50 MB",
+    "dragoman show --messages -5, 50 MB",
+    "dragoman show --grep, 50 MB",
+    "dragoman show --full, 50 MB",
+)
+# Times the parsing of the same file.
+OF_PARSING = {SHOW: 15.0, LAST: 4.0, GREP: 6.0, FULL: 40.0}
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -55,6 +65,22 @@ def commands(folder: Path) -> dict[str, list[str]]:
         DETECTED: [*convert, str(small)],
         LARGE: [*convert, "-f", "chat", str(large)],
         CALL: [sys.executable, "-c", LIBRARY, str(large)],
+    }
+
+
+def sessions(folder: Path) -> dict[str, list[str]]:
+    """What people do with a session of 50 MB."""
+    path = folder / "session.json"
+    session.write(path, session.MEGABYTES * 1_000_000, "openai-chat")
+    show = [sys.executable, "-m", "dragoman", "show", str(path)]
+    parse = "import json, sys; json.load(open(sys.argv[1], 'rb'))"
+    return {
+        PASS: [sys.executable, "-c", "pass"],
+        PARSE: [sys.executable, "-c", parse, str(path)],
+        SHOW: show,
+        LAST: [*show, "--messages", "-5"],
+        GREP: [*show, "--grep", "update_plan"],
+        FULL: [*show, "--full"],
     }
 
 
@@ -91,6 +117,10 @@ def report(times: dict[str, timing.Timing]) -> bool:
             ratio = each.best / times[CALL].best
             fine = ratio <= TIMES
             bar = f"{TIMES} x the library call: {ratio:.2f} {'ok' if fine else 'missed'}"
+        if name in OF_PARSING:
+            ratio = (each.best - bare) / (times[PARSE].best - bare)
+            fine = ratio <= OF_PARSING[name]
+            bar = f"{OF_PARSING[name]} x parsing: {ratio:.1f} {'ok' if fine else 'missed'}"
         good = good and fine
         print(
             f"{name:36} {each.best * 1000:6.0f}ms {each.median * 1000:6.0f}ms {beyond:+6.0f}ms "
@@ -107,6 +137,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         good = report(race(commands(place), 5 if chosen.quick else 31, place / "cache"))
+        print()
+        good = report(race(sessions(place), 1 if chosen.quick else 3, place / "cache")) and good
     print(timing.noise())
     return 1 if chosen.enforce and not good else 0
 

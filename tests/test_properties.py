@@ -51,7 +51,8 @@ def audit(tree: Any, target: str) -> None:
     assert not found, "\n".join(f"{kind}: {what}" for kind, what in found)
     assert not sdk.problems(target, facet, document)
     again = Ledger()
-    assert writer.write(back, again) == document, "what was written is not read as it was"
+    rewritten = writer.write(back, again)
+    assert rewritten == document, testing.difference(rewritten, document)
     assert not again.losses
 
 
@@ -78,7 +79,8 @@ def test_nothing_to_report_is_nothing_changed(target: str, tree: Tree) -> None:
     document = writer.write(tree, log)
     if not any(testing.is_lossy(loss) for loss in log.losses):
         facet = "request" if isinstance(tree, Request) else "response"
-        assert meaning(writer.read(document, facet)) == meaning(tree)
+        got, meant = meaning(writer.read(document, facet)), meaning(tree)
+        assert got == meant, testing.difference(got, meant)
 
 
 # -- documents --------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from dragoman.cli import lines
 from dragoman.cli.images import protocol
 from dragoman.cli.lines import Picture, Span, measure, paragraphs, render, visible, width, wrap
 from dragoman.cli.page import page
-from dragoman.cli.paint import Brush, paint
-from dragoman.cli.portrait import Call, Portrait, Thing, draw
+from dragoman.cli.paint import Brush, paint, shortened_words, words
+from dragoman.cli.portrait import Call, Portrait, Thing, Words, draw
 from dragoman.testing import Document, load_corpus
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
@@ -175,7 +175,7 @@ def test_nothing_hostile_reaches_the_page() -> None:
 def test_signs_say_what_was_there() -> None:
     assert visible("\x1b[2J\x00\x7f\x9b\u202e\U000e0041") == "␛[2J␀␡\\x9b\\u202e\\U000e0041"
     assert visible("as it is: é 東京 👩‍💻") == "as it is: é 東京 👩‍💻"
-    assert paragraphs("a\r\nb\rc\td") == ["a", "b␍c   d"]
+    assert list(paragraphs("a\r\nb\rc\td")) == ["a", "b␍c   d"]
 
 
 # -- widths ----------------------------------------------------------------------------------
@@ -267,6 +267,35 @@ def test_long_results_are_shortened_and_say_so() -> None:
     assert "more lines" not in text_of(portrait, full=True)
 
 
+@pytest.mark.parametrize("colour", [False, True])
+def test_lines_are_counted_as_they_would_be_shown(colour: bool) -> None:
+    """What is left out is counted without being painted."""
+    pieces = (
+        "word ",
+        "東京",
+        "  ",
+        "**bold text** ",
+        "`code`",
+        "\n",
+        "\t",
+        "x" * 50,
+        "e\u0301",
+        "\x1b",
+    )
+    dice = random.Random(7)
+    for _ in range(300):
+        text = "".join(dice.choices(pieces, k=dice.randrange(120)))
+        columns = dice.randrange(8, 60)
+        item = Words(((text, ""),))
+        every = list(words(item, Brush(columns, True, colour=colour)))
+        brief = list(shortened_words(item, Brush(columns, colour=colour)))
+        if len(every) > 14:
+            assert brief[:12] == every[:12]
+            assert render(brief[12], False) == f"… {len(every) - 12} more lines"
+        else:
+            assert brief == every
+
+
 # -- images ----------------------------------------------------------------------------------
 
 
@@ -318,7 +347,7 @@ def test_the_quick_way_to_wrap_is_the_slow_one(monkeypatch: Any) -> None:
         cut = rolls.randint(0, len(text))
         quick = shown(lines.wrap([Span(text[:cut], "call"), Span(text[cut:])], columns))
         with monkeypatch.context() as patch:
-            patch.setattr(lines, "_UNEVEN", re.compile(""))  # which is found in everything
+            patch.setattr(lines, "_breaks", lines._uneven_breaks)
             assert quick == shown(lines.wrap([Span(text)], columns))
 
 

@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from difflib import SequenceMatcher
+from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from . import dialects
 from .auditing import Facts, faults
@@ -48,6 +50,7 @@ from .model import (
 )
 from .probing import is_lossy as is_lossy
 from .probing import speaks as speaks
+from .reading import escape
 from .result import Result
 from .transcoder import Transcoder, collect, decompose
 from .walk import meaning
@@ -123,7 +126,7 @@ def identity(document: Document) -> None:
     """``write(read(x)) == x``, unknown keys and spellings included, and an empty ledger."""
     speaker, log = dialects.get(document.dialect), Ledger()
     back = speaker.write(speaker.read(document.body, document.facet), log)
-    assert _text(back) == _text(document.body), _difference(back, document.body)
+    assert _text(back) == _text(document.body), difference(back, document.body)
     assert not log.losses, _said(log.losses)
 
 
@@ -135,7 +138,7 @@ def pair(case: Case, source: Document, target: str) -> bool:
     if wanted is None or source.degraded:
         return False
     result = converted(source, target)
-    assert _text(result.document) == _text(wanted.body), _difference(result.document, wanted.body)
+    assert _text(result.document) == _text(wanted.body), difference(result.document, wanted.body)
     said = sorted(f"{loss.kind} {loss.what}" for loss in result.losses)
     declared = case.losses(source, target)
     assert said == declared, f"losses {said}, declared {declared}\n{_said(result.losses)}"
@@ -196,7 +199,7 @@ def home(document: Document, target: str) -> None:
         there.document, source=target, target=document.dialect, facet=document.facet,
         capsule=capsule,
     )  # fmt: skip
-    assert json.dumps(back.document) == json.dumps(document.body), _difference(
+    assert json.dumps(back.document) == json.dumps(document.body), difference(
         back.document, document.body
     )
     assert not back.losses, _said(back.losses)
@@ -205,8 +208,8 @@ def home(document: Document, target: str) -> None:
 def determinism(document: Document, target: str) -> None:
     """The same input gives the same bytes and the same ledger."""
     first, second = converted(document, target), converted(document, target)
-    assert first.to_json() == second.to_json()
-    assert first.losses == second.losses
+    assert first.to_json() == second.to_json(), difference(second.document, first.document)
+    assert first.losses == second.losses, difference(second.losses, first.losses)
 
 
 def pointers(document: Document, target: str) -> None:
@@ -276,7 +279,7 @@ def flies(document: Document) -> None:
     """An answer that is taken apart into a stream and collected again is the same answer."""
     data = decompose(document.body, document.dialect)
     got = collect(data, document.dialect).document
-    assert _text(got) == _text(document.body), _difference(got, document.body)
+    assert _text(got) == _text(document.body), difference(got, document.body)
 
 
 def rest_is_flight(data: bytes, source: str, target: str) -> None:
@@ -318,7 +321,7 @@ def _fails_alike(transcoder: Transcoder, passed: bool, got: Json) -> None:
     assert isinstance(failed, Response)
     assert isinstance(meant, Response)
     assert failed.failure is not None, "a failure passes for a response"
-    assert meaning(failed) == meaning(meant), _difference(got, wanted)
+    assert meaning(failed) == meaning(meant), difference(got, wanted)
 
 
 class Excuse:
@@ -351,7 +354,7 @@ class Excuse:
         assert isinstance(heard, Response)
         assert isinstance(meant, Response)
         excused = bool(self.order or self.text) and self.is_same(heard, meant)
-        assert excused, _difference(got, wanted)  # other words or another form, and nobody says so
+        assert excused, difference(got, wanted)  # other words or another form, and nobody says so
 
     def compare_pieces(self, frames: list[Json], target: str) -> None:
         """Where the last event repeats the response, the others have said all of it before."""
@@ -699,8 +702,9 @@ def chunks_do_not_matter(data: bytes, source: str, target: str, size: int) -> No
     whole, pieces = Transcoder(source, target), Transcoder(source, target)
     wanted = whole.feed(data) + whole.close()
     parts = [pieces.feed(data[i : i + size]) for i in range(0, len(data), size)]
-    assert b"".join(parts) + pieces.close() == wanted
-    assert pieces.losses == whole.losses
+    said = b"".join(parts) + pieces.close()
+    assert said == wanted, frames_difference(said, wanted, target)
+    assert pieces.losses == whole.losses, difference(pieces.losses, whole.losses)
 
 
 def cuts_do_not_matter(data: bytes, source: str, target: str, seed: str) -> None:
@@ -869,9 +873,108 @@ def _said(losses: list[Loss] | tuple[Loss, ...]) -> str:
     return "\n".join(f"  {loss}" for loss in losses)
 
 
-def _difference(got: Json, wanted: Json) -> str:
-    import difflib
+# -- what a failure prints ------------------------------------------------------------------
 
-    a = json.dumps(wanted, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
-    b = json.dumps(got, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
-    return "\n".join(difflib.unified_diff(a, b, "wanted", "got", lineterm="", n=4))
+SHOWN = 12
+"""How many places of a difference are printed."""
+EXCERPT = 60
+"""How much of a value is printed."""
+
+
+def difference(got: Any, wanted: Any, *, most: int = SHOWN) -> str:
+    """Where two documents (or trees) differ: a line for each place, ``wanted -> got``.
+
+    >>> print(difference({"a": [1, 2], "b": "x"}, {"a": [1, 3], "c": None}))
+    /a/1: 3 -> 2
+    /c: null is missing
+    /b: "x" is not wanted
+    """
+    places = _places(got, wanted, "")
+    shown = list(islice(places, most))
+    more = sum(1 for _ in places)
+    return "\n".join(shown + [f"... and {more} more"] * bool(more)) or "no difference"
+
+
+def frames_difference(got: bytes, wanted: bytes, dialect: str) -> str:
+    """Where two streams of a dialect differ, frame by frame."""
+
+    def frames(data: bytes) -> list[Json]:
+        found = framer(dialects.get(dialect).framing)
+        return [[name, _parsed(frame)] for name, frame in [*found.feed(data), *found.close()]]
+
+    places = difference(frames(got), frames(wanted))
+    return "the same frames, other bytes between them" if places == "no difference" else places
+
+
+def _parsed(frame: bytes) -> Json:
+    try:
+        return json.loads(frame)
+    except ValueError:
+        return frame.decode("utf-8", "backslashreplace")
+
+
+def _places(got: Any, wanted: Any, at: str) -> Iterator[str]:
+    got, wanted = _plain(got), _plain(wanted)
+    if isinstance(got, dict) and isinstance(wanted, dict):
+        yield from _keys(got, wanted, at)
+    elif isinstance(got, list) and isinstance(wanted, list):
+        yield from _items(got, wanted, at)
+    elif isinstance(got, str) and isinstance(wanted, str) and got != wanted:
+        start = next((i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), None)
+        start = min(len(got), len(wanted)) if start is None else start
+        yield f"{at or '/'}: {_excerpt(wanted, start)} -> {_excerpt(got, start)}"
+    elif got.__class__ is not wanted.__class__ or got != wanted:
+        yield f"{at or '/'}: {_brief(wanted)} -> {_brief(got)}"
+
+
+def _keys(got: dict[str, Any], wanted: dict[str, Any], at: str) -> Iterator[str]:
+    for key, value in wanted.items():
+        place = f"{at}/{escape(str(key))}"
+        if key in got:
+            yield from _places(got[key], value, place)
+        else:
+            yield f"{place}: {_brief(value)} is missing"
+    for key, value in got.items():
+        if key not in wanted:
+            yield f"{at}/{escape(str(key))}: {_brief(value)} is not wanted"
+    if got.keys() == wanted.keys() and list(got) != list(wanted):
+        yield f"{at or '/'}: keys in another order: {', '.join(wanted)} -> {', '.join(got)}"
+
+
+def _items(got: list[Any], wanted: list[Any], at: str) -> Iterator[str]:
+    """Items that are gone or came in between do not make others of those behind them."""
+    before, after = ([repr(_plain(item)) for item in items] for items in (wanted, got))
+    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    for what, i, end, j, stop in steps:
+        if what == "equal":
+            continue
+        for n in range(max(end - i, stop - j)):
+            if i + n >= end:
+                yield f"{at}/{j + n}: {_brief(got[j + n])} is not wanted"
+            elif j + n >= stop:
+                yield f"{at}/{i + n}: {_brief(wanted[i + n])} is missing"
+            else:
+                yield from _places(got[j + n], wanted[i + n], f"{at}/{i + n}")
+
+
+def _plain(value: Any) -> Any:
+    """Trees as objects, tuples as lists."""
+    if isinstance(value, Struct):
+        return {"": type(value).__name__} | asdict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _brief(value: Any) -> str:
+    try:
+        text = json.dumps(_plain(value), ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"
+
+
+def _excerpt(text: str, place: int) -> str:
+    """A text where it begins to differ."""
+    start = max(place - EXCERPT // 3, 0) if len(text) > EXCERPT else 0
+    cut = text[start : start + EXCERPT]
+    said = json.dumps(cut, ensure_ascii=False)
+    return ("…" if start else "") + said + ("…" if start + EXCERPT < len(text) else "")

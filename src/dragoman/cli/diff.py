@@ -143,7 +143,11 @@ def named(shown: Shown | None) -> Json:
 
 
 def tell(found: Iterator[Pair]) -> int:
-    screen = Screen()
+    with Screen() as screen:
+        return tell_on(screen, found)
+
+
+def tell_on(screen: Screen, found: Iterator[Pair]) -> int:
     documents = differing = count = 0
     for pair in found:
         documents += 1

@@ -285,11 +285,11 @@ class Reading:
             first = self.next()
         if first.startswith(EVENTS):
             return "stream"
-        if not _is_whole(first):
+        if not _may_be_whole(first):
             return "json"
         while more := self.next():
             if more.strip():
-                return "jsonl"
+                return "jsonl" if _is_whole(first) else "json"
         return "json"
 
     def next(self) -> bytes:
@@ -299,12 +299,14 @@ class Reading:
         return line
 
 
+def _may_be_whole(line: bytes) -> bool:
+    return line[:1] in b"{[" and line.rstrip()[-1:] in b"}]"
+
+
 def _is_whole(line: bytes) -> bool:
     from ..errors import Malformed
     from ..surrogates import parse_leniently
 
-    if line[:1] not in b"{[" or line.rstrip()[-1:] not in b"}]":
-        return False
     try:
         parse_leniently(line)
     except Malformed:

@@ -70,9 +70,6 @@ _HOSTILE = re.compile(
 )
 
 
-_HOSTILE_LINE = re.compile(_HOSTILE.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f", 1))
-
-
 def _sign(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:
@@ -90,21 +87,26 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb\u202ec")
     'a␛[31mb\\u202ec'
     """
+    if text.isascii() and text.isprintable():  # which most texts are, and this is quickly known
+        return text
     return _HOSTILE.sub(_sign, text) if _HOSTILE.search(text) else text
 
 
-def paragraphs(text: str) -> list[str]:
+def paragraphs(text: str) -> Iterator[str]:
     r"""The lines of a text, harmless each; tabs are spaces.
 
-    >>> paragraphs("one\r\n\ttwo")
+    >>> list(paragraphs("one\r\n\ttwo"))
     ['one', '    two']
     """
+    return map(visible, _split(text))
+
+
+def _split(text: str) -> list[str]:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if "\t" in text:
         text = text.expandtabs(4)
-    lines = text.split("\n")
-    return [visible(line) for line in lines] if _HOSTILE_LINE.search(text) else lines
+    return text.split("\n")
 
 
 # -- widths --------------------------------------------------------------------------------------
@@ -162,54 +164,13 @@ def wrap(spans: Iterable[Span], columns: int) -> Iterator[Line]:
     columns = max(columns, 8)
     pieces = [Span(visible(text), style) for text, style in spans]
     whole = "".join(text for text, _ in pieces) if len(pieces) != 1 else pieces[0].text
-    if not _UNEVEN.search(whole):
-        yield from _even(pieces, whole, columns)
-        return
     if width(whole) <= columns:
-        yield tuple(pieces)
-        return
-    hang = _indentation(whole)
-    indent = [Span(hang)] if len(hang) <= columns // 2 else []
-    line, room, begun, first = list[Span](), columns, False, True
-    for text, style in pieces:
-        for word in _WORDS.findall(text):
-            size = width(word)
-            if word[0] == " ":
-                if size <= room and (begun or first):
-                    line.append(Span(word, style))
-                    room -= size
-                elif begun:
-                    room = 0  # the line ends here
-                continue
-            start = 0  # of what is left of the word
-            while size > room:
-                part = "" if begun else _fitting(word[start : start + 4 * room], room)
-                part = part or ("" if begun else word[start])
-                if begun or part:
-                    yield _joined([*line, Span(part, style)])
-                start, size = start + len(part), size - width(part)
-                line, room = [*indent], columns - measure(tuple(indent))
-                begun = first = False
-            if start < len(word):
-                line.append(Span(word[start:], style))
-                room, begun = room - size, True
-    if begun:
-        yield _joined(line)
-
-
-# Anything but characters of one column each that stand between spaces.
-_UNEVEN = re.compile("[^ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff]")
-
-
-def _even(pieces: list[Span], whole: str, columns: int) -> Iterator[Line]:
-    """The same where every character takes one column: lines are found without looking at words."""
-    if len(whole) <= columns:
         yield tuple(pieces)
         return
     hang = _indentation(whole)
     hang = hang if len(hang) <= columns // 2 else ""
     indent = (Span(hang),) if hang else ()
-    breaks = _breaks(whole, columns, len(hang))
+    breaks = _line_breaks(whole, columns, len(hang))
     if len(pieces) == 1:
         style = pieces[0].style
         for number, (start, end) in enumerate(breaks):
@@ -220,6 +181,62 @@ def _even(pieces: list[Span], whole: str, columns: int) -> Iterator[Line]:
         yield (*indent, *spans) if number else tuple(spans)
 
 
+def height(text: str, columns: int) -> int:
+    r"""How many lines a text takes; they are counted and not made.
+
+    >>> height("one two\nthree", 8), height("one two three", 8)
+    (2, 2)
+    """
+    columns, count = max(columns, 8), 0
+    for line in _split(text):
+        if len(line) <= columns and line.isascii() and line.isprintable():
+            count += 1
+            continue
+        line = visible(line)
+        hang = len(_indentation(line))
+        hang = hang if hang <= columns // 2 else 0
+        fits = width(line) <= columns
+        count += 1 if fits else sum(1 for _ in _line_breaks(line, columns, hang))
+    return count
+
+
+# Anything but characters of one column each that stand between spaces.
+_UNEVEN = re.compile("[^ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff]")
+
+
+def _line_breaks(text: str, columns: int, hang: int) -> Iterator[tuple[int, int]]:
+    """Where the lines of a text begin and end that is too long for one."""
+    if text.isascii() or not _UNEVEN.search(text):
+        return _breaks(text, columns, hang)
+    return _uneven_breaks(text, columns, hang)
+
+
+def _uneven_breaks(text: str, columns: int, hang: int) -> Iterator[tuple[int, int]]:
+    """The same where characters differ in width, or words may be parted without a space."""
+    begin, room, begun, first = 0, columns, False, True
+    for found in _WORDS.finditer(text):
+        word, start, end = found[0], found.start(), found.end()
+        size = width(word)
+        if word[0] == " ":
+            if size <= room and (begun or first):
+                room -= size
+            elif begun:
+                room = 0  # the line ends here
+            else:
+                begin = end
+            continue
+        while size > room:
+            part = "" if begun else _fitting(text[start : min(start + 4 * room, end)], room)
+            part = part or ("" if begun else text[start])
+            yield begin, len(text[begin : start + len(part)].rstrip(" ")) + begin
+            start, size = start + len(part), size - width(part)
+            begin, room, begun, first = start, columns - hang, False, False
+        if start < end:
+            room, begun = room - size, True
+    if begun:
+        yield begin, len(text.rstrip(" "))
+
+
 def _breaks(text: str, columns: int, hang: int) -> Iterator[tuple[int, int]]:
     """Where lines begin and end: at the last space that fits, or where a word must be cut."""
     start, room, length = 0, columns, len(text.rstrip(" "))
@@ -227,11 +244,14 @@ def _breaks(text: str, columns: int, hang: int) -> Iterator[tuple[int, int]]:
         start = len(text) - len(text.lstrip(" "))
     while length - start > room:
         end = text.rfind(" ", start, start + room + 1)
-        if end <= start or not text[start:end].strip(" "):  # there is but one word, or its indent
+        # Where there is but one word, or its indent, it is cut.
+        if end <= start or (text[start] == " " and not text[start:end].strip(" ")):
             end = after = start + room
         else:
             after = end
-        yield start, len(text[start:end].rstrip(" ")) + start
+        if text[end - 1] == " ":
+            end = len(text[start:end].rstrip(" ")) + start
+        yield start, end
         while after < length and text[after] == " ":
             after += 1
         start, room = after, columns - hang
@@ -264,26 +284,13 @@ def _indentation(text: str) -> str:
     return " " * width(found[0]) if found else ""
 
 
-def _joined(spans: list[Span]) -> Line:
-    """Neighbours of one style as one span, without spaces at the end."""
-    out: list[Span] = []
-    for span in spans:
-        if out and out[-1].style == span.style:
-            out[-1] = Span(out[-1].text + span.text, span.style)
-        else:
-            out.append(span)
-    while out and not (rest := out[-1].text.rstrip(" ")):
-        out.pop()
-    if out:
-        out[-1] = Span(rest, out[-1].style)
-    return tuple(out)
-
-
 # -- rendering -----------------------------------------------------------------------------------
 
 
 def render(line: Line, colour: bool) -> str:
     """A line as a terminal or a pipe takes it, without its line break."""
+    if not colour and Picture not in map(type, line):
+        return visible("".join([span[0] for span in line])).rstrip(" ")
     out = []
     for span in line:
         if isinstance(span, Picture):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
+from itertools import islice
 from typing import NamedTuple, assert_never
 
 from ..model import Json, Tool
 from .images import image_lines
-from .lines import Line, Span, clip, measure, paragraphs, width, wrap
+from .lines import Line, Span, clip, height, measure, paragraphs, width, wrap
 from .portrait import (
     Answer,
     Call,
@@ -132,9 +134,10 @@ def painted(turn: Turn, brush: Brush) -> Iterator[Line]:
             lines += wrap([Span(f"[{number}] ", "mark"), Span(source, "dim")], inner.columns)
     if turn.end:
         lines += [(), *facts(turn.end, inner)]
-    bar = Span(f"{BAR} ", turn.role)
-    for line in (title, *lines):
-        yield (bar, *line)
+    bar = (Span(f"{BAR} ", turn.role),)
+    yield bar + title
+    for line in lines:
+        yield bar + line
 
 
 def seen(items: Iterable[Item], brush: Brush) -> Iterator[Item]:
@@ -150,8 +153,10 @@ def is_near(before: Item, item: Item) -> bool:
 def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
     match item:
         case Words():
-            lines = words(item, brush)
-            yield from shortened(lines, brush) if role in ("system", "developer") else lines
+            if role in ("system", "developer"):
+                yield from shortened_words(item, brush)
+            else:
+                yield from words(item, brush)
         case Refused():
             yield from prefixed("refused ", "error title", said(item.text, "", brush.inside(8)))
         case Thought():
@@ -164,8 +169,7 @@ def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
             yield from answers(item, brush)
         case Odd():
             yield (Span("◇ ", "mark"), Span(clip(item.title, brush.columns - 2), "mark"))
-            lines = said(brief(item.payload), "dim", brush.inside(2))
-            yield from prefixed("  ", "", shortened(lines, brush))
+            yield from prefixed("  ", "", said_briefly(brief(item.payload), "dim", brush, 2))
         case Note():
             yield from wrap([Span(clip(item.text, brush.columns), "dim")], brush.columns)
         case _:
@@ -232,21 +236,41 @@ def emphasized(span: Span) -> Iterator[Span]:
 
 def said(text: str, style: str, brush: Brush) -> Iterator[Line]:
     for line in paragraphs(text):
-        yield from wrap([Span(line, style)], brush.columns)
+        if len(line) <= brush.columns and line.isascii():
+            yield (Span(line, style),)
+        else:
+            yield from wrap([Span(line, style)], brush.columns)
 
 
-def shortened(lines: Iterable[Line], brush: Brush, limit: int = BRIEF) -> Iterator[Line]:
-    """The first lines, and how many more there are."""
+def said_briefly(text: str, style: str, brush: Brush, margin: int) -> Iterator[Line]:
+    """The first lines of a text that stands so far to the right, and how many more there are."""
+    inner = brush.inside(margin)
+    return shortened(said(text, style, inner), brush, partial(height, text, inner.columns))
+
+
+def shortened_words(item: Words, brush: Brush) -> Iterator[Line]:
+    if len(item.pieces) == 1 and not item.pieces[0][1]:
+        text = item.pieces[0][0].rstrip("\r\n")
+        return shortened(words(item, brush), brush, partial(height, text, brush.columns))
+    return shortened(words(item, brush), brush)
+
+
+def shortened(
+    lines: Iterable[Line], brush: Brush, count: Callable[[], int] | None = None
+) -> Iterator[Line]:
+    """The first lines, and how many more there are; ``count`` tells how many without painting."""
     if brush.full:
         yield from lines
         return
-    listed = list(lines)
-    cut = len(listed) - limit
-    if cut <= 2:  # to say that there are two more takes a line as well
+    rest = iter(lines)
+    # To say that there are two more takes a line as well.
+    listed = list(islice(rest, BRIEF + 3))
+    if len(listed) <= BRIEF + 2:
         yield from listed
         return
-    yield from listed[:limit]
-    yield (Span(f"… {many(cut, 'more line')}", "dim"),)
+    yield from listed[:BRIEF]
+    total = count() if count is not None else len(listed) + sum(1 for _ in rest)
+    yield (Span(f"… {many(total - BRIEF, 'more line')}", "dim"),)
 
 
 def prefixed(sign: str, style: str, lines: Iterable[Line]) -> Iterator[Line]:
@@ -263,8 +287,7 @@ def thoughts(item: Thought, brush: Brush) -> Iterator[Line]:
         label += f" · {item.seal}"
     yield (Span("✻ ", "dim"), Span(clip(label, inner.columns), "dim"))
     if item.text:
-        lines = shortened(said(item.text, "thought", inner), brush)
-        yield from prefixed("  ", "", lines)
+        yield from prefixed("  ", "", said_briefly(item.text, "thought", brush, 2))
 
 
 def things(item: Thing, brush: Brush) -> Iterator[Line]:
@@ -276,8 +299,7 @@ def things(item: Thing, brush: Brush) -> Iterator[Line]:
     if item.image is not None and brush.images:
         yield from image_lines(item.image, brush.images)
     if item.text:
-        lines = shortened(said(item.text, "", brush.inside(2)), brush)
-        yield from prefixed("  ", "", lines)
+        yield from prefixed("  ", "", said_briefly(item.text, "", brush, 2))
 
 
 # -- calls ---------------------------------------------------------------------------------------
@@ -292,18 +314,22 @@ def calls(item: Call, brush: Brush) -> Iterator[Line]:
 def asked(item: Call, brush: Brush) -> Iterator[Line]:
     name, inner = Span(item.name, "call"), brush.inside(2)
     number = (Span(f"  {item.id}", "dim"),) if brush.full and item.id else ()
-    line = (name, Span("("), *in_line(item.arguments), Span(")"), *number)
-    is_short = measure(line) <= inner.columns and not any(is_long(v) for _, v in item.arguments)
-    if is_short and not item.text:
-        yield (Span("→ ", "call"), *line)
-        return
+    if not item.text and not any(is_longer(v, inner.columns) for _, v in item.arguments):
+        line = (name, Span("("), *in_line(item.arguments), Span(")"), *number)
+        if measure(line) <= inner.columns:
+            yield (Span("→ ", "call"), *line)
+            return
     fault = (Span(f"  {item.fault}", "error"),) if item.fault else ()
     yield from prefixed("→ ", "call", wrap((name, *fault, *number), inner.columns))
     if item.text:
-        lines = shortened(said(item.text, "", brush.inside(4)), brush)
-        yield from prefixed("    ", "", lines)
+        yield from prefixed("    ", "", said_briefly(item.text, "", brush, 4))
     for key, value in item.arguments:
         yield from argument(key, value, brush.inside(4))
+
+
+def is_longer(value: Json, columns: int) -> bool:
+    """Whether it shows without writing it that an argument is too long for a line."""
+    return is_long(value) or (isinstance(value, str) and len(value) > 2 * columns)
 
 
 def in_line(arguments: tuple[tuple[str, Json], ...]) -> Iterator[Span]:
@@ -316,12 +342,12 @@ def argument(key: str, value: Json, brush: Brush) -> Iterator[Line]:
     label = Span(f"    {clip(key, brush.columns // 2)}: ", "dim")
     if is_long(value):
         yield (label,)
-        lines = shortened(said(value, "", brush.inside(2)), brush)
-        yield from prefixed("      ", "", lines)
+        yield from prefixed("      ", "", said_briefly(value, "", brush, 2))
         return
     room = max(brush.columns - width(label.text) + 4, 16)
-    lines = wrap([Span(brief(value))], room)
-    yield from prefixed(label.text, "dim", shortened(lines, brush))
+    text = brief(value)
+    lines = shortened(wrap([Span(text)], room), brush, partial(height, text, room))
+    yield from prefixed(label.text, "dim", lines)
 
 
 def answers(item: Answer, brush: Brush) -> Iterator[Line]:
@@ -331,8 +357,10 @@ def answers(item: Answer, brush: Brush) -> Iterator[Line]:
     if item.of:
         lines.append((Span(clip(item.of, inner.columns), "dim"),))
     for part in seen(item.items, brush):
-        shown = item_lines(part, "tool", inner)
-        lines += shortened(shown, brush) if isinstance(part, Words) else shown
+        if isinstance(part, Words):
+            lines += shortened_words(part, inner)
+        else:
+            lines += item_lines(part, "tool", inner)
     if not lines:
         lines = [(Span("nothing", "dim"),)]
     yield from prefixed(sign, style, lines)

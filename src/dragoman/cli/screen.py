@@ -18,6 +18,8 @@ ASCII = str.maketrans(
 )  # fmt: skip
 PAGE = 80
 """How wide lines are in a pipe or a file."""
+ENOUGH = 32 * 1024
+"""So many characters are written at once, where nobody looks on."""
 
 
 class Screen:
@@ -28,6 +30,14 @@ class Screen:
         self.is_live = place is None and terminal.is_terminal(sys.stdout)
         self.colour = place is None and terminal.is_colourful(sys.stdout)
         self.encoding = (sys.stdout.encoding if place is None else None) or "utf-8"
+        self.lines: list[str] = []  # that are yet to be written
+        self.count = 0
+
+    def __enter__(self) -> Screen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
 
     @property
     def columns(self) -> int:
@@ -37,7 +47,20 @@ class Screen:
         return min(max(shutil.get_terminal_size().columns, 20), terminal.WIDEST)
 
     def write(self, line: Line) -> None:
-        self.sink.write(encoded(render(line, self.colour) + "\n", self.encoding))
+        text = render(line, self.colour) + "\n"
+        self.lines.append(text)
+        self.count += len(text)
+        if self.is_live or self.count > ENOUGH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.lines:
+            try:
+                data = "".join(self.lines).encode(self.encoding)
+            except UnicodeEncodeError:
+                data = b"".join(encoded(line, self.encoding) for line in self.lines)
+            self.sink.write(data)
+            self.lines, self.count = [], 0
 
 
 def encoded(line: str, encoding: str) -> bytes:

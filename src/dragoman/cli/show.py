@@ -142,11 +142,12 @@ def write_page(found: Iterator[Shown], sink: Sink, place: Path | None, look: Loo
 
 
 def write_lines(found: Iterator[Shown], sink: Sink, place: Path | None, look: Look) -> None:
-    screen = Screen(sink, place)
-    images = protocol(os.environ) if screen.is_live and look.images else ""
-    brush = Brush(look.columns or screen.columns, look.full, images, look.pointers, screen.colour)
-    for line in album(found, brush, look):
-        screen.write(line)
+    with Screen(sink, place) as screen:
+        images = protocol(os.environ) if screen.is_live and look.images else ""
+        columns = look.columns or screen.columns
+        brush = Brush(columns, look.full, images, look.pointers, screen.colour)
+        for line in album(found, brush, look):
+            screen.write(line)
 
 
 def album(found: Iterator[Shown], brush: Brush, look: Look) -> Iterator[Line]:

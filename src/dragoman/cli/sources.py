@@ -9,6 +9,7 @@ from typing import NamedTuple
 from .. import dialects
 from ..detect import MARGIN, detect_stream, weigh
 from ..dialect import Guess
+from ..model import Json
 from ..surrogates import parse_leniently as parse
 from . import terminal
 from .faults import MALFORMED, USAGE, Fault
@@ -29,14 +30,19 @@ class Source(NamedTuple):
         return f"{self.dialect} {self.facet}"
 
 
-def identify(document: Document, dialect: str | None, facet: str | None) -> Source:
-    """What a document is. What was told is not doubted; the rest shows, or it is a ``Fault``."""
+def identify(
+    document: Document, dialect: str | None, facet: str | None, value: Json = None
+) -> Source:
+    """What a document is. What was told is not doubted; the rest shows, or it is a ``Fault``.
+
+    ``value`` is what the document says, for those who have parsed it already.
+    """
     if dialect is not None and facet is not None:
         return Source(dialect, facet)
     if document.hint is not None:
         told, kind, why, *_ = document.hint
         return Source(dialect or told, facet or kind, why if dialect is None else "")
-    value = parse(document.data)
+    value = parse(document.data) if value is None else value
     if dialect is not None:
         found = dialects.get(dialect).sniff(value)
         guesses = sorted((Guess(dialect, *each) for each in found), key=lambda g: -g.confidence)

@@ -58,7 +58,7 @@ def each(batch: Batch, reading: Reading, dialect: str | None, facet: str | None)
 def understood(document: Document, dialect: str | None, facet: str | None) -> Shown:
     value = parse(document.data)
     try:
-        source = identify(document, dialect, facet)
+        source = identify(document, dialect, facet, value)
     except Fault:
         undecided = tied(value, facet) if dialect is None else None
         if undecided is None:
