@@ -137,8 +137,8 @@ class Responses(Requests):
         word = maybe_str(doc, "finish_reason", at)
         stop = None if word is None else Stop(self.stop_reason(word, message), word, self.name)
         taken = ("index", "message", "finish_reason", "logprobs")
-        extras = self.keep(doc, taken, spelling)
-        return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
+        kept = self.keep(doc, taken, spelling)
+        return Candidate(message, stop, doc.get("logprobs"), at=at, extras=kept)
 
     def is_filtered(self, doc: dict[str, Json]) -> bool:
         """Whether a filter has stopped a choice, which may then have no message (Azure)."""

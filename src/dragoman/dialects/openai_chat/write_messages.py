@@ -220,7 +220,7 @@ class WriteMessages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
-            elif self.is_content(block):
+            elif self.is_content(block, w):
                 said.texts.append(block)
                 rank = 1
             else:
@@ -243,7 +243,7 @@ class WriteMessages(Parts):
         """A kind of call that only some compatible server knows, at home."""
         return isinstance(block, Raw) and self.is_home(block.dialect) and "/tool_calls/" in block.at
 
-    def is_content(self, block: Block) -> bool:
+    def is_content(self, block: Block, w: Writing) -> bool:
         """Whether a block stands in the content; reasoning does where a server put it there."""
         if isinstance(block, Reasoning):
             return "part" in self.spelling(block)
