@@ -122,7 +122,7 @@ class Writing:
 
     __slots__ = (
         "again", "answer", "called", "custom", "facts", "home", "ids", "log", "marks", "model",
-        "names", "signed", "unnamed", "waiting",
+        "names", "signed", "times", "unnamed", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -137,6 +137,7 @@ class Writing:
         self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
         self.called: set[str] = set()  # ids of calls, where each may occur only once
         self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
+        self.times: dict[str, int] = {}  # and how often each did
         self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
         self.unnamed = 0
         self.waiting: Waiting | None = None  # calls that got an id, if there are such
@@ -194,10 +195,12 @@ class Writing:
         """The id of a call, where ids must be unique in a conversation."""
         given = self.call_id(call)
         if given in self.called and not self.home:
-            original, number = given, 2
+            original = given
+            number = self.times.get(original, 1)
             while given in self.called:
-                given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
                 number += 1
+                given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
+            self.times[original] = number  # the next one need not try these again
             self.again[original] = given
             self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")
         self.called.add(given)

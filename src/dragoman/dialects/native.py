@@ -65,8 +65,10 @@ class Native(Dialect):
         return NativeWriter(self, home, log)
 
     def sniff(self, doc: Json) -> Iterable[tuple[str, float, tuple[str, ...]]]:
-        if isinstance(doc, dict) and doc.get("dragoman") == VERSION and doc.get("facet") in FACETS:
-            yield str(doc["facet"]), 1.0, ("it says so: 'dragoman' and 'facet'",)
+        if isinstance(doc, dict) and doc.get("dragoman") == VERSION:
+            facet = doc.get("facet")
+            if isinstance(facet, str) and facet in FACETS:
+                yield facet, 1.0, ("it says so: 'dragoman' and 'facet'",)
 
 
 def _add_facets() -> None:

@@ -153,6 +153,9 @@ class _Compiler:
         self.notes = Notes()
         self.circles: dict[str, bool] = {}
         self.ones: set[str] = set()  # where 'anyOf' was 'oneOf'
+        self.nullable: dict[str, bool] = {}  # whether what is referred to may be null
+        self.asked: dict[str, bool | None] = {}  # the same, while that is being found out
+        self.turned = False  # whether that led into a circle
 
     def cut(self, at: Place, why: str) -> None:
         """What cannot be said: the end, or a note."""
@@ -357,9 +360,9 @@ class _Compiler:
         if node.__class__ is not dict or depth > DEPTH:
             return False
         if "$ref" in node:
-            found = resolve(self.top, node["$ref"])
-            plain = node.keys() <= NOTHING_OF_VALUES | {"$ref"}
-            return plain and found is not None and self.may_be_null(found[0], depth + 1)
+            return node.keys() <= NOTHING_OF_VALUES | {"$ref"} and self.leads_to_null(
+                node["$ref"], depth
+            )
         if "allOf" in node or "not" in node or "if" in node:
             return False
         for key in ("anyOf", "oneOf"):
@@ -373,6 +376,24 @@ class _Compiler:
             return False
         kinds = types_of(node.get("type"))
         return any(fits(None, kind) for kind in kinds) if kinds else True
+
+    def leads_to_null(self, ref: Json, depth: int) -> bool:
+        """Whether a reference may be null; asked once, for many may lead to one place."""
+        found = resolve(self.top, ref)
+        if found is None or ref in self.nullable:
+            return found is not None and self.nullable[ref]
+        if ref in self.asked:
+            self.turned = self.turned or self.asked[ref] is None
+            return bool(self.asked[ref])
+        first = not self.asked
+        self.asked[ref] = None
+        answer = self.asked[ref] = self.may_be_null(found[0], depth + 1)
+        if first:
+            if self.turned:  # what was asked in a circle is sure for its beginning alone
+                self.asked = {ref: answer}
+            self.nullable |= {name: bool(known) for name, known in self.asked.items()}
+            self.asked, self.turned = {}, False
+        return answer
 
 
 class _Measure:
