@@ -214,8 +214,8 @@ def _reasoning(
         out.append(Change(f"Reasoning.{what}", how, at, (), above, a, b))
 
     if (content, summary) == (got_content, got_summary):
-        said = any(old.summary) or not content  # an empty one beside the words is nothing
-        if old.summary and not new.summary and not summary and said:
+        counts = any(old.summary) or not content  # an empty one beside the words is nothing
+        if old.summary and not new.summary and not summary and counts:
             note("summary", "gone", old.summary, ())  # without a word
         if old.content and not new.content and not content and not summary:
             note("content", "gone", old.content, ())

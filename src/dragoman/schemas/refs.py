@@ -93,17 +93,22 @@ def circles(root: Json) -> dict[str, bool]:
                 visit(goal, pointer, slack, {**way, pointer: slack}, depth + 1)
                 done.add(pointer)
         required = node.get("required")
-        required = required if required.__class__ is list else []
+        required = {escape(str(name)) for name in required} if required.__class__ is list else set()
+        nulls = {
+            key: any(map(is_null, node[key]))
+            for key in ("anyOf", "oneOf")
+            if node.get(key).__class__ is list
+        }
         for key, below, child in children(node):
             if key in ("$defs", "definitions"):
                 continue  # followed where they are referred to
             loose = 0
             if key == "properties":
-                loose = below[len("/properties/") :] not in (escape(str(r)) for r in required)
+                loose = below[len("/properties/") :] not in required
             elif key in ("items", "prefixItems"):
                 loose = not node.get("minItems")
             elif key in ("anyOf", "oneOf"):
-                loose = any(is_null(branch) for branch in node[key])
+                loose = nulls[key]
             elif key in ("additionalProperties", "patternProperties"):
                 loose = 1
             visit(child, at + below, slack + loose, way, depth + 1)

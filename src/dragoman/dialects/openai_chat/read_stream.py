@@ -129,6 +129,8 @@ class Speaker:
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
         self.text: int | None = None  # the block of the content, open or closed
         self.ended: set[str | int] = set()  # calls that were open and are no more
+        self.grown: dict[str | int, None] = {}  # what is open and may have come to its end since
+        self.highest = -1  # the number of a call that has begun
         self.signed = False
         self.heard = False  # there was a delta, or a message
 
@@ -167,6 +169,7 @@ class ChatReader(StreamReader):
                         call, number = calls[0], speaker.places.get(calls[0].index)
                         if number is not None and number in speaker.open:
                             speaker.arguments[number].add(call.function.arguments)
+                            speaker.grown[number] = None
                             return (Delta(speaker.open[number], call.function.arguments),)
         self.same = ()
         events = self.read_with_care(frame)
@@ -415,6 +418,9 @@ class ChatReader(StreamReader):
         index = self.count
         self.count += 1
         speaker.open[key] = index
+        speaker.grown[key] = None
+        if key.__class__ is int:
+            speaker.highest = max(speaker.highest, int(key))
         events.append(Open(index, block, speaker.number))
         return index
 
@@ -435,7 +441,7 @@ class ChatReader(StreamReader):
             if not is_blank(text):
                 raise Malformed("more arguments for a call that had all of them", at)
         elif index is None and is_named(call):
-            if any(k.__class__ is int and k > number for k in (*speaker.open, *speaker.ended)):
+            if speaker.highest > number:
                 self.out_of_order(speaker)
             self.close_before(speaker, events)
             where = f"/choices/{speaker.number}/message/tool_calls/{number}"
@@ -446,6 +452,7 @@ class ChatReader(StreamReader):
                 events.append(Delta(index, waited))
         if text:
             speaker.arguments[number].add(text)
+            speaker.grown[number] = None
             if index is not None:
                 events.append(Delta(index, text))
 
@@ -496,7 +503,9 @@ class ChatReader(StreamReader):
 
     def close_before(self, speaker: Speaker, events: list[Event]) -> None:
         """Something begins: texts have ended, and so have calls whose arguments are complete."""
-        for key in list(speaker.open):
+        grown = [key for key in speaker.grown if key in speaker.open]
+        speaker.grown.clear()
+        for key in sorted(grown, key=speaker.open.__getitem__):
             if isinstance(key, str) or is_complete(str(speaker.arguments[key])):
                 events.append(Close(speaker.open.pop(key)))
                 speaker.ended.add(key)
