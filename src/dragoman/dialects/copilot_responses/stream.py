@@ -12,6 +12,7 @@ counts included, and readers of the design pass over it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import Malformed
@@ -40,6 +41,9 @@ class Call:
         self.open = True
 
 
+INDEX = attrgetter("index")
+
+
 class CopilotReader(StreamReader):
     dialect: CopilotResponses
 
@@ -52,6 +56,7 @@ class CopilotReader(StreamReader):
         self.spoke = False  # whether there was a text
         self.said, self.reasoned = Said(whole), Said(whole)
         self.calls: dict[str, Call] = {}
+        self.grown: dict[int, Call] = {}  # those that got arguments since another block began
         self.final: dict[str, Json] | None = None
         self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
             "message": self.message,
@@ -81,10 +86,11 @@ class CopilotReader(StreamReader):
 
     def open(self, block: Block, events: list[Event]) -> int:
         """A block begins, so that what came before it has ended, if it can have."""
-        for call in self.calls.values():
-            if call.open and is_complete(str(call.said)):
+        for call in sorted(self.grown.values(), key=INDEX):
+            if is_complete(str(call.said)):
                 call.open = False
                 events.append(Close(call.index))
+        self.grown.clear()
         self.close_texts(events)
         index = self.count
         self.count += 1
@@ -133,6 +139,7 @@ class CopilotReader(StreamReader):
             raise Malformed("more arguments for a call that had all of them", "/arguments")
         if text:
             call.said.add(text)
+            self.grown[call.index] = call
             events.append(Delta(call.index, text))
 
     def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
