@@ -15,11 +15,13 @@ from dragoman.model import (
     Candidate,
     Citation,
     Grammar,
+    Hosted,
     Media,
     Message,
     OutputFormat,
     Params,
     Passage,
+    Raw,
     Reasoning,
     Refusal,
     Request,
@@ -269,11 +271,46 @@ citations: Any = st.builds(
 )
 
 
+# What a provider did of its own, and what only one dialect knows: it stands between other blocks.
+WORK: list[Any] = [
+    Hosted(
+        "anthropic-messages",
+        "web_search",
+        {
+            "type": "server_tool_use",
+            "id": "srvtoolu_1",
+            "name": "web_search",
+            "input": {"query": "x"},
+        },
+        "call",
+        id="srvtoolu_1",
+    ),
+    Hosted(
+        "openai-responses",
+        "web_search",
+        {
+            "type": "web_search_call",
+            "id": "ws_1",
+            "status": "completed",
+            "action": {"type": "search"},
+        },
+        id="ws_1",
+    ),
+    Hosted(
+        "gemini", "code_execution", {"executableCode": {"language": "PYTHON", "code": "1"}}, "call"
+    ),
+    Raw("openai-responses", {"type": "compaction", "id": "cmp_1", "encrypted_content": "b3BhcXVl"}),
+    Raw("anthropic-messages", {"type": "container_upload", "file_id": "file_1"}),
+]
+of_one_dialect: Any = st.sampled_from(WORK)
+
+
 def cited_responses() -> st.SearchStrategy[Response]:
     """One response each, with citations, and ids that come once."""
     cited = st.builds(Text, words, st.lists(citations, max_size=2, unique=True).map(tuple))
     calls = st.builds(ToolCall, call_ids, names, arguments)
-    block = st.one_of(texts, cited, thoughts, st.builds(Refusal, words), calls)
+    plain = st.one_of(texts, cited, thoughts, st.builds(Refusal, words), calls)
+    block = st.one_of(plain, plain, plain, of_one_dialect)
     content = st.lists(block, max_size=5, unique_by=lambda b: getattr(b, "id", None) or id(b))
     message: Any = st.builds(Message, st.just("assistant"), content.map(tuple))
     candidate: Any = st.builds(Candidate, message, stops)

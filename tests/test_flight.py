@@ -187,6 +187,68 @@ def test_scrambled_text_is_seen() -> None:
     assert not excuse.is_moved("three four", "one twothree four", [])
 
 
+# -- a last event that repeats the response otherwise ------------------------------------------
+
+WORDS = ("text", "content", "reasoning", "arguments", "name")
+REPEATED = (
+    "openai-responses",
+    "open-responses",
+    "router-responses",
+    "copilot",
+    "copilot-responses",
+)
+
+
+def edits(doc: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Places of a response and what may stand there instead: less, more, or something else."""
+    if isinstance(doc, dict):
+        for key, value in doc.items():
+            if key in WORDS and isinstance(value, str):
+                more = "{}" if key == "arguments" else f"{value} and more"
+                yield from (((*path, key), other) for other in ("", "other", more))
+            else:
+                yield from edits(value, (*path, key))
+    elif isinstance(doc, list) and path[-1] != "annotations":
+        for number, value in enumerate(doc):
+            yield path, doc[:number] + doc[number + 1 :]
+            yield from edits(value, (*path, number))
+        yield path, doc[::-1]
+
+
+def edited(doc: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(doc) if isinstance(doc, dict) else list(doc)
+    copy[path[0]] = edited(doc[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("source", REPEATED)
+def test_a_last_event_that_says_otherwise(source: str) -> None:
+    """What came bit by bit stays, what is new is said, and what is other text is reported."""
+    blocks = (
+        Reasoning((), ("Hm so",), id="rs_1"),
+        Text("Hello you"),
+        ToolCall("call_1", "look", '{"a":1}'),
+        ToolCall("call_2", "add", '{"b":2}'),
+    )
+    tree = Response("r", "m", (Candidate(Message("assistant", blocks), Stop("tool-call")),))
+    data = decompose(dialects.get(source).write(tree, Ledger(now=0)), source)
+    *before, last, end = (
+        data.split(b"data: ") if b"[DONE]" in data else [*data.split(b"data: "), b""]
+    )
+    event = msgspec.json.decode(last)
+    found = [*edits(event["response"])]
+    assert len(found) > 15
+    for path, new in found:
+        frame = msgspec.json.encode({**event, "response": edited(event["response"], path, new)})
+        said = [*before, frame + b"\n\n", *([end] if end else ())]
+        try:
+            hold(b"data: ".join(said), source)
+        except AssertionError as problem:
+            raise AssertionError(f"{path} = {new!r}: {problem}") from None
+
+
 # -- the law sees ---------------------------------------------------------------------------
 
 TREES = [

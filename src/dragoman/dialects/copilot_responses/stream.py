@@ -57,6 +57,7 @@ class CopilotReader(StreamReader):
         self.said, self.reasoned = Said(whole), Said(whole)
         self.calls: dict[str, Call] = {}
         self.grown: dict[int, Call] = {}  # those that got arguments since another block began
+        self.first: dict[str, int] = {}  # the blocks in which text and reasoning began
         self.final: dict[str, Json] | None = None
         self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
             "message": self.message,
@@ -95,6 +96,8 @@ class CopilotReader(StreamReader):
         index = self.count
         self.count += 1
         events.append(Open(index, block))
+        if isinstance(block, Text | Reasoning):
+            self.first.setdefault("text" if isinstance(block, Text) else "reasoning", index)
         return index
 
     def close_texts(self, events: list[Event]) -> None:
@@ -159,7 +162,7 @@ class CopilotReader(StreamReader):
         if not self.began:
             raise Malformed("the end of an answer that has not begun")
         if isinstance(doc.get("response"), dict):
-            self.final = doc["response"]
+            self.final = self.with_what_was_said(doc["response"])
         if self.final is not None:
             self.catch_up(self.at_rest(), events)
         self.close_texts(events)
@@ -168,20 +171,54 @@ class CopilotReader(StreamReader):
         tree = self.response()
         events.append(End(tree))
 
+    def with_what_was_said(self, final: dict[str, Json]) -> dict[str, Json]:
+        """The response of the last event, and what came bit by bit that it does not repeat."""
+        choices = final.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else final
+        message = first.get("message") if isinstance(first, dict) else None
+        if not isinstance(message, dict):
+            return final
+        lacking: dict[str, Json] = {}
+        if self.said.parts and not message.get("content"):
+            lacking["content"] = str(self.said)
+        calls = message.get("tool_calls") or []
+        named = [call.get("id") for call in calls if isinstance(call, dict)]
+        if unnamed := [self.call_doc(name) for name in self.calls if name not in named]:
+            lacking["tool_calls"] = [*calls, *unnamed]
+        if lacking:
+            first = {**first, "message": {**message, **lacking}}
+            final = {**final, "choices": [first, *choices[1:]]} if choices else first
+        if self.reasoned.parts and not final.get("reasoning"):
+            final = {**final, "reasoning": str(self.reasoned)}
+        return final
+
     def catch_up(self, tree: Response, events: list[Event]) -> None:
         """What the last event has and the others had not."""
         for number, candidate in enumerate(tree.candidates):
             texts = [b for b in candidate.message.content if isinstance(b, Text)]
+            last = -1
             for block in candidate.message.content:
-                alone = isinstance(block, Text) and not self.spoke
-                if number or alone or not isinstance(block, Text | Reasoning | ToolCall):
-                    self.at_once(block, number, events)
-                elif isinstance(block, ToolCall):
-                    self.catch_up_call(block, events)
-                elif isinstance(block, Reasoning):
-                    self.catch_up_text(block, self.reasoned, "".join(block.content), events)
-                elif block is texts[0]:
-                    self.catch_up_text(block, self.said, "".join(b.text for b in texts), events)
+                index = self.catch_up_block(block, number, texts, events)
+                if index is not None and index < last:
+                    self.out_of_order(block.at)
+                last = max(last, -1 if index is None else index)
+
+    def catch_up_block(
+        self, block: Block, number: int, texts: list[Text], events: list[Event]
+    ) -> int | None:
+        """Which of the blocks it was that came; None for more of a text."""
+        alone = isinstance(block, Text) and not self.spoke
+        if number or alone or not isinstance(block, Text | Reasoning | ToolCall):
+            return self.at_once(block, number, events)
+        if isinstance(block, ToolCall):
+            return self.catch_up_call(block, events)
+        if isinstance(block, Reasoning):
+            self.catch_up_text(block, self.reasoned, "".join(block.content), events)
+            return self.first.get("reasoning")
+        if block is not texts[0]:
+            return None
+        self.catch_up_text(block, self.said, "".join(b.text for b in texts), events)
+        return self.first.get("text")
 
     def catch_up_text(self, block: Block, said: Said, final: str, events: list[Event]) -> None:
         rest = said.lacks(final)
@@ -191,27 +228,29 @@ class CopilotReader(StreamReader):
         elif rest:
             current = self.text if isinstance(block, Text) else self.thought
             if current is None:
-                if self.count:
-                    self.out_of_order(block.at)
+                if said.parts:
+                    self.out_of_order(block.at)  # more of what has been closed
                 current = self.open(hollow(block), events)
                 self.text, self.thought = (
                     (current, None) if isinstance(block, Text) else (None, current)
                 )
             events.append(Delta(current, rest))
 
-    def catch_up_call(self, block: ToolCall, events: list[Event]) -> None:
+    def catch_up_call(self, block: ToolCall, events: list[Event]) -> int:
         call = self.calls.get(block.id or "")
         if call is None:
-            self.at_once(block, 0, events)
-            return
+            return self.at_once(block, 0, events)
+        if call.name != block.name:
+            self.notes.append(("stream.text", block.at, "in the end it is another call"))
         rest = call.said.lacks(block.arguments)
         if rest and call.open:
             events.append(Delta(call.index, rest))
         elif (rest or rest is None) and not is_same(str(call.said), block.arguments):
             why = "in the end these are other arguments than came bit by bit"
             self.notes.append(("stream.text", block.at, why))
+        return call.index
 
-    def at_once(self, block: Block, candidate: int, events: list[Event]) -> None:
+    def at_once(self, block: Block, candidate: int, events: list[Event]) -> int:
         """A block that comes whole."""
         index = self.open(hollow(block), events)
         events[-1] = Open(index, hollow(block), candidate)
@@ -224,6 +263,13 @@ class CopilotReader(StreamReader):
         for cite in block.citations if isinstance(block, Text) else ():
             events.append(Cite(index, cite))
         events.append(Close(index))
+        return index
+
+    def call_doc(self, name: str) -> dict[str, Json]:
+        """A call as it stands in a message."""
+        call = self.calls[name]
+        called = {"name": call.name, "arguments": str(call.said)}
+        return {"id": name, "type": "function", "function": called}
 
     def document(self) -> Json | None:
         if not self.began:
@@ -234,14 +280,7 @@ class CopilotReader(StreamReader):
         if self.spoke:
             message["content"] = str(self.said)
         if self.calls:
-            message["tool_calls"] = [
-                {
-                    "id": name,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": str(call.said)},
-                }
-                for name, call in self.calls.items()
-            ]
+            message["tool_calls"] = [self.call_doc(name) for name in self.calls]
         doc: dict[str, Json] = {"message": message}
         if self.reasoned.parts:
             doc["reasoning"] = str(self.reasoned)

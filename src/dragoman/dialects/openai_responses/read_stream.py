@@ -10,6 +10,7 @@ passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -69,6 +70,10 @@ NEWS = (
     "response.custom_tool_call_input.done",
     "keepalive",
 )
+
+
+SAID = ("content", "summary", "arguments", "input")
+"""Where an item has what it says."""
 
 
 class Usual(Struct, forbid_unknown_fields=True):
@@ -498,16 +503,22 @@ class ResponsesReader(StreamReader):
         return [*events, End(tree)]
 
     def settle(self, output: list[Json], events: list[Event]) -> None:
-        """The whole answer, as the last event repeats it; some servers leave it out there."""
-        known = dict(enumerate(sorted(self.items)))  # the places in an answer have no gaps
-        for place, found in enumerate(output):
-            doc = as_dict(found, f"/response/output/{place}")
-            number = known.get(place, place)
+        """The whole answer, as the last event repeats it; some servers leave it out there.
+
+        What it does not repeat was said all the same, and stays, unless it is part of another item
+        there.
+        """
+        docs = [as_dict(doc, f"/response/output/{place}") for place, doc in enumerate(output)]
+        numbers = self.numbers_of(docs)
+        for number in set(self.items).difference(numbers) if docs else ():
+            if self.is_part(self.items[number].whole(), docs):
+                events += [Close(index) for index in self.items.pop(number).open.values()]
+        for number, doc in zip(numbers, docs, strict=True):
             item = self.items.get(number)
             if item is None or (not item.done and item.kind == doc.get("type")):
                 events += self.item_done({"output_index": number, "item": doc})
             elif self.whole:
-                doc = named(doc, item)
+                doc = kept(named(doc, item), item)
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
                 if item.kind == "message":
@@ -517,12 +528,40 @@ class ResponsesReader(StreamReader):
             else:
                 self.dialect.read_said_item(doc, item.at, [])
                 self.compare_encrypted(item, doc)
-        for number in [n for p, n in known.items() if p >= len(output)] if output else ():
-            self.differs(self.items[number].at)
-            events += [Close(index) for index in self.items.pop(number).open.values()]
         for item in self.items.values():
             events += [Close(index) for index in item.open.values()]
             item.open.clear()
+
+    def numbers_of(self, docs: list[dict[str, Json]]) -> list[int]:
+        """Which items the last event repeats: by their places, else by their ids and kinds."""
+        known = sorted(self.items)  # the places in an answer have no gaps
+        fresh = count(known[-1] + 1 if known else 0)
+        if len(docs) >= len(known) and all(
+            self.items[number].kind == doc.get("type")
+            for number, doc in zip(known, docs, strict=False)
+        ):
+            return [*known, *islice(fresh, len(docs) - len(known))]
+        ids = {n: self.items[n].doc.get("id") for n in known}
+        by_id = {name: number for number, name in ids.items() if isinstance(name, str)}
+        found = [by_id.pop(str(doc.get("id")), None) for doc in docs]
+        left: dict[str, list[int]] = {}
+        for number in sorted(set(known).difference(found), reverse=True):
+            left.setdefault(self.items[number].kind, []).append(number)
+        return [
+            number if number is not None else same.pop() if same else next(fresh)
+            for number, doc in zip(found, docs, strict=True)
+            for same in (left.get(str(doc.get("type")), []),)
+        ]
+
+    def is_part(self, item: dict[str, Json], docs: list[dict[str, Json]]) -> bool:
+        """Whether the items of the last event have what this one said."""
+        like = [doc for doc in docs if doc.get("type") == item["type"]]
+        if item["type"] in CALL_TEXTS:
+            return any(doc.get("call_id") == item.get("call_id") for doc in like)
+        if item["type"] not in ("message", "reasoning") or item.get("encrypted_content"):
+            return False
+        all_texts = "".join(text for doc in like for text in words(doc))
+        return all(text in all_texts for text in words(item))
 
     def cited_late(self, item: Item, final: dict[str, Json]) -> list[Event]:
         """The sources that only the last event has, when their text is closed."""
@@ -545,7 +584,7 @@ class ResponsesReader(StreamReader):
 
     def compare_encrypted(self, item: Item, final: dict[str, Json]) -> None:
         """The last event has the same reasoning encrypted anew; what was passed on holds."""
-        said = item.doc.get("encrypted_content")
+        said = item.doc.get("encrypted_content") if item.kind == "reasoning" else None
         if isinstance(said, str) and said != final.get("encrypted_content"):
             self.encrypted[item.at] = said
             self.notes_on_signatures.append(item.at)
@@ -577,7 +616,14 @@ class ResponsesReader(StreamReader):
 def named(doc: dict[str, Json], item: Item) -> dict[str, Json]:
     """An item under the id that it began with: some servers (Copilot) change it on the way."""
     first = item.doc.get("id")
-    return {**doc, "id": first} if first.__class__ is str and doc.get("id") != first else doc
+    other = first.__class__ is str and doc.get("id") != first and doc.get("type") == item.kind
+    return {**doc, "id": first} if other else doc
+
+
+def kept(doc: dict[str, Json], item: Item) -> dict[str, Json]:
+    """An item of the last event, with what was said of it that is missing there."""
+    missing = [key for key in SAID if not doc.get(key) and item.doc.get(key)]
+    return {**doc, **{key: item.doc[key] for key in missing}} if missing else doc
 
 
 def part_text(part: Json) -> Json:
@@ -587,12 +633,18 @@ def part_text(part: Json) -> Json:
     return part.get(PART_TEXTS.get(str(part.get("type")), "text"))
 
 
+def words(doc: dict[str, Json]) -> list[str]:
+    """The texts of the parts of an item."""
+    both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
+    said = [part_text(part) for parts in both for part in parts]
+    return [text for text in said if isinstance(text, str) and text]
+
+
 def texts(doc: dict[str, Json]) -> list[Json]:
     """All that an item says."""
-    both = [doc[place] for place in ("content", "summary") if isinstance(doc.get(place), list)]
-    parts = [part for parts in both for part in parts]
-    named = [doc.get(key) for key in ("type", "name", "call_id", "arguments", "input")]
-    return [*named, *filter(None, map(part_text, parts))]
+    keys = ("type", "name", "namespace", "call_id", "arguments", "input")
+    named = [doc.get(key) for key in keys]
+    return [*named, *words(doc)]
 
 
 def slim(part: Json) -> Json:
