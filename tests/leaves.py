@@ -181,9 +181,16 @@ FAILED: tuple[frozenset[str], ...] = tuple(
 # What a number or a boolean says, where others have a word for it or say the opposite.
 SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
     ("type", "enabled"): (
-        "thinkingBudget", "thinkingLevel", "budget_tokens", "thinking", "reasoning", "think",
-        "reasoning_effort", "thinking_token_budget", "reasoning_budget_tokens",
-    ),  # fmt: skip
+        "thinkingBudget",
+        "thinkingLevel",
+        "budget_tokens",
+        "thinking",
+        "reasoning",
+        "think",
+        "reasoning_effort",
+        "thinking_token_budget",
+        "reasoning_budget_tokens",
+    ),
     ("type", "disabled"): ("thinkingBudget", "think", "reasoning"),
     ("type", "adaptive"): ("thinkingBudget",),
     ("think", False): ("disabled", "none", "off", "thinkingBudget", "enabled", "exclude"),
