@@ -478,7 +478,7 @@ class Messages(Parts):
         w.log.approximated("media", block.at, "a document without a title is a text in a result")
         if block.cache is not None:
             w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
-        lose_labels(replace(block, citable=None), "a text has", w.log)
+        lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",
             "document": {"data": {"text": "\n\n".join(self.texts_of(block, w))}},
