@@ -161,6 +161,12 @@ SHAPES: dict[str, tuple[str, str, Any, str, str]] = {
          {"role": "tool", "tool_call_id": "c", "content": [
              {"type": "text", "text": "[tool error]", "zq": 1}]}],
         "anthropic-messages", "/1/content/0/zq"),
+    "the same for Cohere": (
+        "cohere", "messages",
+        [USER, {"role": "assistant", "tool_calls": [CALLED]},
+         {"role": "tool", "tool_call_id": "c", "content": [
+             {"type": "text", "text": "[tool error]", "zq": 1}, {"type": "text", "text": "No."}]}],
+        "anthropic-messages", "/2/content/0/zq"),
 }  # fmt: skip
 
 
