@@ -3,9 +3,10 @@
 A reader that takes a shape for another by the number of its keys loses what it did not look at.
 So each object of a document gets a key that nobody knows, and each of its keys is renamed, one at
 a time. The same dialect must give the same document, or refuse it. Another must carry the key
-(inside free JSON: schemas, arguments, metadata) or report it, at its place.
+(inside free JSON: schemas, arguments, metadata) or report it, at its place. Whatever happens, each
+loss and each refusal points at a place that exists, and what is written can be read.
 
-Nothing here uses our readers: a key is looked for in plain JSON.
+A key is looked for in plain JSON: our readers are asked only whether they refuse a document.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import leaves
-from dragoman import Malformed, Unsayable, convert
+from dragoman import Malformed, Unsayable, convert, read
+from dragoman.testing import resolves
 
 ADDED, MARK, VALUE = "zq_added", "zq_", "zq-stranger"
 
@@ -117,12 +119,22 @@ def fault(stranger: Stranger, dialect: str, target: str, facet: str) -> str | No
     """What is wrong with a conversion of a strange document; None if nothing is."""
     try:
         result = convert(stranger.document, source=dialect, target=target, facet=facet, now=0)
-    except (Malformed, Unsayable):
+    except Malformed as problem:
+        lost = not resolves(stranger.document, problem.at)
+        return f"{problem}, which is nowhere" if lost else None
+    except Unsayable:
         return None
+    for loss in result.losses:
+        if not resolves(stranger.document, loss.path):
+            return f"{loss}, which is nowhere"
     if target == dialect:
         if text(result.document) != text(stranger.document):
             return f"{stranger.pointer} does not come back"
         return f"a loss at home: {result.losses[0]}" if result.losses else None
+    try:
+        read(result.document, target, facet=facet)
+    except Malformed as problem:
+        return f"{stranger.pointer} makes a document that cannot be read: {problem}"
     if stranger.value in (None, "", [], {}) or travels(stranger, result.document):
         return None
     if any(reports(loss, stranger.pointer) for loss in result.losses):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import leaves
 import strangers
-from dragoman import convert, dialects
+from dragoman import Malformed, convert, dialects, read
 from dragoman.dialect import Dialect
 from dragoman.ledger import Ledger
 from dragoman.testing import load_corpus, speaks
@@ -106,6 +107,84 @@ def test_an_answer_that_does_not_say_its_role(key: str, value: object) -> None:
     for target in ("anthropic-messages", "openai-responses", "gemini", "bedrock-converse"):
         other = convert(answer, source="openai-chat", target=target, facet="response")
         assert not leaves.unaccounted(answer, other.document, other.losses)
+
+
+USER = {"role": "user", "content": "Hi"}
+CALLED = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHOICE = {"functionCallingConfig": {"allowedFunctionNames": ["f"]}}
+HEARD = {"type": "tool-result", "toolCallId": "c", "toolName": "f"}
+
+# what it is: dialect, facet, document, target, and where the ledger must tell of a loss
+SHAPES: dict[str, tuple[str, str, Any, str, str]] = {
+    "a tool of three keys, one unknown": (
+        "anthropic-messages", "tools", [{"name": "f", "input_schema": {}, "zq": 1}],
+        "openai-chat", "/0/zq"),
+    "a message with a role and an unknown key": (
+        "openai-chat", "messages", [{"role": "user", "zq": "Hello?"}, USER],
+        "anthropic-messages", "/0/zq"),
+    "the same, for a variant": (
+        "openai-chat", "messages", [{"role": "user", "zq": "Hello?"}, USER], "groq", "/0/zq"),
+    "the caller of a call without an id": (
+        "anthropic-messages", "messages",
+        [USER, {"role": "assistant", "content": [
+            {"type": "tool_use", "name": "f", "input": {},
+             "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}}]}],
+        "openai-chat", "/1/content/0/caller"),
+    "the type of an error": (
+        "anthropic-messages", "error",
+        {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down."}},
+        "cohere", ""),
+    "allowed functions without a mode": (
+        "gemini", "request",
+        {"model": "m", "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+         "tools": [{"functionDeclarations": [{"name": "f"}]}], "toolConfig": CHOICE},
+        "openai-chat", "/toolConfig"),
+    "an unknown key beside a prompt": (
+        "functiongemma", "response", {"text": "Hello<end_of_turn>", "zq": 1}, "openai-chat", "/zq"),
+    "an unknown key in the output of a result": (
+        "vercel-model", "messages",
+        [{"role": "assistant", "content": [
+            {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}}]},
+         {"role": "tool", "content": [
+             HEARD | {"output": {"type": "text", "value": "ok", "zq": 1}}]}],
+        "vercel-core", "/1/content/0/output/zq"),
+    "an error mark that has a key of its own": (
+        "openai-responses", "request",
+        {"model": "m", "input": [
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": [
+                {"type": "input_text", "text": "[tool error]", "zq": 1}]}]},
+        "anthropic-messages", "/input/1/output/0/zq"),
+    "the same in a chat": (
+        "openai-chat", "messages",
+        [{"role": "assistant", "content": None, "tool_calls": [CALLED]},
+         {"role": "tool", "tool_call_id": "c", "content": [
+             {"type": "text", "text": "[tool error]", "zq": 1}]}],
+        "anthropic-messages", "/1/content/0/zq"),
+    "the same for Cohere": (
+        "cohere", "messages",
+        [USER, {"role": "assistant", "tool_calls": [CALLED]},
+         {"role": "tool", "tool_call_id": "c", "content": [
+             {"type": "text", "text": "[tool error]", "zq": 1}, {"type": "text", "text": "No."}]}],
+        "anthropic-messages", "/2/content/0/zq"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_that_once_lost_something(name: str) -> None:
+    dialect, facet, document, target, pointer = SHAPES[name]
+    same = convert(document, source=dialect, target=dialect, facet=facet)
+    assert (same.document, same.losses) == (document, ())
+    other = convert(document, source=dialect, target=target, facet=facet, now=0)
+    assert pointer in [loss.path for loss in other.losses]
+    read(other.document, target, facet=facet)
+
+
+def test_a_refusal_points_at_what_is_there() -> None:
+    """A key that is missing has no place: its object has."""
+    with pytest.raises(Malformed) as refused:
+        read([{"role": "user"}], "vercel-model", facet="messages")
+    assert (refused.value.what, refused.value.at) == ("'content' is missing", "/0")
 
 
 # -- no reader counts keys --------------------------------------------------------------------

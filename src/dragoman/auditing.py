@@ -23,22 +23,26 @@ BLOCKS = (
     "Text.blank",
 )  # fmt: skip
 
-INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache", "Tool"})  # items may bring tools
+INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache"})
+# What else stands inside an item that only its dialect knows, or a result of a tool search.
+TOOLS_INSIDE = ("Raw", "ToolResult")
+# What is said about a medium, beside what it holds: a medium that is plain text elsewhere had it.
+LABELS = frozenset({"Media.title", "Media.filename", "Media.context", "Media.citable"})
 
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
     "raw": ("Raw",),
-    "message.boundary": ("Message.boundary", "Message"),
+    "message.boundary": ("Message.boundary",),
     "message.position": ("order", "Message.boundary"),
-    "message.role": ("Message.role", "Message"),
+    "message.role": ("Message.role",),
     "message.name": ("Message.name",),
     "message.id": ("extras",),
-    "message.empty": ("Message", "Message.boundary", "Text", "Text.blank", "Request.prefill"),
+    "message.empty": ("Message", "Text"),
     "content.order": ("order",),
     "content.role": BLOCKS,
     "prefill": ("Request.prefill", "Message", "Text"),
-    "text.empty": ("Tool.description", "Text", "Text.blank", "Text.text", "Message"),
+    "text.empty": ("Tool.description", "Text", "Text.blank"),
     "text.space": ("Text.text",),
     "text.surrogate": ("Text.text",),
     "text.control": ("Text.text", "Tool.description", "Tool.schema", "ToolCall.arguments"),
@@ -60,12 +64,12 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "reasoning.seal": ("Reasoning.seal", "extras.seal"),
     "reasoning.summary": ("Reasoning.summary",),
     "reasoning.id": ("Reasoning.id",),
-    "refusal": ("Refusal", "Text.blank"),
-    "tool_call.id": ("ToolCall.id", "ToolResult.call_id", "ToolResult.name"),
+    "refusal": ("Refusal",),
+    "tool_call.id": ("ToolCall.id", "ToolResult.call_id"),
     "tool_call.item_id": ("ToolCall.item_id",),
     "tool_call.arguments": ("ToolCall.arguments",),
     "tool_call.kind": ("ToolCall.kind", "ToolCall.arguments", "ToolResult.kind"),
-    "tool_result": ("ToolResult", "Text", "Text.text", "Text.boundary"),
+    "tool_result": ("ToolResult", "Text"),
     "tool_result.error": ("ToolResult.is_error",),
     "tool_result.content": BLOCKS,
     "tool_result.name": ("ToolResult.name",),
@@ -148,8 +152,13 @@ def excuses(loss: Loss, change: Change) -> bool:
 
 def is_excused(change: Change, losses: Sequence[Loss]) -> bool:
     """Whether losses tell of a change; of what is gone whole, they may tell piece by piece."""
-    if change.implied or any(excuses(loss, change) for loss in losses):
+    if change.implied:
         return True
+    telling = [loss.kind for loss in losses if excuses(loss, change)]
+    if telling:
+        labels = _pieces(change) if change.what == "Media" and "dropped" not in telling else []
+        labels = [label for label in labels if label.what in LABELS]
+        return all(any(excuses(loss, label) for loss in losses) for label in labels)
     return bool(pieces := _pieces(change)) and all(is_excused(piece, losses) for piece in pieces)
 
 
@@ -166,12 +175,13 @@ def is_of(loss: Loss, change: Change) -> bool:
     # What stood in it may have stood elsewhere in the document, as the images of a result do.
     held = (getattr(block, "at", change.at) for block in getattr(change.read, "content", ()))
     inside = any(_is_at(loss.path, place) for place in (change.at, *held))
-    return change.what in BLOCKS and inside and _is_inner(loss.what)
+    return change.what in BLOCKS and inside and _is_inner(loss.what, change.what)
 
 
-def _is_inner(code: str) -> bool:
+def _is_inner(code: str, holder: str) -> bool:
     """Whether a code speaks of what may stand inside a block."""
-    return any(what.partition(".")[0] in INSIDE for what in SPEAKS_OF.get(code, ()))
+    inside = INSIDE | {"Tool"} if holder in TOOLS_INSIDE else INSIDE
+    return any(what.partition(".")[0] in inside for what in SPEAKS_OF.get(code, ()))
 
 
 def _pieces(change: Change) -> list[Change]:
@@ -226,10 +236,7 @@ Names: TypeAlias = frozenset[tuple[str, str]]
 
 # What is the same for a node, and not for what stands inside it.
 EITHER = {
-    "ToolResult.cache": "the mark is gone, or stands on a text of the result",
     "Text.blank": "white space is gone, or a part of a joint",
-    "ToolResult": "a second result of a call is gone, or written behind the first",
-    "Message": "a message that says nothing is gone, or has an empty text",
 }
 
 

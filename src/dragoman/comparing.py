@@ -663,7 +663,8 @@ class _Blocks:
                 blanks.remove(said)
                 self.note("Text.blank", "gone", i, (), said, None, True)
                 continue
-            self.note("Text.blank" if _is_blank(said) else _name(self.old[i]), "gone", i, (), said)
+            name = "Text.blank" if _is_blank(said) else _name(self.old[i])
+            self.note(name, "gone", i, (), said, self.heir(said))
         for j in self.come:
             if self.is_void(self.new[j].said, emptied):
                 emptied -= 1  # the message, or the result, stands there and says nothing
@@ -678,6 +679,15 @@ class _Blocks:
             else:
                 self.pair(i, self.new[j].said)
         self.order()
+
+    def heir(self, said: Any) -> str | None:
+        """Where the words of a result are that is gone: it may stand in another of its call."""
+        words = _squeezed(*map(_words, said.content)) if isinstance(said, ToolResult) else ""
+        for place in self.new if words else ():
+            if isinstance(place.said, ToolResult):
+                if words in _squeezed(*map(_words, place.said.content)):
+                    return "in another result"
+        return None
 
     def is_void(self, said: Any, emptied: int) -> bool:
         """Whether it is what is written in place of all that could not be."""
@@ -743,10 +753,16 @@ class _Blocks:
             self.out[first:] = [c._replace(near=(*c.near, *others)) for c in self.out[first:]]
         if isinstance(said, ToolResult) and said.cache is not None:
             # Its mark may stand on one of its texts: that it left its place is told already.
+            moved = any(change.new == said.cache for change in self.out[first:])
             self.out[first:] = [
                 change._replace(implied=True) if change.new == said.cache else change
                 for change in self.out[first:]
             ]
+            if moved:
+                self.out[first:] = [
+                    c._replace(new="on a text") if c.what == "ToolResult.cache" else c
+                    for c in self.out[first:]
+                ]
         return
 
     def siblings(self, result: ToolResult) -> list[str]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .endpoint import Endpoint
-from .errors import Unsayable, Unsupported
+from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
 from .lowering import lower
 from .model import (
@@ -38,6 +38,7 @@ from .model import (
 )
 from .models import DEFAULT, Models
 from .normal import lose_fields
+from .reading import nearest
 from .results import pair_up
 
 if TYPE_CHECKING:
@@ -160,7 +161,14 @@ class Dialect:
             self._refuse("read", facet)
         if doc is None and facet == "tool-choice" and self.has_null_choice:
             return ToolChoice(dialect=self.name)
-        tree: Tree = read(doc)
+        try:
+            tree: Tree = read(doc)
+        except Malformed as problem:
+            at, gone = nearest(doc, problem.at)
+            if not gone:
+                raise
+            what = f"{gone[0]!r} is missing" if len(gone) == 1 else problem.what
+            raise Malformed(what, at) from None  # a key that is not there has no place of its own
         return tree
 
     def write(self, tree: Tree, log: Ledger) -> Json:

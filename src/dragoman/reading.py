@@ -168,6 +168,19 @@ def missing(key: str, at: str) -> NoReturn:
     raise Malformed(f"{key!r} is missing", at)
 
 
+def nearest(doc: Json, at: str) -> tuple[str, list[str]]:
+    """The part of a pointer that names a place in a document, and the keys that are left over."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in at.split("/")[1:]]
+    for number, step in enumerate(steps):
+        if doc.__class__ is dict and step in doc:
+            doc = doc[step]
+        elif doc.__class__ is list and step.isdigit() and int(step) < len(doc):
+            doc = doc[int(step)]
+        else:
+            return "/".join(at.split("/")[: number + 1]), steps[number:]
+    return at, []
+
+
 def only(*keys: str) -> Callable[[Iterable[str]], bool]:
     """A test of objects: ``only("role", "content")(doc)`` is true if there is no other key.
 

@@ -61,7 +61,7 @@ class Tools(Blocks):
             )  # fmt: skip
         return Tool(
             name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
-            schema_at=SCHEMA, deferred=deferred,
+            schema_at=SCHEMA if "input_schema" in doc else None, deferred=deferred,
         )  # fmt: skip
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:

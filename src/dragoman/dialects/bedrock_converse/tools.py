@@ -66,8 +66,9 @@ class Tools(ReadBlocks, WriteBlocks):
                 name, description, kind="custom", grammar=grammar, strict=strict, at=at,
                 extras=extras,
             )  # fmt: skip
+        schema_at = None if schema is None else SCHEMA
         return Tool(
-            name, description, schema, strict=strict, at=at, extras=extras, schema_at=SCHEMA
+            name, description, schema, strict=strict, at=at, extras=extras, schema_at=schema_at
         )
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:

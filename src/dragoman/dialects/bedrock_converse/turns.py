@@ -51,13 +51,14 @@ class Turns(Tools):
 
     def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Said) -> None:
         blocks: list[Json] = []
-        for index, message in enumerate(messages):
+        for message in messages:
             self.note_speaker(message, w)
             self.lose(message.extras, message.at, w.log)
-            if index:
+            said = self.write_blocks(self.only_text(message.content, w), w)
+            if blocks and said:
                 why = "the system prompt is one here, in several blocks"
                 w.log.approximated("message.boundary", message.at, why)
-            blocks += self.write_blocks(self.only_text(message.content, w), w)
+            blocks += said
         if blocks or w.home:
             out["system"] = blocks
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ... import freeform
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...marks import is_marked, mark_error, mark_plain, unmark_error
+from ...marks import ERROR, is_marked, mark_error, mark_plain, unmark_error
 from ...model import (
     Block,
     History,
@@ -143,11 +143,13 @@ class Messages(Parts):
         if any(map(is_image, blocks)):
             spelling["images"] = True
         failed = None
-        if blocks and is_said(first := blocks[0]) and is_marked(first.text):
+        if blocks and is_said(first := blocks[0]) and is_marked(first.text) and not is_kept(first):
             failed, text = unmark_error(first.text)
             blocks[:1] = [] if text is None else [replace(first, text=text)]
             if not blocks and content.__class__ is list:
                 spelling["content"] = "list"
+            if text is None and blocks and is_said(blocks[0]):
+                spelling["mark"] = "alone"
         return ToolResult(
             maybe_str(doc, "tool_call_id", at),
             tuple(blocks),
@@ -417,8 +419,12 @@ class Messages(Parts):
         """What a result holds, with a mark where it failed, or seems to have failed."""
         first = content[0] if content else None
         words = first if first is not None and is_said(first) else None
+        if w.home and words is not None and is_kept(words):
+            return content  # it was no mark when it was read
         if result.is_error:
             w.moved("tool_result.error", result.at, "the text begins with '[tool error]'")
+            if self.spelling(result).get("mark") == "alone":
+                words = None
             mark = mark_error(None if words is None else words.text)
             if words is None:
                 return [Text(mark, at=result.at), *content]
@@ -478,7 +484,7 @@ class Messages(Parts):
         w.log.approximated("media", block.at, "a document without a title is a text in a result")
         if block.cache is not None:
             w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
-        lose_labels(replace(block, citable=None), "a text has", w.log)
+        lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",
             "document": {"data": {"text": "\n\n".join(self.texts_of(block, w))}},
@@ -503,6 +509,11 @@ def is_said(block: Block) -> TypeGuard[Text]:
         return False
     extras = block.extras
     return extras is None or extras.dialect != Messages.name or "place" not in extras.spelling
+
+
+def is_kept(text: Text) -> bool:
+    """Whether a text is the mark of an error with keys of its own, which make it none."""
+    return text.text == ERROR and text.extras is not None and bool(text.extras.fields)
 
 
 def is_single(parts: list[Json]) -> bool:

@@ -236,12 +236,13 @@ class Turns(WriteParts):
             ):
                 return {"parts": [{"text": block.text}]}  # the usual shape
         parts: list[Json] = []
-        for index, message in enumerate(messages):
+        for message in messages:
             self.note_system(message, w)
-            if index:
+            said = self.write_parts(self.only_text(message, w), w, {})
+            if parts and said:
                 why = "the system instruction is one here, in several parts"
                 w.log.approximated("message.boundary", message.at, why)
-            parts += self.write_parts(self.only_text(message, w), w, {})
+            parts += said
         if w.home:
             return self.write_content(messages[0], self.spelling(messages[0]).get("role"), parts, w)
         for message in messages:

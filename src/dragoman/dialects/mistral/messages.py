@@ -247,8 +247,8 @@ class Messages(Parts):
         doc["content"] = self.write_content(
             self.mark_texts(list(block.content), block, w), spelled, w
         )
-        if doc["content"].__class__ is list and isinstance(block.content[0], Media):
-            if not (w.home or block.is_error):
+        if doc["content"].__class__ is list and not (w.home or block.is_error):
+            if isinstance(block.content[0], Media):
                 self.mark_first(doc["content"][0], block, w)
         if doc["content"] is None:
             doc["content"] = ""

@@ -472,7 +472,7 @@ class Messages(Dialect):
             maybe_str(function, "description", where),
             function.get("parameters"),
             at=at,
-            schema_at="/function/parameters",
+            schema_at="/function/parameters" if "parameters" in function else None,
             extras=self.keep(
                 doc,
                 ("type",),

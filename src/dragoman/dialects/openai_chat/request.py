@@ -298,7 +298,7 @@ class Requests(Tools):
             maybe_str(inner, "description", where),
             inner.get("schema"),
             maybe_bool(inner, "strict", where),
-            "/json_schema/schema",
+            "/json_schema/schema" if "schema" in inner else None,
             at=at,
             extras=self.keep(form, ("type",), partly={"json_schema": known}),
         )

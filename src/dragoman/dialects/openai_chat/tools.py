@@ -99,7 +99,7 @@ class Tools(Messages):
             strict=maybe_bool(doc, "strict", where),
             at=at,
             extras=extras,
-            schema_at=f"{where[len(at) :]}/parameters",
+            schema_at=f"{where[len(at) :]}/parameters" if "parameters" in doc else None,
         )
 
     def read_custom(self, doc: dict[str, Json], at: str) -> Tool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ... import freeform
 from ...errors import Malformed
-from ...marks import MARK, is_marked, mark_error, mark_plain
+from ...marks import ERROR, MARK, is_marked, mark_error, mark_plain
 from ...model import (
     Block,
     Citation,
@@ -549,6 +549,8 @@ class WriteMessages(Parts):
             self.lose(passage.extras, passage.at, w.log)
             texts = [*passage.content, *texts[1:]]
         first = texts[0] if texts else None
+        if w.home and isinstance(first, Text) and first.text == ERROR and not is_plain_text(first):
+            return texts  # a text with keys of its own is no mark, and is written as it was
         if not block.is_error:
             if isinstance(first, Text) and is_marked(first.text):
                 w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")

@@ -8,7 +8,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ...lowering import SEARCH
-from ...marks import MARK, is_marked, mark_error, mark_plain, unmark_error
+from ...marks import ERROR, MARK, is_marked, mark_error, mark_plain, unmark_error
 from ...model import (
     Block,
     Extras,
@@ -435,6 +435,8 @@ class Calls(Parts):
             self.lose(passage.extras, passage.at, w.log)
             content = (*passage.content, *content[1:])
         first = content[0] if content else None
+        if w.home and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
+            return content  # a text with keys of its own is no mark, and is written as it was
         if not result.is_error:
             if isinstance(first, Text) and is_marked(first.text):
                 w.moved("tool_result.error", first.at, "behind '[tool output]', as it is no error")

@@ -301,7 +301,7 @@ class Requests(Tools):
             maybe_str(inner, "description", where),
             inner.get("schema"),
             maybe_bool(inner, "strict", where),
-            f"{where[len(at) :]}/schema",
+            f"{where[len(at) :]}/schema" if "schema" in inner else None,
             at=at,
             extras=extras,
         )

@@ -97,7 +97,7 @@ class Tools(Items):
             kind="search",
             at=at,
             extras=self.keep(doc, SEARCH_KEYS),
-            schema_at=SCHEMA,
+            schema_at=SCHEMA if "parameters" in doc else None,
         )
 
     def read_hosted_tool(self, doc: dict[str, Json], kind: str, at: str) -> Tool:
@@ -119,7 +119,7 @@ class Tools(Items):
             strict=strict,
             at=at,
             extras=extras,
-            schema_at=where[len(at) :] + SCHEMA,
+            schema_at=where[len(at) :] + SCHEMA if "parameters" in doc else None,
             deferred=maybe_bool(doc, "defer_loading", where),
         )
 

@@ -205,7 +205,7 @@ class Requests(Tools):
             maybe_str(form, "description", at),
             form.get("schema"),
             at=at,
-            schema_at="/schema",
+            schema_at="/schema" if "schema" in form else None,
             extras=self.keep(form, FORMAT_KEYS),
         )
 

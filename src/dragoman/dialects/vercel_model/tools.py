@@ -55,7 +55,7 @@ class Tools(Turns):
             )  # fmt: skip
         return Tool(
             name, description, schema, strict=strict, cache=cache, at=at, extras=extras,
-            schema_at=f"/{key}",
+            schema_at=f"/{key}" if key in doc else None,
         )  # fmt: skip
 
     def read_hosted_tool(self, doc: dict[str, Json], name: str, kind: str, at: str) -> Tool:

@@ -352,7 +352,9 @@ class WriteParts(WithOptions):
         if "key" in spelling:
             flat = spelling["key"] == "result"
         if self.is_denied(result) and (flat or "execution-denied" not in self.outputs):
-            result = self.undenied(result, w)
+            result = self.without_output(result, "a denied call is one that failed", w)
+        elif flat and result.extras is not None and "output" in result.extras.inner:
+            result = self.without_output(result, f"{self.name} has no `output` in a tool result", w)
         if flat:
             self.write_flat(out, result, spelling, w)
         else:
@@ -410,14 +412,15 @@ class WriteParts(WithOptions):
         output = extras.fields.get("output")
         return output.__class__ is dict and output.get("type") == "execution-denied"
 
-    def undenied(self, result: ToolResult, w: Writing) -> ToolResult:
-        """A denied call as one that failed."""
+    def without_output(self, result: ToolResult, why: str, w: Writing) -> ToolResult:
+        """A result without what only its ``output`` says: here it has none."""
         assert result.extras is not None
         fields = dict(result.extras.fields)
         for key in fields.pop("output"):
-            why = "a denied call is one that failed"
             w.log.dropped("extras", f"{result.at}/output/{escape(key)}", why)
-        return replace(result, extras=Extras(result.extras.dialect, fields) if fields else None)
+        spelling = result.extras.spelling
+        extras = Extras(result.extras.dialect, fields, spelling=spelling)
+        return replace(result, extras=extras if fields or spelling else None)
 
     def only_words(self, result: ToolResult, w: Writing) -> str:
         """An error is one text here."""
