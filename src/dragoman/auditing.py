@@ -28,7 +28,7 @@ INSIDE = frozenset({*BLOCKS, "extras", "Citation", "Cache", "Tool"})  # items ma
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
-    "raw": ("Raw",),
+    "raw": ("Raw", "Raw.dialect"),
     "message.boundary": ("Message.boundary", "Message"),
     "message.position": ("order", "Message.boundary"),
     "message.role": ("Message.role", "Message"),
