@@ -32,7 +32,7 @@ LABELS = frozenset({"Media.title", "Media.filename", "Media.context", "Media.cit
 # code -> the classes of nodes, and the fields of nodes, that it speaks of.
 SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "extras": ("extras",),
-    "raw": ("Raw",),
+    "raw": ("Raw", "Raw.dialect"),
     "message.boundary": ("Message.boundary",),
     "message.position": ("order", "Message.boundary"),
     "message.role": ("Message.role",),

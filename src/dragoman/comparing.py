@@ -471,6 +471,8 @@ def _alike(a: Any, b: Any) -> float:
         case Passage():
             return 1.0 + 2 * (_words(a) == _words(b))
         case Raw():
+            if a.payload == b.payload:
+                return 2.0  # passed on as it is, whoever knows it
             return float(a.dialect == b.dialect)
         case _:
             return 1.0

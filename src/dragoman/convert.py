@@ -16,11 +16,12 @@ from . import dialects, surrogates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
-from .model import Json, Request, Response, Tree
+from .model import Json, Message, Request, Response, Text, Tree
 from .models import Models, given
 from .reading import load
 from .result import Result
 from .surrogates import Whole
+from .walk import below
 
 
 def convert(
@@ -138,30 +139,44 @@ def join(
     response: Json | bytes,
     *,
     dialect: str,
+    target: str | None = None,
     fail_on: Iterable[str] = (),
 ) -> Result:
     """The request with the answer appended to its history, ready for the next turn.
 
     Only the history grows: settings stay as they are. The first candidate is the one that was
     said; the others are dropped, and so is what only an answer may say. The paths of these losses
-    point into the answer.
+    point into the answer. A request that is a string is what a user said, and nothing more. With
+    ``target``, the history is written in that dialect at once, such as a line of training text,
+    and all paths begin with ``/request`` or ``/response``.
+
+    >>> said = {"content": [{"type": "text", "text": "Hello."}], "model": "m"}
+    >>> join("Hi", said, dialect="anthropic", target="functiongemma").document["text"]
+    '<bos><start_of_turn>user\\nHi<end_of_turn>\\n<start_of_turn>model\\nHello.<end_of_turn>\\n'
     """
     log = Ledger()
     speaker = dialects.get(dialect)
-    asked = speaker.read(load(request), "request")
     answer = speaker.read(load(response), "response")
-    assert isinstance(asked, Request)
     assert isinstance(answer, Response)
     if answer.failure is not None or not answer.candidates:
         raise Malformed("a failed answer cannot join a history")
+    if request.__class__ is str:
+        asked = Request(answer.model, (Message("user", (Text(request),)),))
+    else:
+        read = speaker.read(load(request), "request")
+        assert isinstance(read, Request)
+        asked = read
+    if target is not None:
+        asked, answer = below(asked, "/request"), below(answer, "/response")
     for other in answer.candidates[1:]:
         log.dropped("candidates", other.at, "a history holds one answer")
     message = speaker.settle(answer.candidates[0].message, log)
     if message.content:
         asked = replace(asked, messages=(*asked.messages, message))
     else:
-        log.dropped("message.empty", "", "an answer that says nothing has no place in a history")
-    document = speaker.write(asked, log)
+        why = "an answer that says nothing has no place in a history"
+        log.dropped("message.empty", answer.at, why)
+    document = dialects.get(target or dialect).write(asked, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
 

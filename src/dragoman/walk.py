@@ -85,6 +85,17 @@ def placed(tree: S, at: str) -> S:
     return rebuild(tree, change)
 
 
+def below(tree: S, at: str) -> S:
+    """The tree with every place that it was read from below ``at``."""
+
+    def change(node: Any, where: str) -> Any:
+        if isinstance(node, Params):
+            node = replace(node, ats={name: at + place for name, place in node.ats.items()})
+        return replace(node, at=at + node.at) if isinstance(node, Node) else node
+
+    return rebuild(tree, change)
+
+
 def meaning(tree: S) -> S:
     """What a tree says, without where and how it was said.
 

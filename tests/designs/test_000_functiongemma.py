@@ -9,7 +9,7 @@ import pytest
 
 import dragoman
 from dragoman.dialects.functiongemma_teaching import say_number
-from dragoman.model import Response, Text, ToolCall
+from dragoman.model import Response, Text, ToolCall, ToolResult
 
 SYSTEM = "You are a semantic code analysis assistant."
 TOOL = {
@@ -107,6 +107,73 @@ def test_formats_a_complete_conversation_byte_for_byte() -> None:
 def test_the_answer_of_the_design_is_a_lesson_though_its_call_has_no_id() -> None:
     text = lesson(*DESIGNED_ANSWER["content"])
     assert text == DESIGNED.replace("Selecting symbols...", "Analyzing...")
+
+
+def test_user_text_and_response_become_a_line_in_one_call() -> None:
+    """ "anthropicToFunctionGemma :: Text -> TeachingTurn -> Text": "Complete JSONL line"."""
+    result = dragoman.join(
+        "Context here",
+        DESIGNED_ANSWER,
+        dialect="anthropic-messages",
+        target="functiongemma-teaching",
+    )
+    line = result.to_json()
+    assert b"\n" not in line
+    assert json.loads(line) == {"text": DESIGNED[DESIGNED.index("<start_of_turn>user") :].replace(
+        "Selecting symbols...", "Analyzing...")}  # fmt: skip
+    assert [f"{x.kind} {x.what} {x.path}" for x in result.losses] == [
+        "approximated tool_call.arguments /response/content/1"
+    ]
+
+
+def test_request_and_response_become_a_line_in_one_call() -> None:
+    request = {
+        "model": "m",
+        "max_tokens": 9,
+        "system": SYSTEM,
+        "tools": [TOOL],
+        "messages": [{"role": "user", "content": "Context here"}],
+    }
+    result = dragoman.join(
+        request,
+        answer(said("Selecting symbols..."), called({"selected": ["Foo", "Bar"]})),
+        dialect="anthropic",
+        target="functiongemma-teaching",
+    )
+    assert result.document == {"text": DESIGNED}
+    assert "/request/max_tokens" in [loss.path for loss in result.losses]
+    assert all(loss.path.startswith(("/request", "/response")) for loss in result.losses)
+    with pytest.raises(dragoman.Lossy):
+        dragoman.join(
+            request,
+            answer(called({})),
+            dialect="anthropic",
+            target="functiongemma",
+            fail_on="dropped",
+        )
+
+
+@pytest.mark.parametrize("content", [{}, {"content": ""}, {"content": []}, {"content": None}])
+def test_an_empty_tool_result_is_written_and_read(content: Any) -> None:
+    """The design has no results; the official form writes an empty one, and it reads as one."""
+    history = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [called({})]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", **content}]},
+        {"role": "assistant", "content": "Done."},
+    ]
+    there = dragoman.convert(
+        {"messages": history}, source="anthropic", target="functiongemma", facet="messages"
+    )
+    assert "<start_function_response>response:select_symbols{" in there.document["text"]
+    tree: Any = dragoman.read(there.document, "functiongemma", facet="messages")
+    (result,) = [b for m in tree.messages for b in m.content if isinstance(b, ToolResult)]
+    assert not "".join(b.text for b in result.content if isinstance(b, Text))
+    assert result.is_error is None
+    back = dragoman.convert(
+        there.document, source="functiongemma", target="openai-chat", facet="messages"
+    )
+    assert back.document[2]["content"] == ""
 
 
 def test_several_texts_are_lines_of_one_comment() -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import dragoman
 from dragoman import dialects, testing
 from dragoman.ledger import Ledger
-from dragoman.model import History, Request, Tree
+from dragoman.model import History, Request, Text, Tree
 from dragoman.testing import Document
 from dragoman.walk import meaning, placed
 from lookalikes import likely_json
@@ -377,12 +378,118 @@ def test_004_an_answer_without_a_word() -> None:
         }
     ]
     assert said(there) == ["moved message.empty "]
-    for target in (CHAT, ANTHROPIC, REAL):  # the words were nobody's, so nobody is told them
+    for target in (ANTHROPIC, REAL):  # the words were nobody's, so nobody is told them
         back = dragoman.convert(there.document, source=ROUTER, target=target, facet="response")
         assert "No response" not in back.to_json().decode()
-    assert convert(there.document, ROUTER, CHAT, "response") == chat
     empty = dragoman.convert(respond(), source=REAL, target=ROUTER, facet="response", now=0)
     assert empty.document["output"] == there.document["output"]
+
+
+THOUGHT: Any = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [{"type": "summary_text", "text": "Hm."}],
+}
+
+
+@pytest.mark.parametrize("source", [REAL, ROUTER, "open-responses", "copilot"])
+@pytest.mark.parametrize("output", [[], [THOUGHT]])
+def test_004_an_empty_output_has_words_in_the_chat_message(source: str, output: Any) -> None:
+    """ "if (message.content === null && !message.tool_calls) message.content = '[No ...]'"."""
+    there = dragoman.convert(respond(*output), source=source, target=CHAT, facet="response")
+    message = there.document["choices"][0]["message"]
+    assert message == {
+        "role": "assistant",
+        "content": "[No response generated]",
+        "refusal": None,
+    }
+    assert any(loss.startswith("approximated message.empty /output") for loss in said(there))
+    stream = dragoman.decompose(respond(*output), source)
+    flight = dragoman.convert(stream, source=source, target=CHAT, facet="stream").document
+    collected = dragoman.collect(flight, CHAT).document["choices"][0]["message"]
+    assert collected["content"] == "[No response generated]"
+
+
+def test_004_an_empty_output_has_words_only_where_nothing_else_is_said() -> None:
+    for item in (
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "refusal", "refusal": "No."}],
+        },
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    ):
+        answer = convert(respond(item), REAL, CHAT, "response")
+        assert answer["choices"][0]["message"]["content"] is None
+    for status in ("in_progress", "queued"):
+        assert "No response" not in json.dumps(
+            convert(respond(status=status), REAL, CHAT, "response")
+        )
+    thought = convert(respond(THOUGHT), REAL, "deepseek", "response")["choices"][0]["message"]
+    assert thought == {
+        "role": "assistant",
+        "content": None,
+        "reasoning_content": "Hm.",
+        "refusal": None,
+    }
+
+
+def test_004_inline_parts_of_chat_messages_are_understood() -> None:
+    """ "Handle inline tool use (Anthropic style)", "Handle tool results"."""
+    inline = [
+        FLOW[CHAT][0],
+        assistant({"type": "text", "text": "Let me look."}, use("call_123", location="NYC")),
+        user(result("call_123")),
+        FLOW[CHAT][3],
+    ]
+    for target in FLOW:
+        there = dragoman.convert(inline, source=CHAT, target=target, facet="messages")
+        assert there.document == (FLOW[target] if target != CHAT else inline)
+        assert not there.losses
+    failed = [inline[1], user(result("call_123", "gone") | {"is_error": True})]
+    there = convert(failed, CHAT, ANTHROPIC)
+    assert there["messages"][1]["content"][0]["is_error"] is True
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "groq", "mistral", "openrouter", "deepseek"])
+def test_004_inline_parts_come_back_in_the_same_dialect(dialect: str) -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    words = {"type": "text", "text": "Well?"}
+    chat = [
+        assistant(words, use("c") | {"caller": 1}, words, {"type": "of next year"}),
+        user(words, result("c", [words]) | mark, result("d", None), words) | {"mood": "good"},
+        user({"type": "tool_result", "tool_use_id": 3}, result("e", 4), use("f")),
+        user(result("c")) | {"name": "bob"},
+    ]
+    there = dragoman.convert(chat, source=dialect, target=dialect, facet="messages")
+    assert there.document == chat
+    assert not there.losses
+
+
+def test_004_inline_parts_that_were_changed_are_written_anew() -> None:
+    chat = [assistant(use("c", n=1)), user(result("c", "one"), {"type": "text", "text": "Well?"})]
+    tree: Any = dragoman.read(chat, CHAT, facet="messages")
+    called, answered, asked = tree.messages
+    called = replace(called, content=(replace(called.content[0], arguments='{"n":2}'),))
+    block = replace(answered.content[0], content=(Text("two"),), is_error=True)
+    answered = replace(answered, content=(block,))
+    grown = dragoman.write(replace(tree, messages=(called, answered, asked)), CHAT).document
+    assert grown == [
+        assistant(use("c", n=2)),
+        user(result("c", "two") | {"is_error": True}, {"type": "text", "text": "Well?"}),
+    ]
+
+
+def test_004_an_unknown_part_is_passed_on_unchanged() -> None:
+    """ "Fallback return item"; that the router may not know it is reported."""
+    part = {"type": "hologram", "angle": 45}
+    chat = [user({"type": "text", "text": "Look"}, part), assistant(part)]
+    there = dragoman.convert(chat, source=CHAT, target=ROUTER, facet="messages")
+    assert items(there.document) == [user(heard("Look"), part), assistant(part)]
+    assert said(there) == ["approximated raw /0/content/1", "approximated raw /1/content/0"]
+    real = dragoman.convert(chat, source=CHAT, target=REAL, facet="messages")
+    assert "hologram" not in json.dumps(real.document)
+    assert "dropped raw /0/content/1" in said(real)
 
 
 def test_004_a_thought_alone_is_an_answer_without_a_word() -> None:
@@ -411,7 +518,7 @@ def test_004_an_answer_that_is_incomplete_for_no_known_reason_stays_so() -> None
 def test_004_who_really_says_the_words_is_warned() -> None:
     answer = respond({"type": "message", "role": "assistant", "content": "[No response generated]"})
     there = dragoman.convert(answer, source=REAL, target=ROUTER, facet="response")
-    assert "approximated message.empty " in said(there)
+    assert "approximated message.empty /output/0/content" in said(there)
 
 
 def test_004_an_answer_joins_the_history_with_its_calls_inside() -> None:

@@ -76,7 +76,7 @@ class Gemma(Dialect):
         """A text holds a conversation, and nothing that is said about it."""
         log = w.log
         if tree.model is not None:
-            log.dropped("model", "", "a training text names no model")
+            log.dropped("model", tree.at, "a training text names no model")
         choice = tree.tool_choice
         if choice is not None:
             if choice.mode is not None or choice.payload is not None:

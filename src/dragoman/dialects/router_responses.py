@@ -41,6 +41,7 @@ from ..model import (
     Media,
     Message,
     Passage,
+    Raw,
     Refusal,
     Response,
     Text,
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 SILENCE = "[No response generated]"
 """What stands where an answer says nothing and calls nothing."""
 CALL, RESULT = "tool_use", "tool_result"
+CHAT = "openai-chat"
+PASSED = "passed on as it is, though router-responses may not know it"
 EASY = "easy-list"
 """How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
@@ -257,6 +260,8 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         for block in content:
             if isinstance(block, Text | Refusal | Media | Passage | ToolResult):
                 self.write_spoken_part(block, parts, w)
+            elif self.is_passed(block):
+                self.write_part(block, parts, w)
             elif isinstance(block, ToolCall) and block.kind != "custom":
                 parts.append(self.write_call(block, w))
             elif (doc := self.write_item(block, w)) is not None:
@@ -287,6 +292,18 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
                     part["type"] = part["type"].replace("input_image", "output_image")
             case _:
                 w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+
+    def write_part(self, block: Block, out: list[Json], w: Any) -> None:
+        """ "Fallback return item": a part that is unknown is passed on as it is."""
+        if isinstance(block, Raw) and self.is_passed(block):
+            w.log.approximated("raw", block.at, PASSED)
+            out.append(block.payload)
+        else:
+            super().write_part(block, out, w)
+
+    def is_passed(self, block: Block) -> bool:
+        """Whether a block is an unknown part of a chat message, which is passed on."""
+        return isinstance(block, Raw) and block.dialect == CHAT and block.code is None
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
         if w.home or w.answer or call.kind == "custom":
@@ -324,7 +341,9 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             del items[-1]["status"]  # the answer says it for all its items
         if is_silent(out):
             why = f"{SILENCE!r} stands for an answer without a word here"
-            log.approximated("message.empty", tree.candidates[0].at, why)
+            said = tree.candidates[0]
+            at = next((b.at for b in said.message.content if isinstance(b, Text)), said.at)
+            log.approximated("message.empty", at, why)
         elif out["status"] in ENDED and all(item["type"] == "reasoning" for item in items):
             items.append(said_item([{"type": OUTPUT, "text": SILENCE}]))
             log.moved("message.empty", tree.at, f"an answer without a word is {SILENCE!r} here")

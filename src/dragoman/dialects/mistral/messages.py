@@ -38,6 +38,7 @@ class Messages(Parts):
 
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
     joins_texts = False  # what follows each other is one text, as in a stream
+    fills_silence = False
     has_freeform = False
     has_signatures = False
     has_subsets = False
@@ -156,6 +157,9 @@ class Messages(Parts):
         """Thoughts and texts in their order, then calls."""
         said = Said()
         for block in content:
+            if self.is_inline(block):
+                said.texts.append(block)
+                continue
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 continue

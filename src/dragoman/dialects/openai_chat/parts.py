@@ -20,6 +20,8 @@ from ...model import (
     Refusal,
     Source,
     Text,
+    ToolCall,
+    ToolResult,
 )
 from ...normal import with_extension
 from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str, only
@@ -272,6 +274,8 @@ class Parts(Signing):
                 return self.write_parts(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]
+            case ToolCall() | ToolResult() if "part" in self.spelling(block):
+                return [self.write_inline(block, w)]
             case Raw():
                 w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             case Hosted():
@@ -279,6 +283,9 @@ class Parts(Signing):
             case _:
                 w.log.dropped("content.role", block.at, "this speaker cannot say this here")
         return []
+
+    def write_inline(self, block: ToolCall | ToolResult, w: Writing) -> Json:
+        raise NotImplementedError
 
     def write_media(self, block: Media, w: Writing) -> list[Json]:
         if not w.takes(block):

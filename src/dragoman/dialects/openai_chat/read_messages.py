@@ -36,7 +36,7 @@ from ...reading import (
     tokens,
 )
 from ...writing import is_plain_text
-from . import gateways
+from . import gateways, inline
 from .gateways import BLOCKS, FIELDS
 from .parts import Parts
 from .signing import signature_of, taken_of
@@ -111,6 +111,10 @@ class ReadMessages(Parts):
                     after_tool = False
                     continue
             message = self.read_message(doc, where)
+            if message.role == "user" and inline.has_results(message):
+                out += inline.cut(self, message)
+                after_tool = out[-1].role == "tool"
+                continue
             if message.role == "user" and out and out[-1].role == "tool":
                 if PLAIN_MESSAGE(doc) and unhoist(message, out, self.holds_all):
                     continue
@@ -207,6 +211,8 @@ class ReadMessages(Parts):
                 taken.append(key)
                 break
         said, spelling = self.read_content(doc, at)
+        if content.__class__ is list:
+            said = inline.read_spoken(self, said)
         if spelling == {"content": "null"}:
             spelling = None  # the usual form of an assistant that says nothing
         cited = maybe_list(doc, "annotations", at)

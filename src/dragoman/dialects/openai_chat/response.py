@@ -62,6 +62,11 @@ WORDS = ("message", "error", "detail")
 """Where the message of an error stands, whatever the server made of it."""
 FILTERED: dict[str, Json] = {"role": "assistant", "content": None}
 """The message of a choice that has none."""
+# Dialects whose responses are lists of output items. Design 004: "if (message.content === null &&
+# !message.tool_calls) message.content = '[No response generated]'".
+ITEMIZED = frozenset({"openai-responses", "open-responses", "router-responses", "copilot"})
+NO_RESPONSE = "[No response generated]"
+UNDER_WAY = ("unfinished", "cancelled")
 EMPTY_KEYS = frozenset({"content", "refusal"})
 """Where a text stands that is a string."""
 USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -78,6 +83,8 @@ class Responses(Requests):
     error_types: ClassVar[dict[ErrorKind, str]] = ERROR_TYPES
     written_key: ClassVar[str] = "cache_write_tokens"
     """What counts the tokens that were written to the cache."""
+    fills_silence: ClassVar[bool] = True
+    """Whether a response made of an empty output has words that say so."""
     says_status: ClassVar[bool] = False
     """Whether the code of an error is a number."""
 
@@ -213,6 +220,8 @@ class Responses(Requests):
             self.write_candidate(candidate, index, w)
             for index, candidate in enumerate(tree.candidates)
         ]
+        if self.fills_silence and tree.dialect in ITEMIZED:
+            self.fill_silence(out["choices"], tree, log)
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, log)
         if tree.service_tier is not None:
@@ -225,6 +234,16 @@ class Responses(Requests):
         if tree.failure is not None:
             self.write_beside_answer(out, tree.failure, spelling["beside"], log)
         return self.emit(out, tree, log)
+
+    def fill_silence(self, choices: list[Json], tree: Response, log: Ledger) -> None:
+        """What stands for an output without a message and a call: "[No response generated]"."""
+        for choice, candidate in zip(choices, tree.candidates, strict=True):
+            said = (value for key, value in choice["message"].items() if key != "role")
+            ended = candidate.stop is not None and candidate.stop.reason not in UNDER_WAY
+            if ended and all(value is None for value in said):
+                choice["message"]["content"] = NO_RESPONSE
+                why = f"a response without output is {NO_RESPONSE!r} in {self.name}"
+                log.approximated("message.empty", candidate.message.at, why)
 
     def write_beside_answer(
         self, out: dict[str, Json], failure: Failure, place: Json, log: Ledger

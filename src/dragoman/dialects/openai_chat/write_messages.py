@@ -30,7 +30,7 @@ from ...reading import (
     parse,
 )
 from ...writing import Writing, is_plain_text, joined, joint, note_joined, note_summary
-from . import gateways
+from . import gateways, inline
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
@@ -57,6 +57,12 @@ class WriteMessages(Parts):
             messages = results_in_place(messages, w.log, apart=True)
         for message in messages:
             role = message.role
+            if (
+                w.home
+                and message.extras is not None
+                and inline.write_message(self, message, out, w)
+            ):
+                continue
             if role == "tool":
                 for block in message.content:
                     out.append(self.write_result(block, message, hoisted, w))
@@ -73,6 +79,9 @@ class WriteMessages(Parts):
         if hoisted:
             out.append({"role": "user", "content": list(hoisted)})
         return out
+
+    def write_inline(self, block: ToolCall | ToolResult, w: Writing) -> Json:
+        return inline.write_part(self, block, w)
 
     def write_plain(self, message: Message, w: Writing) -> Json | None:
         """A turn of system, developer or user."""
@@ -215,6 +224,9 @@ class WriteMessages(Parts):
         highest = 0
         plain = not (self.has_refusals or w.home or w.answer)
         for block in content:
+            if self.is_inline(block):
+                said.texts.append(block)
+                continue
             if plain and isinstance(block, Refusal):
                 block = self.as_text(block, w)
             if isinstance(block, ToolCall) or self.is_raw_call(block):
@@ -238,6 +250,12 @@ class WriteMessages(Parts):
         w.log.approximated("refusal", block.at, "a refusal is plain text here")
         self.lose(block.extras, block.at, w.log)
         return Text(block.text, at=block.at)
+
+    def is_inline(self, block: Block) -> bool:
+        """What stood in the content and is no text: a call, or what only this dialect knows."""
+        if block.extras is None or not isinstance(block, ToolCall | Raw):
+            return False
+        return inline.PART in self.spelling(block)
 
     def is_raw_call(self, block: Block) -> bool:
         """A kind of call that only some compatible server knows, at home."""
