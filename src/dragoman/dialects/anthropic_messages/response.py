@@ -20,7 +20,7 @@ from ...model import (
     Text,
     Usage,
 )
-from ...normal import lose_answer
+from ...normal import lose_answer, note_error_type
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
 from .blocks import NAME
 from .request import Requests
@@ -299,7 +299,7 @@ class Responses(Requests):
         elif not home:
             inner["type"] = ERROR_TYPES.get(tree.kind, "api_error")
             if tree.kind not in ERROR_TYPES:
-                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+                note_error_type(tree, "api_error", log)
         if not home or "message" in spelling.get("says", ("message",)):
             inner["message"] = tree.message
         for key in ("code", "param"):

@@ -20,7 +20,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
+from ...normal import lose_answer, note_error_type
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_dict, need_list
 from .request import Requests
 
@@ -276,7 +276,7 @@ class Responses(Requests):
         word = ERROR_TYPES.get(tree.kind)
         if word is None:
             word = NEAREST.get(tree.kind, "InternalServerException")
-            log.approximated("error.type", tree.at, f"no word here for {tree.type or tree.kind!r}")
+            note_error_type(tree, word, log)
         for key in ("code", "param", "request_id"):
             if getattr(tree, key) is not None:
                 log.dropped(f"error.{key}", tree.at, f"an error has no {key} here")

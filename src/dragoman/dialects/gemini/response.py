@@ -20,7 +20,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
+from ...normal import lose_answer, note_error_type
 from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list
 from ...writing import Writing
 from .grounding import cited, grounded, is_sayable
@@ -402,8 +402,7 @@ class Responses(Requests):
         if not home:
             status = STATUSES[tree.kind]
             if ERRORS[status][1] != tree.kind:
-                why = f"{tree.type or tree.kind!r} is {status!r} here"
-                log.approximated("error.type", tree.at, why)
+                note_error_type(tree, status, log)
         for key in ("code", "param", "request_id"):
             if getattr(tree, key) is not None:
                 log.dropped(f"error.{key}", tree.at, f"an error has no {key} of that kind here")

@@ -25,7 +25,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
+from ...normal import lose_answer, note_error_type
 from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
 from ...writing import Writing, drop_empty_texts, is_empty_text
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
@@ -437,7 +437,7 @@ class Responses(Requests):
                 log.dropped("error.code", tree.at, "the code of an error is a number here")
             inner["code"] = STATUS_OF.get(tree.kind, 500)
         if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+            note_error_type(tree, inner["type"], log)
 
 
 def error_beside(
