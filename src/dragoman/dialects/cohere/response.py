@@ -239,8 +239,10 @@ class Responses(Requests):
         out["message"] = tree.message
         if home and tree.type is not None:
             out["error_type"] = tree.type
-        elif not home and (tree.type or kind_of(None, tree.message) != tree.kind):
-            log.dropped("error.type", tree.at, "an error is little but a text here")
+        elif not home:
+            kind = kind_of(None, tree.message)
+            if kind != tree.kind or (kind == "other" and tree.type is not None):
+                log.dropped("error.type", tree.at, "an error is little but a text here")
         for code in ("code", "param"):
             if getattr(tree, code) is not None:
                 log.dropped(f"error.{code}", tree.at, "an error is little but a text here")
