@@ -21,7 +21,15 @@ from ...model import (
     Usage,
 )
 from ...normal import lose_answer, note_error_type
-from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_dict, need_list
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_dict,
+    need_list,
+    uncounted,
+)
 from .request import Requests
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.
@@ -125,7 +133,10 @@ class Responses(Requests):
             }
             fields = {k: v for k, v in extras.fields.items() if k not in twice}
             extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
-        return Usage(counts[0] or 0, read, written, ttl, counts[1] or 0, None, at=at, extras=extras)
+        return Usage(
+            counts[0] or 0, read, written, ttl, counts[1] or 0, None, uncounted(*counts),
+            at=at, extras=extras,
+        )  # fmt: skip
 
     # -- writing ----------------------------------------------------------------------------
 

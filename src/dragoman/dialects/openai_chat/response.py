@@ -26,7 +26,16 @@ from ...model import (
     Usage,
 )
 from ...normal import lose_answer, note_error_type
-from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_dict,
+    need_list,
+    uncounted,
+)
 from ...writing import Writing, drop_empty_texts, is_empty_text
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
@@ -192,9 +201,8 @@ class Responses(Requests):
             "completion_tokens_details": ("reasoning_tokens",),
         }
         extras = self.keep(doc, USAGE_TOTALS, spelling, partly=partly)
-        return Usage(
-            usage.input, cached, written, None, usage.output, reasoning, at=at, extras=extras
-        )
+        unsaid = uncounted(prompt, completion)
+        return replace(usage, unsaid=unsaid, at=at, extras=extras)
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)

@@ -30,6 +30,7 @@ from ...reading import (
     maybe_number,
     maybe_str,
     missing,
+    uncounted,
 )
 from .._openai import ERROR_TYPES, ERRORS
 from .parts import ItemWriting
@@ -235,6 +236,7 @@ class Responses(Requests):
             ttl,
             usage.output,
             reasoning,
+            uncounted(counts["input_tokens"], counts["output_tokens"]),
             at=at,
             extras=self.keep(doc, TOTALS, spelling, partly=partly),
         )
