@@ -147,7 +147,6 @@ BAD: dict[str, tuple[Any, str]] = {
     "a cycle": ({**ASK, "x": CYCLE}, "nested too deeply"),
     "NaN": ({**ASK, "temperature": math.nan}, "not a JSON number"),
     "infinity": ({**ASK, "x": [math.inf]}, "not a JSON number"),
-    "a lone surrogate in a key": ({**ASK, "\ud800": 1}, "lone surrogate"),
     "a set": ({**ASK, "x": {1}}, "got set"),
     "a tuple": ({**ASK, "x": (1,)}, "got tuple"),
     "keys that are no strings": ({**ASK, 1: 2}, "string keys"),
@@ -267,7 +266,6 @@ def test_what_else_is_wrong_is_not_hidden_by_lone_surrogates() -> None:
         rb'{"a": "\ud83d", "b": 1e400}',
         rb'{"a": "\ud83d"',
         b'{"a": "\\ud83d", "b": "\xff"}',
-        rb'{"\ud83d": 1}',
         b'{"a": "\\ud83d", "b": ' + b"[" * 5000 + b"]" * 5000 + b"}",
     ):
         with pytest.raises(dragoman.Malformed):

@@ -43,6 +43,7 @@ from .model import (
     ToolCall,
     ToolKind,
     ToolResult,
+    Usage,
 )
 from .reading import escape
 from .walk import meaning
@@ -1033,7 +1034,19 @@ def _one(
 
 
 _TOOLS = _listed("Tool", lambda tool: tool.name)
+
+
+def _uncounted(
+    old: Any, read: Any, new: Any, at: str, inside: tuple[str, ...], out: list[Change]
+) -> None:
+    """What nobody counted is new where it is a number."""
+    how: How = "new" if set(old) - set(new) else "gone"
+    near = inside[:2] if how == "new" else ()
+    out.append(Change("Usage.unsaid", how, at, near, inside, old, new))
+
+
 _FIELDS: dict[tuple[type, str], Special] = {
+    (Usage, "unsaid"): _uncounted,
     (object, "extras"): _extras,
     (object, "at"): lambda *_: None,
     (Request, "messages"): _conversation,

@@ -83,8 +83,8 @@ def convert(
     document = writer.write(tree, log)
     if halves is not None:
         if carry:
-            value = surrogates.restore(value, halves.halves, value)[0]
-        document = _with_halves(document, halves, reader.name == writer.name, log)
+            value = halves.restored(value)[0]
+        document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, value)
     carried = capsules.seal(value, document, reader, writer, facet, tree) if carry else None
@@ -92,11 +92,11 @@ def convert(
     return Result(document, tuple(log.losses), carried)
 
 
-def _with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
+def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
     """Lone surrogates come back in the same dialect; elsewhere U+FFFD stands for each of them."""
-    lost = list(halves.halves)
+    lost = halves.places
     if same_dialect:
-        document, lost = surrogates.restore(document, halves.halves, halves.value)
+        document, lost = halves.restored(document)
     for at in lost:
         log.approximated("text.surrogate", at, surrogates.WHY)
     return document

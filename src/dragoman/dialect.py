@@ -345,11 +345,20 @@ class Dialect:
             issuer = extras.seal.issuer
             log.dropped("reasoning.seal", at, f"only {issuer} may receive what {issuer} sealed")
 
-    def note_counts(self, usage: Usage, log: Ledger) -> None:
-        """Token counts that contradict each other come from elsewhere summed anew."""
+    def note_counts(self, usage: Usage, log: Ledger, *, omits: bool = False) -> None:
+        """Token counts that contradict each other come from elsewhere summed anew.
+
+        ``omits``: what nobody counted is left out here; elsewhere it is 0.
+        """
         extras = usage.extras
+        if usage.unsaid and not omits and (extras is None or not self.is_home(extras.dialect)):
+            why = f"required by {self.name}, not counted, and written as 0"
+            log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
         if extras is not None and not self.is_home(extras.dialect):
-            if any(count is not None for count in extras.spelling.values()):
+            if "iterations" in extras.fields and "input_tokens" in extras.spelling:
+                why = "the tokens of compaction are counted with those of the response"
+                log.approximated("usage.inconsistent", usage.at, why)
+            elif any(count is not None for count in extras.spelling.values()):
                 why = "the counts contradict each other; these are sums of their parts"
                 log.approximated("usage.inconsistent", usage.at, why)
 

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from . import capsule as capsuling
 from . import dialects
-from .convert import join, with_model
+from .convert import join, with_halves, with_model
 from .dialect import Dialect
 from .errors import DragomanError, Malformed, Unsupported
 from .events import Begin, Event
@@ -51,10 +51,11 @@ from .model import (
     Usage,
 )
 from .models import Models, given
-from .reading import compact, load, parse
+from .reading import compact, load
 from .restoring import Restorer, restore, tools_of, written
 from .result import Result
 from .statuses import kind_of, status_of
+from .surrogates import Whole, parse_leniently, well_formed
 
 if TYPE_CHECKING:
     from .transcoder import Transcoder
@@ -146,11 +147,11 @@ class Exchange:
         ``stream`` is whether it asks for a stream, where the client tells so elsewhere than in
         the document: in the path, as Gemini's and Bedrock's do.
         """
-        value = load(doc)
+        value, halves = _loaded(doc)
         self._forget()
         if not self.is_converted and self._model is None:
             self.asked = self.sent = value
-            return Result(value, ())
+            return Result(value if halves is None else halves.restored(value)[0], ())
         tree = self._client.read(value, "request")
         assert isinstance(tree, Request)
         if self._model is not None:
@@ -161,6 +162,8 @@ class Exchange:
         sent = self._upstream.write(tree, log)
         if self.is_converted and (capsule := self._kept.get(self.upstream)) is not None:
             sent = capsuling.open_(capsule, sent, self._upstream, "request", log, tree, value)
+        if halves is not None:
+            sent = with_halves(sent, halves, not self.is_converted, log)
         log.enforce(self._fail_on)
         self._tree, self._names = tree, log.tool_names
         self._custom, self._search = self._written("custom"), self._written("search")
@@ -194,14 +197,17 @@ class Exchange:
 
         ``status`` is 200, or that of the error which a failed reply is.
         """
-        value = load(doc)
+        value, halves = _loaded(doc)
         if not self.is_converted:
             self._original = self._replied = value
-            return Result(value, (), status=200)
+            reply = value if halves is None else halves.restored(value)[0]
+            return Result(reply, (), status=200)
         tree = self._upstream.read(value, "response")
         assert isinstance(tree, Response)
         log = self._ledger()
         reply = self._client.write(self._repeat(self.restore(tree, log), log), log)
+        if halves is not None:
+            reply = with_halves(reply, halves, False, log)
         self._original, self._replied = value, reply
         self._reply_losses = tuple(log.losses)
         status = 200 if tree.failure is None else self._status(tree.failure.kind)
@@ -402,10 +408,20 @@ def estimate(tree: Request) -> int:
     return size // CHARACTERS + media * MEDIUM + 1
 
 
+def _loaded(doc: Json | bytes) -> tuple[Json, Whole | None]:
+    """A document, and what stood in it where a client had cut a character in half."""
+    try:
+        return load(doc), None
+    except Malformed:
+        if (found := well_formed(doc)) is None:
+            raise
+        return found.value, found
+
+
 def _failure(doc: Json | bytes, upstream: Dialect) -> tuple[Json, Failure]:
     """An error as the upstream gave it, as far as its dialect knows it."""
     try:
-        value = parse(doc) if isinstance(doc, bytes | bytearray | memoryview) else doc
+        value = parse_leniently(doc) if isinstance(doc, bytes | bytearray | memoryview) else doc
         if value.__class__ is str:
             raise Malformed("expected an object, got a string")
     except Malformed:

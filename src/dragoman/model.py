@@ -420,7 +420,8 @@ class Usage(Node, frozen=True):
     """Tokens in disjoint buckets; totals are sums, so nothing can be counted twice.
 
     Input = ``input`` + ``cache_read`` + ``cache_write``; output = ``output`` + ``reasoning``.
-    None: the dialect did not say.
+    None: the dialect did not say. ``unsaid`` names ``input`` or ``output`` where nobody counted
+    them; they are 0 then.
     """
 
     input: int = 0
@@ -429,6 +430,7 @@ class Usage(Node, frozen=True):
     cache_write_ttl: dict[str, int] | None = None
     output: int = 0
     reasoning: int | None = None
+    unsaid: tuple[str, ...] = ()
 
     @property
     def input_total(self) -> int:

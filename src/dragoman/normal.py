@@ -8,7 +8,18 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from .ledger import Ledger
-from .model import Block, Extras, Json, Media, Message, Response, Text, ToolCall, ToolResult
+from .model import (
+    Block,
+    Extras,
+    Failure,
+    Json,
+    Media,
+    Message,
+    Response,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from .reading import escape, maybe_bool
 from .writing import Writing, is_plain_text
 
@@ -199,6 +210,15 @@ def _lose_rest(rest: dict[str, Json], path: str, at: str, extras: Extras, log: L
             _lose_rest(value, inner, where, extras, log)
         else:
             log.dropped("extras", where, f"only {extras.dialect} knows {name!r}")
+
+
+def note_error_type(tree: Failure, word: str, log: Ledger) -> None:
+    """A type that an error must have, and that the source did not say or that is not known."""
+    if tree.type is None and tree.kind == "other":
+        log.invented("error.type", tree.at, f"the error has no type; {word!r} is written")
+    else:
+        why = f"no word for {tree.type or tree.kind!r}; {word!r} is written"
+        log.approximated("error.type", tree.at, why)
 
 
 def lose_answer(tree: Response, log: Ledger) -> None:

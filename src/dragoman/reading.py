@@ -250,6 +250,13 @@ def maybe_number(doc: Mapping[str, Json], key: str, at: str) -> float | None:
     return value
 
 
+def uncounted(given: int | None, made: int | None) -> tuple[str, ...]:
+    """Which of two counts of tokens nobody counted, as ``Usage.unsaid`` has it."""
+    if given is not None and made is not None:
+        return ()
+    return tuple(name for name, n in (("input", given), ("output", made)) if n is None)
+
+
 def need_dict(doc: Mapping[str, Json], key: str, at: str) -> dict[str, Json]:
     value = doc.get(key)
     if value.__class__ is not dict:

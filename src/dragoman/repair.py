@@ -79,6 +79,6 @@ def _loaded(doc: Json | bytes, log: Ledger) -> Json:
         found = well_formed(doc)
         if found is None:
             raise
-        for at in found.halves:
+        for at in found.places:
             log.approximated("text.surrogate", at, WHY)
         return found.value

@@ -31,6 +31,7 @@ from .framing import Frame
 from .ledger import Ledger
 from .model import Block, Citation, Failure, Json, Reasoning, Response, Seal, ToolCall
 from .reading import DEPTH, UNREADABLE, compact, decode, parse, plain
+from .surrogates import FIRST, HALF, SECOND, WHY, joined, replaced, well_formed
 from .writing import may_open
 
 TRUNCATED = "the stream ended before the answer did"
@@ -53,6 +54,8 @@ class StreamReader:
         self.unfit: dict[str, None] = {}  # calls whose arguments are no object, as one is due
         self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
         self.notes_on_signatures: list[str] = []  # where reasoning was encrypted anew in the end
+        self.halves: dict[str, str] = {}  # halves of characters at the end of texts, by place
+        self.cut = self.omitted = False  # there was half of a character, and never the other
 
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events that a frame amounts to."""
@@ -98,12 +101,45 @@ class StreamReader:
     def parse(self, frame: Frame) -> dict[str, Json]:
         """The JSON object that a frame bears."""
         data = frame[1]
-        doc = parse(data)
+        try:
+            doc = parse(data)
+        except Malformed:
+            doc = self.without_halves(data)
         if doc.__class__ is not dict:
             raise Malformed("expected an object")
         if data.count(b"{") + data.count(b"[") > DEPTH:
             plain(doc)  # which refuses what nests too deeply
         return doc
+
+    def without_halves(self, data: bytes) -> Json:
+        """A frame in which a character is cut in half; its other half may come with the next.
+
+        Raises ``Malformed`` where something else is wrong with it.
+        """
+        found = well_formed(data)
+        if found is None:
+            parse(data)
+            raise Malformed("not JSON")
+        value, before, self.halves = found.value, self.halves, {}
+        for at, text in found.halves.items():
+            if at in before and SECOND.match(text):
+                text = before.pop(at) + text
+            if FIRST.search(text):
+                self.halves[at], text = text[-1], text[:-1]
+            value = replaced(value, at, joined(text))
+            if HALF.search(text) and "\ufffd" in joined(text):
+                self.cut = True
+        self.cut = self.cut or bool(found.keys)
+        self.omitted = self.omitted or bool(before)
+        return value
+
+    def note_halves(self, log: Ledger) -> None:
+        """Halves of characters that stayed alone."""
+        if self.cut:
+            log.approximated("text.surrogate", "", WHY)
+        if self.omitted or self.halves:
+            why = "the first half of a surrogate pair ended a delta, no second came; it is omitted"
+            log.approximated("text.surrogate", "", why)
 
 
 class Said:

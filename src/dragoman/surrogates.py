@@ -17,6 +17,8 @@ from .model import Json
 from .reading import escape, parse, plain
 
 HALF = re.compile("[\ud800-\udfff]")
+FIRST, SECOND = re.compile("[\ud800-\udbff]$"), re.compile("[\udc00-\udfff]")
+"""The first half of a character at the end of a text, and the second."""
 # A first half without a second behind it, or a second half without a first before it: where JSON is
 # written in ASCII, whole pairs are everywhere, and no reason to look closer.
 # What both begin with stands first: that is found quickly where there is nothing to be found.
@@ -28,10 +30,28 @@ WHY = "half of a surrogate pair is no character; U+FFFD is written for it"
 
 
 class Whole(NamedTuple):
-    """A document without halves, and what stood where: pointer -> text."""
+    """A document without halves, and what stood where: pointer -> text, or the key of a member."""
 
     value: Json
     halves: dict[str, str]
+    keys: dict[str, str]
+
+    @property
+    def places(self) -> list[str]:
+        """Where there was half of a character, in a text or in a key."""
+        return list(dict.fromkeys((*self.halves, *self.keys)))
+
+    def restored(self, value: Json) -> tuple[Json, list[str]]:
+        """The halves where they were in a document, and the pointers of those that are gone."""
+        value, lost = restore(value, self.halves, self.value)
+        for at, key in reversed(self.keys.items()):  # what is inside an object comes behind it
+            *tokens, name = _tokens(at)
+            changed = _rename(value, tokens, name, key)
+            if changed is None:
+                lost.append(at)
+            else:
+                value = changed[0]
+        return value, lost
 
 
 def well_formed(doc: Json | bytes) -> Whole | None:
@@ -47,40 +67,46 @@ def well_formed(doc: Json | bytes) -> Whole | None:
     else:
         value = doc
     halves: dict[str, str] = {}
+    keys: dict[str, str] = {}
     try:
-        whole = _whole(value, "", halves)
+        whole = _whole(value, "", halves, keys)
         plain(whole)
     except (Malformed, RecursionError):  # something else is wrong with it
         return None
-    return Whole(whole, halves) if halves else None
+    return Whole(whole, halves, keys) if halves or keys else None
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _whole(value: Json, at: str, halves: dict[str, str]) -> Json:
+def joined(text: str) -> str:
+    """A text without halves: two that belong together are a character, as UTF-16 has it."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _whole(value: Json, at: str, halves: dict[str, str], keys: dict[str, str]) -> Json:
     if value.__class__ is str:
         if not HALF.search(value):
             return value
-        # Two halves that belong together are a character: an array of UTF-16 says so as well.
-        joined = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         halves[at] = value
-        return joined
+        return joined(value)
     if value.__class__ is list:
-        return [_whole(item, f"{at}/{index}", halves) for index, item in enumerate(value)]
-    if value.__class__ is dict:
-        return {
-            _key(key, at): _whole(item, f"{at}/{escape(key)}", halves)
-            for key, item in value.items()
-        }
-    return value
-
-
-def _key(key: Json, at: str) -> Json:
-    if key.__class__ is not str or HALF.search(key):
-        raise Malformed("a key that is no text", at)
-    return key
+        return [_whole(item, f"{at}/{i}", halves, keys) for i, item in enumerate(value)]
+    if value.__class__ is not dict:
+        return value
+    out: dict[str, Json] = {}
+    for key, item in value.items():
+        name = key
+        if key.__class__ is not str:
+            raise Malformed("a key that is no text", at)
+        if HALF.search(key):
+            name = joined(key)
+            while name in out or name in value:  # another key is the same without its half
+                name += "\ufffd"
+            keys[f"{at}/{escape(name)}"] = key
+        out[name] = _whole(item, f"{at}/{escape(name)}", halves, keys)
+    return out
 
 
 def parse_leniently(data: bytes) -> Json:
@@ -102,7 +128,7 @@ def parse_exactly(data: bytes) -> Json:
         found = well_formed(data)
         if found is None:
             raise
-        return restore(found.value, found.halves, found.value)[0]
+        return found.restored(found.value)[0]
 
 
 def restore(value: Json, halves: dict[str, str], whole: Json) -> tuple[Json, list[str]]:
@@ -112,13 +138,41 @@ def restore(value: Json, halves: dict[str, str], whole: Json) -> tuple[Json, lis
     """
     lost = []
     for at, text in halves.items():
-        tokens = [token.replace("~1", "/").replace("~0", "~") for token in at.split("/")[1:]]
+        tokens = _tokens(at)
         changed = _put(value, tokens, _at(whole, tokens), text)
         if changed is None:
             lost.append(at)
         else:
             value = changed[0]
     return value, lost
+
+
+def _tokens(at: str) -> list[str]:
+    return [token.replace("~1", "/").replace("~0", "~") for token in at.split("/")[1:]]
+
+
+def _rename(value: Json, tokens: list[str], name: str, key: str) -> tuple[Json] | None:
+    """The value with another key in one of its objects; None where that is not there."""
+    if not tokens:
+        if value.__class__ is not dict or name not in value:
+            return None
+        return ({key if known == name else known: item for known, item in value.items()},)
+    token, rest = tokens[0], tokens[1:]
+    if value.__class__ is dict and token in value:
+        inner = _rename(value[token], rest, name, key)
+        return inner and (value | {token: inner[0]},)
+    if value.__class__ is list and token.isdecimal() and int(token) < len(value):
+        index = int(token)
+        inner = _rename(value[index], rest, name, key)
+        return inner and ([*value[:index], inner[0], *value[index + 1 :]],)
+    return None
+
+
+def replaced(value: Json, at: str, text: str) -> Json:
+    """The value with another text at a place."""
+    tokens = _tokens(at)
+    changed = _put(value, tokens, _at(value, tokens), text)
+    return value if changed is None else changed[0]
 
 
 def _at(value: Json, tokens: list[str]) -> Json:

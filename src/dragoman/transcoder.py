@@ -216,6 +216,8 @@ class Transcoder:
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
         self.note_signatures()
+        if not self.same:
+            self.reader.note_halves(self.log)
         self.note_head(tree)
         if tree.failure is None:
             out.append(self.writer.end(doc))
@@ -267,6 +269,7 @@ def collected(transcoder: Transcoder) -> Result:
         for at in reader.unfit:
             why = "the text of the arguments is no JSON object, or has a key twice"
             log.approximated("tool_call.arguments", at, why)
+        reader.note_halves(log)
         return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))

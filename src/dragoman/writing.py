@@ -249,7 +249,7 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     try:
         value = decode(text)
     except (MsgspecError, UnicodeError, RecursionError):
-        value = {} if is_blank(text) else None
+        value = {} if is_blank(text) else _without_halves(text, call.at, log)
     if value.__class__ is not dict:
         why = (
             f"the arguments are not a JSON object: {fault_of(text)}; they are sent as text under "
@@ -268,6 +268,17 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
             "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
         )
     return value
+
+
+def _without_halves(text: str, at: str, log: Ledger) -> Json:
+    """Arguments in which a client has cut a character in half; None if something else is wrong."""
+    from . import surrogates  # nearly no text has one
+
+    found = surrogates.well_formed(text.encode())
+    if found is None or found.value.__class__ is not dict:
+        return None
+    log.approximated("text.surrogate", at, surrogates.WHY)
+    return found.value
 
 
 def fault_of(text: str) -> str:

@@ -121,8 +121,8 @@ class Batch:
         """Lone surrogates are said wherever they are met; what became of them is in the ledger."""
         found = well_formed(document.data) if ESCAPED.search(document.data) else None
         if found is not None:
-            places = ", ".join(list(found.halves)[:3]) + ", ..." * (len(found.halves) > 3)
-            count = terminal.plural(len(found.halves), "text")
+            places = ", ".join(found.places[:3]) + ", ..." * (len(found.places) > 3)
+            count = terminal.plural(len(found.places), "text")
             self.say(f"{terminal.bold(document.name)}: half of a character in {count}: {places}")
 
     def missed(self, input: Input) -> None:

@@ -101,7 +101,7 @@ def _problems(
     if target is None or target == what.dialect:
         found = well_formed(document.data) if ESCAPED.search(document.data) else None
         value = found.value if found else parse(document.data)
-        halves = [Problem("malformed", at, HALVES) for at in (found.halves if found else ())]
+        halves = [Problem("malformed", at, HALVES) for at in (found.places if found else ())]
         return [*halves, *_checked(value, what.dialect, what.facet, models)]
     try:
         result = convert(

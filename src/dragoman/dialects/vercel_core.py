@@ -30,7 +30,15 @@ from ..model import (
     ToolCall,
     Usage,
 )
-from ..reading import as_dict, expected, maybe_int, maybe_list, maybe_str, need_str
+from ..reading import (
+    as_dict,
+    expected,
+    maybe_int,
+    maybe_list,
+    maybe_str,
+    need_str,
+    uncounted,
+)
 from ..sniffing import Verdict
 from ..writing import Writing, note_joined
 from .vercel_model.turns import FREE
@@ -266,12 +274,15 @@ class VercelCore(VercelModelV5):
         out = {key: value for key, value in out.items() if value is not None}
         return self.emit(out, call, w.log)
 
+    omits = False
+
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         asked, said = maybe_int(doc, "promptTokens", at), maybe_int(doc, "completionTokens", at)
         known = self.write_counts(Usage(asked or 0, output=said or 0))
         counts = {k: doc[k] for k in known if k in doc}
         extras = self.keep(doc, known, {"counts": counts} if counts != known else None)
-        return Usage(asked or 0, output=said or 0, at=at, extras=extras)
+        unsaid = uncounted(asked, said)
+        return Usage(asked or 0, output=said or 0, unsaid=unsaid, at=at, extras=extras)
 
     def write_counts(self, usage: Usage) -> dict[str, Json]:
         return {"promptTokens": usage.input_total, "completionTokens": usage.output_total}

@@ -20,8 +20,15 @@ from ...model import (
     Text,
     Usage,
 )
-from ...normal import lose_answer
-from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_list
+from ...normal import lose_answer, note_error_type
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_list,
+    uncounted,
+)
 from .blocks import NAME
 from .request import Requests
 
@@ -65,6 +72,11 @@ USAGE_KEYS = (
     "cache_creation_input_tokens",
     "cache_read_input_tokens",
 )
+
+
+COUNTED = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+)  # fmt: skip
 
 
 class Responses(Requests):
@@ -125,15 +137,42 @@ class Responses(Requests):
         for key in ("input_tokens", "output_tokens"):
             if key not in doc:
                 spelling[key] = None
-        return Usage(
+        usage = Usage(
             maybe_int(doc, "input_tokens", at) or 0,
             maybe_int(doc, "cache_read_input_tokens", at),
             written,
             ttl or None,
             max(output - (reasoning or 0), 0),
             reasoning,
+            uncounted(doc.get("input_tokens"), doc.get("output_tokens")),
             at=at,
             extras=self.keep(doc, USAGE_KEYS, spelling, partly=partly),
+        )
+        iterations = doc.get("iterations")
+        return usage if not iterations else self.with_compaction(usage, doc, iterations)
+
+    def with_compaction(self, usage: Usage, doc: dict[str, Json], iterations: Json) -> Usage:
+        """ "A `compaction` entry's tokens are not included in the top-level `usage` fields"
+        (anthropic, PyPI, types/beta/beta_usage.py). Those of an advisor are another model's.
+        """
+        found = [
+            entry
+            for entry in (iterations if iterations.__class__ is list else ())
+            if entry.__class__ is dict and entry.get("type") == "compaction"
+        ]
+        sums = {key: sum(n for e in found if (n := e.get(key)).__class__ is int) for key in COUNTED}
+        if not any(sums.values()):
+            return usage
+        spelling = {key: doc.get(key) for key in COUNTED}
+        extras = self.respell(usage.extras, **spelling)
+        more_in, more_out, read, written = sums.values()
+        return replace(
+            usage,
+            input=usage.input + more_in,
+            output=usage.output + more_out,
+            cache_read=usage.cache_read if not read else (usage.cache_read or 0) + read,
+            cache_write=usage.cache_write if not written else (usage.cache_write or 0) + written,
+            extras=extras,
         )
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
@@ -299,7 +338,7 @@ class Responses(Requests):
         elif not home:
             inner["type"] = ERROR_TYPES.get(tree.kind, "api_error")
             if tree.kind not in ERROR_TYPES:
-                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+                note_error_type(tree, "api_error", log)
         if not home or "message" in spelling.get("says", ("message",)):
             inner["message"] = tree.message
         for key in ("code", "param"):

@@ -20,8 +20,16 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
-from ...reading import as_dict, maybe_dict, maybe_int, maybe_str, need_dict, need_list
+from ...normal import lose_answer, note_error_type
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_dict,
+    need_list,
+    uncounted,
+)
 from .request import Requests
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.
@@ -125,7 +133,10 @@ class Responses(Requests):
             }
             fields = {k: v for k, v in extras.fields.items() if k not in twice}
             extras = replace(extras, fields=fields, blanks=extras.blanks | twice)
-        return Usage(counts[0] or 0, read, written, ttl, counts[1] or 0, None, at=at, extras=extras)
+        return Usage(
+            counts[0] or 0, read, written, ttl, counts[1] or 0, None, uncounted(*counts),
+            at=at, extras=extras,
+        )  # fmt: skip
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -276,7 +287,7 @@ class Responses(Requests):
         word = ERROR_TYPES.get(tree.kind)
         if word is None:
             word = NEAREST.get(tree.kind, "InternalServerException")
-            log.approximated("error.type", tree.at, f"no word here for {tree.type or tree.kind!r}")
+            note_error_type(tree, word, log)
         for key in ("code", "param", "request_id"):
             if getattr(tree, key) is not None:
                 log.dropped(f"error.{key}", tree.at, f"an error has no {key} here")

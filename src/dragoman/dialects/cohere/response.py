@@ -20,7 +20,14 @@ from ...model import (
     Usage,
 )
 from ...normal import lose_answer
-from ...reading import as_dict, expected, maybe_dict, maybe_str, need_dict
+from ...reading import (
+    as_dict,
+    expected,
+    maybe_dict,
+    maybe_str,
+    need_dict,
+    uncounted,
+)
 from .documents import CohereWriting, respell
 from .request import Requests
 
@@ -119,7 +126,10 @@ class Responses(Requests):
             spelling["output_tokens"] = answered or 0
         partly = {"tokens": known} if tokens else {}
         extras = self.keep(doc, ("cached_tokens",), spelling or None, partly=partly)
-        return Usage(max(rest, 0), cached, None, None, max(said, 0), thought, at=at, extras=extras)
+        unsaid = uncounted(asked, answered)
+        return Usage(
+            max(rest, 0), cached, None, None, max(said, 0), thought, unsaid, at=at, extras=extras
+        )
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -195,6 +205,9 @@ class Responses(Requests):
             "input_tokens": usage.input_total,
             "output_tokens": usage.output_total,
         }
+        if not w.home:
+            unsaid = [f"{name}_tokens" for name in usage.unsaid]
+            tokens = {key: n for key, n in tokens.items() if key not in unsaid}
         if usage.reasoning is not None:
             tokens["reasoning_tokens"] = usage.reasoning
         tokens |= {key: spelling[key] for key in TOKENS if key in spelling}
@@ -209,7 +222,7 @@ class Responses(Requests):
             out["cached_tokens"] = float(cached) if "float cached_tokens" in spelling else cached
         if usage.cache_write is not None or usage.cache_write_ttl:
             w.log.approximated("usage", usage.at, "what is written to a cache is input here")
-        self.note_counts(usage, w.log)
+        self.note_counts(usage, w.log, omits=True)
         return self.emit(out, usage, w.log)
 
     # -- errors -----------------------------------------------------------------------------
@@ -239,8 +252,10 @@ class Responses(Requests):
         out["message"] = tree.message
         if home and tree.type is not None:
             out["error_type"] = tree.type
-        elif not home and kind_of(None, tree.message) != tree.kind:
-            log.dropped("error.type", tree.at, "an error is little but a text here")
+        elif not home:
+            kind = kind_of(None, tree.message)
+            if kind != tree.kind or (kind == "other" and tree.type is not None):
+                log.dropped("error.type", tree.at, "an error is little but a text here")
         for code in ("code", "param"):
             if getattr(tree, code) is not None:
                 log.dropped(f"error.{code}", tree.at, "an error is little but a text here")

@@ -20,8 +20,8 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
-from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list
+from ...normal import lose_answer, note_error_type
+from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, uncounted
 from ...writing import Writing
 from .grounding import cited, grounded, is_sayable
 from .read_parts import said_str
@@ -212,10 +212,14 @@ class Responses(Requests):
             return maybe_int(doc, said.get(key, key), at)
 
         cached, thoughts = count("cachedContentTokenCount"), count("thoughtsTokenCount")
-        tools, prompt = count(TOOL_COUNT) or 0, count("promptTokenCount") or 0
-        output = count("candidatesTokenCount") or 0
-        count("totalTokenCount")
-        usage = Usage(max(prompt - (cached or 0), 0) + tools, cached, None, None, output, thoughts)
+        tools, asked = count(TOOL_COUNT) or 0, count("promptTokenCount")
+        prompt, answered = asked or 0, count("candidatesTokenCount")
+        output, total = answered or 0, count("totalTokenCount")
+        # A total without candidates says that there are none: zeros are left out.
+        unsaid = uncounted(asked, total if answered is None else answered)
+        usage = Usage(
+            max(prompt - (cached or 0), 0) + tools, cached, None, None, output, thoughts, unsaid
+        )
         sums = totals(usage, tools)
         # An answer that says nothing has no count of it; some counts contradict each other.
         counts = {key: doc.get(said.get(key, key)) for key in USAGE_TOTALS}
@@ -352,7 +356,10 @@ class Responses(Requests):
             log.approximated("usage", usage.at, why)
         if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
             log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
-        self.note_counts(usage, log)
+        self.note_counts(usage, log, omits=True)
+        if usage.unsaid and (extras is None or not self.is_home(extras.dialect)):
+            gone = {"totalTokenCount", *(UNCOUNTED[name] for name in usage.unsaid)}
+            out = {name: number for name, number in out.items() if name not in gone}
         for key, value in self.spelling(usage).items():
             out[key] = value
             if value is None:
@@ -402,8 +409,7 @@ class Responses(Requests):
         if not home:
             status = STATUSES[tree.kind]
             if ERRORS[status][1] != tree.kind:
-                why = f"{tree.type or tree.kind!r} is {status!r} here"
-                log.approximated("error.type", tree.at, why)
+                note_error_type(tree, status, log)
         for key in ("code", "param", "request_id"):
             if getattr(tree, key) is not None:
                 log.dropped(f"error.{key}", tree.at, f"an error has no {key} of that kind here")
@@ -423,6 +429,9 @@ def stop_reason(word: str, message: Message) -> StopReason:
     if reason == "end" and any(isinstance(block, ToolCall) for block in message.content):
         return "tool-call"
     return reason
+
+
+UNCOUNTED = {"input": "promptTokenCount", "output": "candidatesTokenCount"}
 
 
 def totals(usage: Usage, tools: int) -> dict[str, int]:

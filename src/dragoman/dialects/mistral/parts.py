@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...model import (
     Block,
     Cache,
@@ -44,6 +46,9 @@ class Parts(OpenAIChat):
             case "input_audio" if doc.get("input_audio").__class__ is str:
                 extras = self.keep(doc, ("type", "input_audio"))
                 return Media("audio", read_recording(doc["input_audio"]), at=at, extras=extras)
+            case "input_audio":  # as OpenAI has it; the server takes both
+                block = super().read_part(doc, kind, at)
+                return replace(block, extras=self.respell(block.extras, object=True))
             case "reference" | "resource" | "resource_link" | "tool_reference":
                 return Raw(self.name, doc, at=at)
         return super().read_part(doc, kind, at)
@@ -96,7 +101,7 @@ class Parts(OpenAIChat):
             return []
         said: Json = [{"type": "text", "text": text} for text in texts]
         if spelling.get("thinking") == "string":
-            said = texts[0]
+            said = "".join(texts)
         out: dict[str, Json] = {"type": "thinking", "thinking": said}
         if seal is not None:
             out["signature"] = seal.data
@@ -116,8 +121,10 @@ class Parts(OpenAIChat):
         return texts
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        source = block.source
-        if self.spelling(block).get("format") or source.kind not in ("base64", "url"):
+        source, spelling = block.source, self.spelling(block)
+        if "object" in spelling:
+            return super().write_audio(block, w)
+        if spelling.get("format") or source.kind not in ("base64", "url"):
             return super().write_audio(block, w)
         if w.home and source.media_type is not None:
             return {"type": "input_audio", "input_audio": url_of(source)}

@@ -18,6 +18,7 @@ from ...model import (
     StopReason,
     Usage,
 )
+from ...normal import note_error_type
 from ...reading import as_dict
 from ...writing import Writing
 from ..openai_chat.response import STOP, STOP_WORDS
@@ -220,7 +221,7 @@ class Responses(Requests):
         if self.read_error(out).kind != tree.kind:
             log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
         elif tree.kind == "other" and tree.type is None:
-            log.invented("error.type", tree.at, f"an error has a type here: {out['type']!r}")
+            note_error_type(tree, out["type"], log)
         if tree.request_id is not None:
             log.dropped("error.request_id", tree.at, "said in a header here")
         return self.emit(out, tree, log)

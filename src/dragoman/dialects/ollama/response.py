@@ -17,7 +17,13 @@ from ...model import (
     Usage,
 )
 from ...normal import lose_answer
-from ...reading import as_dict, maybe_int, maybe_str, need_dict
+from ...reading import (
+    as_dict,
+    maybe_int,
+    maybe_str,
+    need_dict,
+    uncounted,
+)
 from .dates import date_of, seconds_of
 from .messages import OllamaWriting
 from .request import Requests
@@ -93,7 +99,9 @@ class Responses(Requests):
         spelling: dict[str, Json] = {k: None for k in COUNTS if doc.get(k) is None}
         extras = Extras(self.name, spelling=spelling) if spelling else None
         at = f"/{COUNTS[0] if asked is not None else COUNTS[1]}"
-        return Usage(max(asked or 0, 0), output=max(answered or 0, 0), at=at, extras=extras)
+        unsaid = uncounted(asked, answered)
+        asked, answered = max(asked or 0, 0), max(answered or 0, 0)
+        return Usage(asked, output=answered, unsaid=unsaid, at=at, extras=extras)
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = OllamaWriting(log, self.is_home(tree.dialect), answer=True)
@@ -179,10 +187,13 @@ class Responses(Requests):
             del out[key]
         if w.home:
             return
+        for name, key in zip(("input", "output"), COUNTS, strict=True):
+            if name in usage.unsaid:
+                out.pop(key, None)
         parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
         if any(part is not None for part in parts):
             w.log.approximated("usage", usage.at, "only the sums are counted here")
-        self.note_counts(usage, w.log)
+        self.note_counts(usage, w.log, omits=True)
         self.lose(usage.extras, usage.at, w.log)
 
     # -- errors -----------------------------------------------------------------------------

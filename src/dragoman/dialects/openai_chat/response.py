@@ -25,8 +25,17 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
-from ...reading import as_dict, maybe_dict, maybe_int, maybe_number, maybe_str, need_dict, need_list
+from ...normal import lose_answer, note_error_type
+from ...reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_dict,
+    need_list,
+    uncounted,
+)
 from ...writing import Writing, drop_empty_texts, is_empty_text
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
@@ -199,9 +208,8 @@ class Responses(Requests):
             "completion_tokens_details": ("reasoning_tokens",),
         }
         extras = self.keep(doc, USAGE_TOTALS, spelling, partly=partly)
-        return Usage(
-            usage.input, cached, written, None, usage.output, reasoning, at=at, extras=extras
-        )
+        unsaid = uncounted(prompt, completion)
+        return replace(usage, unsaid=unsaid, at=at, extras=extras)
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
@@ -456,7 +464,7 @@ class Responses(Requests):
                 log.dropped("error.code", tree.at, "the code of an error is a number here")
             inner["code"] = STATUS_OF.get(tree.kind, 500)
         if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+            note_error_type(tree, inner["type"], log)
 
 
 def error_beside(

@@ -21,6 +21,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
+from ...normal import note_error_type
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -29,6 +30,7 @@ from ...reading import (
     maybe_number,
     maybe_str,
     missing,
+    uncounted,
 )
 from .._openai import ERROR_TYPES, ERRORS
 from .parts import ItemWriting
@@ -234,6 +236,7 @@ class Responses(Requests):
             ttl,
             usage.output,
             reasoning,
+            uncounted(counts["input_tokens"], counts["output_tokens"]),
             at=at,
             extras=self.keep(doc, TOTALS, spelling, partly=partly),
         )
@@ -452,7 +455,7 @@ class Responses(Requests):
         if word is None or kind_of(tree.code, word) != tree.kind:
             word = ERROR_TYPES.get(tree.kind, "server_error")
             if tree.kind not in ERROR_TYPES:
-                log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
+                note_error_type(tree, word, log)
         inner: dict[str, Json] = {"message": tree.message, "type": word}
         inner |= {"param": tree.param, "code": tree.code}
         if tree.request_id is not None:

@@ -37,6 +37,7 @@ from ...reading import (
     need_list,
     need_str,
     parse,
+    uncounted,
 )
 from ...writing import Writing
 from .._errors import ClientErrors
@@ -83,6 +84,8 @@ class Responses(ClientErrors, Requests):
     error_head: ClassVar[Mapping[str, Json]] = {"type": "error"}
     error_words: ClassVar[Mapping[str, Json]] = {"name": "AI_APICallError"}
     status_key = "statusCode"
+    omits = True
+    """whether what nobody counted is left out"""
     nested = True
     """whether the reason to stop and the token counts are objects"""
     counts = frozenset({"cache_read", "cache_write", "reasoning"})
@@ -218,6 +221,7 @@ class Responses(ClientErrors, Requests):
             None,
             max((total_out or 0) - (thought or 0), 0),
             thought,
+            uncounted(total_in, total_out),
         )
         known = self.write_counts(usage)
         said = {k: counts_of(k, v) for k, v in doc.items() if k in known}
@@ -355,7 +359,7 @@ class Responses(ClientErrors, Requests):
         for name in ("cache_read", "cache_write", "reasoning"):
             if getattr(usage, name) is not None and name not in self.counts:
                 w.log.approximated("usage", usage.at, "these tokens are not counted apart here")
-        self.note_counts(usage, w.log)
+        self.note_counts(usage, w.log, omits=self.omits)
         extras = usage.extras
         if extras is not None and extras.inner and not self.nested and not w.home:
             lose_fields(extras, usage.at, w.log)  # a count is a number here
@@ -370,17 +374,24 @@ class Responses(ClientErrors, Requests):
                 "outputTokens": total_out,
                 "totalTokens": total_in + total_out,
             }
+            if usage.unsaid:
+                gone = {"totalTokens", *(f"{name}Tokens" for name in usage.unsaid)}
+                counts = {key: count for key, count in counts.items() if key not in gone}
             if usage.reasoning is not None:
                 counts["reasoningTokens"] = usage.reasoning
             if usage.cache_read is not None:
                 counts["cachedInputTokens"] = usage.cache_read
             return counts
         inputs = {"total": usage.input_total, "noCache": usage.input}
+        if "input" in usage.unsaid:
+            inputs = {}
         if usage.cache_read is not None:
             inputs["cacheRead"] = usage.cache_read
         if usage.cache_write is not None:
             inputs["cacheWrite"] = usage.cache_write
         outputs = {"total": usage.output_total, "text": usage.output}
+        if "output" in usage.unsaid:
+            outputs = {}
         if usage.reasoning is not None:
             outputs["reasoning"] = usage.reasoning
         return {"inputTokens": inputs, "outputTokens": outputs}
