@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choosing import examples
 from dragoman import Transcoder, collect, decompose, dialects, testing
 from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
 from dragoman.events import decompose as pieces
@@ -48,7 +49,7 @@ STREAMS = [
     if "stream" in dialects.get(name).facets() and name not in CLIENT_SHAPES
 ]
 relaxed = settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
