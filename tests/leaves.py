@@ -117,9 +117,11 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "model_context_window_exceeded pause_turn model_length",
         "interrupted cancelled in_progress length max_tokens unfinished abort",
         "error ERROR malformed_model_output malformed_tool_use MALFORMED_FUNCTION_CALL OTHER other "
+        "incomplete "
         "UNEXPECTED_TOOL_CALL "
         "repetition insufficient_system_resource model_length length max_tokens",
-        "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered",
+        "content_filter refusal SAFETY content-filter guardrail_intervened content_filtered "
+        "incomplete",
         # whether tools must be called
         "any required ANY REQUIRED",
         "auto AUTO VALIDATED",
@@ -150,7 +152,17 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "nullable null",
         "definitions $defs",
         "low LOW", "medium MEDIUM", "high HIGH", "minimal MINIMAL",
-        # what kind of error; a number is the status of HTTP
+        # JSON Schema as OpenAPI writes it
+        "string STRING", "object OBJECT", "integer INTEGER", "number NUMBER", "array ARRAY",
+        "boolean BOOLEAN",
+    )
+)  # fmt: skip
+
+# Kinds of errors; a number is the status of HTTP. An error may have a type and a code, and each of
+# these words stands for one of them.
+FAILED: tuple[frozenset[str], ...] = tuple(
+    words(said)
+    for said in (
         "400 invalid_request_error INVALID_ARGUMENT ValidationException invalid_request invalid "
         "invalid_request_message 422 TOO_MANY_TOKENS FAILED_PRECONDITION context_length_exceeded",
         "401 authentication_error UNAUTHENTICATED UnrecognizedClientException "
@@ -163,14 +175,24 @@ WORDS: tuple[frozenset[str], ...] = tuple(
         "500 502 api_error INTERNAL InternalServerException server_error internal_server_error",
         "503 529 overloaded_error UNAVAILABLE ServiceUnavailableException",
         "504 timeout_error DEADLINE_EXCEEDED ModelTimeoutException",
-        # JSON Schema as OpenAPI writes it
-        "string STRING", "object OBJECT", "integer INTEGER", "number NUMBER", "array ARRAY",
-        "boolean BOOLEAN",
     )
-)  # fmt: skip
+)
 
 # What a number or a boolean says, where others have a word for it or say the opposite.
 SAYS: dict[tuple[str, Any], tuple[str, ...]] = {
+    ("type", "enabled"): (
+        "thinkingBudget",
+        "thinkingLevel",
+        "budget_tokens",
+        "thinking",
+        "reasoning",
+        "think",
+        "reasoning_effort",
+        "thinking_token_budget",
+        "reasoning_budget_tokens",
+    ),
+    ("type", "disabled"): ("thinkingBudget", "think", "reasoning"),
+    ("type", "adaptive"): ("thinkingBudget",),
     ("think", False): ("disabled", "none", "off", "thinkingBudget", "enabled", "exclude"),
     ("think", True): ("enabled", "adaptive", "on", "auto"),
     ("thinkingBudget", -1): ("adaptive", "auto", "on", "dynamic"),
@@ -233,14 +255,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "is_error": (False,),
     "isError": (False,),
-    "status": (
-        "success",
-        "completed",
-        "complete",
-        "done",
-        "incomplete",
-        "failed",
-    ),  # details tell more
+    "status": ("success", "completed", "complete", "done"),
     "n": (1,),
     "candidateCount": (1,),
     "detail": ("auto",),
@@ -289,9 +304,11 @@ COVERS: dict[str, frozenset[str]] = {
         "message.role": "role speaker",
         "message.name": "name",
         "message.id": "id",
+        "message.empty": "",
         "content.order": "",
         "prefill": "prefix partial",
         "text.boundary": "",
+        "text.empty": "",
         "reasoning.seal": "signature data thoughtSignature thought_signature encrypted_content "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index",
@@ -399,6 +416,8 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
     if value == FREEFORM:
         return  # it says that the tool takes any text
     if isinstance(value, dict):
+        if value.get("type") == "message" and is_silence(value.get("content")):
+            return
         if isinstance(value.get("type"), str):
             kind = value["type"]
         for key, item in value.items():
@@ -410,6 +429,12 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+def is_silence(content: Any) -> bool:
+    """Whether a message of a router says that there is nothing to say."""
+    texts = [part.get("text") for part in content] if isinstance(content, list) else []
+    return texts == ["[No response generated]"]
 
 
 def parsed(text: str) -> Any:
@@ -443,7 +468,7 @@ for group in CONCEPTS:
     for name in names:
         ALIKE[name] = ALIKE.get(name, frozenset()) | names
 MEANT: dict[str, frozenset[str]] = {}
-for group in WORDS:
+for group in (*WORDS, *FAILED):
     said = group | {PHRASES[name] for name in group if name in PHRASES}
     for name in said:
         MEANT[name] = MEANT.get(name, frozenset()) | said
@@ -455,6 +480,10 @@ def counts(leaf: Leaf) -> bool:
     """Whether a leaf is a number of tokens."""
     number = isinstance(leaf.value, int | float) and not isinstance(leaf.value, bool)
     return number and not COUNTS.isdisjoint(plain(str(step)) for step in leaf.path)
+
+
+FAILURES = {name: MEANT[name] for group in FAILED for name in group}
+FAILURES |= {PHRASES[name]: MEANT[PHRASES[name]] for name in FAILURES if name in PHRASES}
 
 
 def is_phrase(word: str) -> bool:
@@ -520,6 +549,13 @@ class Output:
         self.whole[text] -= 1
         return True
 
+    def takes_word(self, word: str) -> bool:
+        """Whether a word is there, as a value or as a number; then it is taken."""
+        if word.isdigit() and self.scalars[int(word)] > 0:
+            self.scalars[int(word)] -= 1
+            return True
+        return self.takes(word) or (is_phrase(word) and word in self.hay)
+
     @cached_property
     def rest(self) -> str:
         """What is left when all has been taken that is there as it is."""
@@ -529,6 +565,10 @@ class Output:
         """Whether a text is inside another, once more than it was asked for."""
         self.found[text] += 1
         return self.rest.count(text) >= self.found[text]
+
+    def has_failure(self, word: str) -> bool:
+        """Whether the kind of an error is there once more, in a word that means the same."""
+        return any(map(self.takes_word, sorted(FAILURES[word]))) or word in self.words
 
     def has_word(self, word: str) -> bool:
         """Whether a word is there, or one that means the same."""
@@ -625,7 +665,7 @@ def excused(leaf: Leaf, losses: Sequence[Any]) -> bool:
             return True
         if pointer.startswith(loss.path + "/"):
             below = pointer[len(loss.path) + 1 :].split("/")
-            if covers(loss.kind, loss.what, below) or is_inside(loss.what, loss.path):
+            if covers(loss, below) or is_inside(loss.what, loss.path):
                 return True
     return False
 
@@ -637,7 +677,7 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
         return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
     if code == "reasoning.seal":  # a signature stands beside what it signs
         message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
-        return pointer.startswith(message + "/") and covers(loss.kind, code, pointer.split("/"))
+        return pointer.startswith(message + "/") and covers(loss, pointer.split("/"))
     if code.endswith(".strict"):  # points at what cannot be enforced, inside the schema
         inside = (path + "/").startswith(parent(pointer) + "/")
         return leaf.key == "strict_tools" or (leaf.key == "strict" and inside)
@@ -679,16 +719,38 @@ def parent(pointer: str) -> str:
     return pointer.rpartition("/")[0]
 
 
-def covers(kind: str, code: str, below: list[str]) -> bool:
+def covers(loss: Any, below: list[str]) -> bool:
+    """Whether a loss speaks of a leaf below its pointer, by the keys on the way to it."""
+    code = loss.what
+    if code in OWN:
+        return below[-1] in COVERS[code] and (len(below) == 1 or below[0] in BOXES)
     if code in COVERS:
         return not COVERS[code].isdisjoint(below)
     if code == "response.echo":
         return below[0] not in ANSWERED
-    if code.startswith("text."):
+    if code == "candidates" and not loss.path:
+        return below[0] in SAID
+    if loss.kind == "moved":
+        return False  # carried whole: it is found
+    if code.startswith("text.") or loss.kind == "dropped":
         return True
-    return kind == "dropped" or code in CHANGED
+    return code in CHANGED and APART.get(code, NONE).isdisjoint(below)
 
 
+# Codes of one field of a node: it stands directly at the node, or in a box of such fields.
+OWN = frozenset(
+    {"response.id", "response.model", "response.created", "reasoning.id", "tool_call.item_id"}
+    | {"message.id", "message.name"}
+)
+BOXES = words("response metadata providerMetadata providerOptions")
+# What is told in another way still has what other codes speak of.
+NONE: frozenset[str] = frozenset()
+APART = {
+    "media": words("title filename displayName document_name context citations cache_control"),
+    "passage": words("cache_control"),
+}
+# Where a response says what was said, when all of it is lost.
+SAID = words("output choices candidates content message response steps text messages parts")
 ANSWERED = frozenset({"id", "model", "output", "usage", "status", "error", "created_at", "content"})
 
 
@@ -745,15 +807,22 @@ def is_silent(leaf: Leaf) -> bool:
         # The order of properties is that of their keys; 2**53 - 1 is no limit, but zod's integer.
         ordered = {"propertyOrdering", "property_ordering"}.intersection(map(str, leaf.path))
         return bool(ordered) or leaf.value in (2**53 - 1, 1 - 2**53)
-    if leaf.path[:1] in (("input",), ("output",)) and re.fullmatch(r"msg_\d+", str(leaf.value)):
-        return True  # what Copilot's client calls every message, and a router that of silence
+    if leaf.path[:1] == ("input",) and re.fullmatch(r"msg_\d+", str(leaf.value)):
+        return True  # what Copilot's client calls every message
     if leaf.key in ("", "mode") and leaf.value in ("auto", "AUTO"):
         return True  # the model chooses, as it does where nothing is said
-    if leaf.value in CACHED:
+    if leaf.value in CACHED or leaf.value in FAILURES:
         return False
     if leaf.path[-2:] == ("finishReason", "raw"):
         return True  # the provider's own word for the same
+    if leaf.key == "type" and leaf.path[-2:-1] == ("thinking",):
+        return False  # whether the model thinks
+    if leaf.key == "type" and leaf.path[-3:-2] == ("tools",) and leaf.value not in DEFINED:
+        return False  # a tool of the provider, of which there may be no more than its type
     return leaf.key in STRUCTURE or leaf.value in SILENT.get(leaf.key, ())
+
+
+DEFINED = words("function custom object namespace")
 
 
 def is_distinct(value: Any, there: Output) -> bool:
@@ -829,6 +898,8 @@ def has_string(leaf: Leaf, there: Output, losses: Sequence[Any]) -> bool:
         return all(there.has_text(part) for part in WRAPPED.split(text) if part)
     if text.isdigit() and there.has_under(leaf.key, int(text)):  # as OpenAPI writes numbers
         return True
+    if leaf.key in ("type", "code") and text in FAILURES:
+        return there.has_failure(text) or (leaf.key == "type" and there.has_word(text))
     if there.has_word(text) or (text == "ANY" and len(there.texts) == 1):
         return True  # (a choice that is nothing but a name)
     if len(text) >= FEW and there.has_text(text):

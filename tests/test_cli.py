@@ -452,7 +452,7 @@ def test_json_has_one_meaning_and_its_old_one_still_works() -> None:
     [
         ("openai", "'openai-chat' or 'openai-responses' or 'azure-openai'"),
         ("openia", "'openai-chat' or 'openai-responses'"),
-    ("claud", "'claude'"),
+        ("claud", "'claude'"),
         ("OpenAI_Chat", "'openai-chat'"),
         ("bedrok", "'bedrock'"),
     ],

@@ -26,7 +26,6 @@ EVENTS = (
 FRAMES: list[Frame] = [
     ("greeting", b'{"a": 1}'),
     ("", b"first line\nsecond line"),
-    ("", b""),
     ("", '{"text": "é😀"}'.encode()),
     ("", b"[DONE]"),
 ]

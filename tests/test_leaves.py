@@ -95,19 +95,23 @@ def test_a_leaf_that_a_writer_drops_is_missed() -> None:
 
 
 def test_a_loss_that_is_not_told_is_missed() -> None:
-    """Most losses that drop something are needed: without them, leaves are unaccounted for."""
+    """Nearly every loss that drops something is needed: without it, a leaf is unaccounted for.
+
+    The others tell of what is said twice (a reasoning item that is dropped had an id), or of a name
+    that was empty. Codes that speak of no scalar (``COVERS`` gives them no key) are not asked.
+    """
     asked = noticed = 0
     for document, target in PAIRS:
         result = turned(document, target)
         for loss in result.losses if result is not None else ():
-            if loss.kind != "dropped" or loss.what.startswith("text."):
+            if loss.kind != "dropped" or leaves.COVERS.get(loss.what) == frozenset():
                 continue
             assert result is not None
             rest = [other for other in result.losses if other is not loss]
             asked += 1
             noticed += bool(leaves.unaccounted(document.body, result.document, rest))
-    assert asked > 100
-    assert noticed / asked > 0.75, f"{noticed} of {asked}"
+    assert asked > 500
+    assert noticed / asked > 0.95, f"{noticed} of {asked}"
 
 
 @pytest.mark.parametrize(

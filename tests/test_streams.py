@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from dragoman import Transcoder, dialects, events, testing
 from dragoman.framing import framer
 from dragoman.model import Failure, Response
 from dragoman.testing import Document, load_corpus
+from portraits import streams
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
@@ -31,6 +33,10 @@ targets = pytest.mark.parametrize("target", STREAMS)
 
 def stream(document: Document) -> bytes:
     return dragoman.decompose(document.body, document.dialect)
+
+
+def as_array(data: bytes) -> bytes:
+    return b"[" + b",\r\n".join(frame for _, frame in framer("sse").feed(data)) + b"]"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +67,29 @@ def test_rest_is_flight(document: Document, target: str) -> None:
 def test_chunks_do_not_matter(document: Document, target: str) -> None:
     for size in (1, 7):
         testing.chunks_do_not_matter(stream(document), document.dialect, target, size)
+
+
+# Each case in its own dialect and in another one, which the name of the case chooses.
+CUT = [
+    *((document.name, document.dialect, stream(document)) for document in ANSWERS),
+    *((awkward.name, awkward.dialect, awkward.data) for awkward in streams()),
+    *(
+        (f"{d.name} as an array", d.dialect, as_array(stream(d)))
+        for d in ANSWERS
+        if dialects.get(d.dialect).framings == "either"
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "data"), CUT, ids=[name for name, *_ in CUT])
+def test_cuts_do_not_matter(name: str, source: str, data: bytes) -> None:
+    for target in (source, Random(name).choice(STREAMS)):
+        testing.cuts_do_not_matter(data, source, target, name)
+
+
+@pytest.mark.parametrize("framing", ["sse", "ndjson", "eventstream"])
+def test_cuts_are_tried_in_every_framing(framing: str) -> None:
+    assert any(dialects.get(source).framing == framing for _, source, _ in CUT)
 
 
 @answers

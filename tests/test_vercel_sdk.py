@@ -54,11 +54,6 @@ def files(dialect: str) -> list[Written]:
     ]
 
 
-FREEFORM = ("namespace-answer",)
-"""Calls of freeform tools are calls like any other there, whose input is no JSON: the SDK refuses
-it, and the ledger says so."""
-
-
 def conversions(dialect: str) -> list[Written]:
     """What all other documents of the corpus become."""
     return [
@@ -69,7 +64,6 @@ def conversions(dialect: str) -> list[Written]:
         and not document.degraded
         and document.facet in FACETS
         and document.dialect not in case.unofficial
-        and document.case not in FREEFORM
     ]
 
 
@@ -172,8 +166,7 @@ def streams(dialect: str) -> list[Written]:
             if document.facet != "response" or document.degraded or document.spelling:
                 continue
             if "stream" in source.facets() and document.dialect not in case.unofficial:
-                if document.case not in FREEFORM:
-                    found.append(streamed(document, dialect))
+                found.append(streamed(document, dialect))
     return found
 
 

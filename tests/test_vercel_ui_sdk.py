@@ -96,7 +96,7 @@ def comparable_part(part: dict[str, Json], version: int) -> dict[str, Json]:
     elif part["type"] == "file":
         left_out.add("filename")  # of no chunk that the SDK knows; we say it all the same
         left_out |= {"providerMetadata"} if version == 5 else set()  # which it forgets
-    elif part.get("state") == "input-streaming":
+    elif part.get("state") == "input-streaming" or part.get("rawInput") is not None:
         left_out.add("input")  # a guess of the SDK's at what ``rawInput`` will be
     return {key: value for key, value in part.items() if key not in left_out and value is not None}
 

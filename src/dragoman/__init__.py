@@ -27,9 +27,9 @@ from .result import Result
 
 if TYPE_CHECKING:
     from .exchange import Exchange
-    from .transcoder import Transcoder, atranscode, collect, decompose, transcode
+    from .transcoder import Transcoder, atranscode, collect, convert_event, decompose, transcode
 
-_STREAMS = ("Transcoder", "atranscode", "collect", "decompose", "transcode")
+_STREAMS = ("Transcoder", "atranscode", "collect", "convert_event", "decompose", "transcode")
 
 
 def __getattr__(name: str) -> object:
@@ -63,6 +63,7 @@ __all__ = [
     "check",
     "collect",
     "convert",
+    "convert_event",
     "decompose",
     "detect",
     "formats",

@@ -214,7 +214,8 @@ def _reasoning(
         out.append(Change(f"Reasoning.{what}", how, at, (), above, a, b))
 
     if (content, summary) == (got_content, got_summary):
-        if old.summary and not new.summary and not summary:
+        said = any(old.summary) or not content  # an empty one beside the words is nothing
+        if old.summary and not new.summary and not summary and said:
             note("summary", "gone", old.summary, ())  # without a word
         if old.content and not new.content and not content and not summary:
             note("content", "gone", old.content, ())
@@ -465,7 +466,8 @@ def _alike(a: Any, b: Any) -> float:
                 return 2.0 if min(len(one), len(other)) > 3 else 1.5
             return 1.2 if SequenceMatcher(None, one, other).quick_ratio() > 0.5 else 0.0
         case Media():
-            return (1.0 if a.kind == b.kind else 0.5) + 2 * (_words(a) == _words(b))
+            same = _words(a) == _words(b)  # a recording does not become a document that says more
+            return (1.0 + 2 * same) if a.kind == b.kind else 2.5 * same
         case Passage():
             return 1.0 + 2 * (_words(a) == _words(b))
         case Raw():

@@ -114,6 +114,12 @@ class Dialect:
     """Whether a request may continue a stored conversation, in which the calls stand."""
     kin: ClassVar[frozenset[str]] = frozenset()
     """Dialects of nearly the same API: what only they know is said here in the very same way."""
+    has_null_choice: ClassVar[bool] = True
+    """Whether no choice of a tool, as a document of its own, is null."""
+    whole_events: ClassVar[bool] = False
+    """Whether each event of a stream can be understood without those before it."""
+    event_items: ClassVar[frozenset[str]] = frozenset()
+    """Types of stream events that are items of a history, as they are."""
     framing: ClassVar[str] = "sse"
     """How the stream is framed: ``sse``, ``ndjson``, ``array`` or ``eventstream``."""
     framings: ClassVar[str | None] = None
@@ -152,6 +158,8 @@ class Dialect:
         read = getattr(self, _READERS.get(facet, ""), None)
         if read is None:
             self._refuse("read", facet)
+        if doc is None and facet == "tool-choice" and self.has_null_choice:
+            return ToolChoice(dialect=self.name)
         tree: Tree = read(doc)
         return tree
 
@@ -170,7 +178,17 @@ class Dialect:
                     tree = self.pair_up(tree, log)
             if self.lowers:
                 tree = lower(tree, self, log)
+        if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
+            self.lose(tree.extras, tree.at, log)
+            return None
         return write(tree, log)
+
+    def is_unsaid(self, choice: ToolChoice) -> bool:
+        """Whether a choice says nothing at all: what no choice at all is read as."""
+        said = (choice.mode, choice.payload, choice.allowed, choice.parallel)
+        if any(value is not None for value in said):
+            return False
+        return choice.extras is None or not self.is_home(choice.extras.dialect)
 
     def judge_model(self, tree: Request, log: Ledger) -> None:
         """A request must name a model; one that the API may not serve is passed on."""

@@ -305,6 +305,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The source names the id, the model or the date of the answer when it ends.",
         "Take them from the last event or the collected answer; the first event has none.",
     ),
+    "stream.end": (
+        "The server ended the stream with [DONE] and never said why the response stopped.",
+        "Treat the response as whole, but check it if a cut one would do harm.",
+    ),
     "stream.order": (
         "The target says a part of the answer earlier or later than the source does.",
         "Nothing: the answer is the same in the end.",

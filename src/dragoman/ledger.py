@@ -83,6 +83,7 @@ CODES: dict[str, str] = {
     "presence_penalty": "the presence penalty",
     "logit_bias": "the token biases",
     "logprobs": "token probabilities",
+    "stream.end": "the end of a stream that gives no reason for it",
     "stream.event": "an event of a stream that only the source dialect knows",
     "stream.head": "what a stream names in the end and others name at first: id, model, date",
     "stream.order": "when a part of a stream is said",

@@ -423,7 +423,8 @@ class Lowering:
             )
             self.log.dropped(code, block.at, why)
         elif not block.tools:
-            self.log.dropped(code, block.at, f"a block that only {block.dialect} knows")
+            what = "message" if block.code == "raw" else "block"
+            self.log.dropped(code, block.at, f"a {what} that only {block.dialect} knows")
         return []
 
     def bring(self, block: Raw) -> None:

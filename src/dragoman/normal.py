@@ -185,7 +185,7 @@ def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:
     """Each field that only another dialect knows is lost; of an object taken in part, the rest."""
     if extras is not None:
         for key, value in extras.fields.items():
-            if key in extras.inner:
+            if key in extras.inner and value.__class__ is dict:
                 _lose_rest(value, key, f"{at}/{key}", extras, log)
             else:
                 why = f"only {extras.dialect} knows {key}"
@@ -195,7 +195,7 @@ def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:
 def _lose_rest(rest: dict[str, Json], path: str, at: str, extras: Extras, log: Ledger) -> None:
     for name, value in rest.items():
         inner, where = f"{path}/{name}", f"{at}/{escape(name)}"
-        if inner in extras.inner:
+        if inner in extras.inner and value.__class__ is dict:
             _lose_rest(value, inner, where, extras, log)
         else:
             log.dropped("extras", where, f"only {extras.dialect} knows {name!r}")

@@ -341,6 +341,11 @@ def equal(a: Json, b: Json) -> bool:
     """``same``, for values that share few of their parts."""
     if a is b or a != b:
         return a is b
+    return plainly_same(a, b)
+
+
+def plainly_same(a: Json, b: Json) -> bool:
+    """Whether values that Python calls equal are the same as JSON."""
     try:
         return bool(_plain(a) == _plain(b))
     except OverflowError:  # a number that has no place in MessagePack

@@ -34,6 +34,7 @@ from .reading import DEPTH, UNREADABLE, compact, decode, parse, plain
 from .writing import may_open
 
 TRUNCATED = "the stream ended before the answer did"
+REDACTED_LATE = "what is redacted has no words here; they were said before it was known to be"
 
 
 class StreamReader:
@@ -165,6 +166,9 @@ class StreamWriter:
     names_first: ClassVar[bool] = True
     """Whether the stream begins with the model, the id or the date of the answer."""
 
+    has_summaries: ClassVar[bool] = False
+    """Whether reasoning has its content and its summary, each in a place of its own."""
+
     counts_first: ClassVar[bool] = False
     """Whether the stream begins with the number of input tokens."""
 
@@ -241,6 +245,46 @@ class StreamWriter:
         doc = self.dialect.write(response, self.aside)
         assert doc.__class__ is dict
         return doc
+
+
+class BlankReasoning:
+    """Blank reasoning waits until it is known whether a summary takes its place.
+
+    Where reasoning is written once, content of white space gives way to a summary
+    (``Reasoning.words``), and what has been written cannot be taken back. While such a block is
+    open, its deltas pass here; all others go straight to the writer.
+    """
+
+    def __init__(self, ways: dict[type, Write]) -> None:
+        self.ways = ways
+        self.write_open, self.write_delta, self.write_close = ways[Open], ways[Delta], ways[Close]
+        self.waiting: dict[int, list[Delta]] = {}
+        ways[Open] = self.open
+
+    def open(self, event: Open) -> bytes:
+        if event.block.__class__ is Reasoning:
+            self.waiting[event.index] = []
+            self.ways |= {Delta: self.delta, Close: self.close}
+        return self.write_open(event)
+
+    def delta(self, event: Delta) -> bytes:
+        waiting = self.waiting.get(event.index)
+        if waiting is None:
+            return self.write_delta(event)
+        if not event.text or (event.place == "text" and event.text.isspace()):
+            waiting.append(event)
+            return b""
+        return self.release(event.index, event.place == "summary") + self.write_delta(event)
+
+    def close(self, event: Close) -> bytes:
+        return self.release(event.index, summed=False) + self.write_close(event)
+
+    def release(self, index: int, summed: bool) -> bytes:
+        """What has waited, unless a summary takes its place."""
+        waited = self.waiting.pop(index, [])
+        if not self.waiting:
+            self.ways |= {Delta: self.write_delta, Close: self.write_close}
+        return b"" if summed else b"".join(map(self.write_delta, waited))
 
 
 class InTurns(StreamWriter):
@@ -328,6 +372,7 @@ class OneByOne(StreamWriter):
         self.sealed: Seal | None = None
         self.part: tuple[int, str] = (-1, "")  # what was said last of a thought
         self.waiting: dict[int, list[Event]] = {}
+        self.again = dict(self.ways)  # how to write what has waited: it is wrapped already
 
     def enter(self, event: Open) -> bytes:
         """A block begins, and it is its turn."""
@@ -381,7 +426,7 @@ class OneByOne(StreamWriter):
         self.current = None
         while self.waiting and self.current is None:
             index = next(iter(self.waiting))
-            out += [self.write(waited) for waited in self.waiting.pop(index)]
+            out += [self.again[said.__class__](said) for said in self.waiting.pop(index)]
         return b"".join(out)
 
     def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:

@@ -18,8 +18,9 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -545,6 +546,14 @@ def _responses_pieces(frames: list[Json]) -> Pieces:
     return _summed(deltas), _summed(whole)
 
 
+def _router_pieces(frames: list[Json]) -> Pieces:
+    """Here the last event has words for a response without any; nobody said them, so no delta."""
+    pieces, repeated = _responses_pieces(frames)
+    if repeated["text"] == "[No response generated]":
+        repeated["text"] = ""
+    return pieces, repeated
+
+
 def _native_pieces(frames: list[Json]) -> Pieces:
     kinds = {"text": "text", "refusal": "text", "reasoning": "reasoning", "tool-call": "calls"}
     blocks = {f["index"]: (f["block"], f.get("candidate", 0)) for f in frames if "block" in f}
@@ -594,6 +603,7 @@ REPEATING: dict[str, Callable[[list[Json]], Pieces]] = {
     "openai-responses": _responses_pieces,
     "open-responses": _responses_pieces,
     "copilot": _responses_pieces,
+    "router-responses": _router_pieces,
     "copilot-responses": _copilot_pieces,
     "native": _native_pieces,
 }
@@ -701,6 +711,42 @@ def chunks_do_not_matter(data: bytes, source: str, target: str, size: int) -> No
     said = b"".join(parts) + pieces.close()
     assert said == wanted, frames_difference(said, wanted, target)
     assert pieces.losses == whole.losses, difference(pieces.losses, whole.losses)
+
+
+def cuts_do_not_matter(data: bytes, source: str, target: str, seed: str) -> None:
+    """However the bytes are cut, whole or damaged, the result is the same, and it ends once."""
+    rng = Random(seed)
+    for damaged in _damaged(data, dialects.get(source).framing, rng):
+        count = min(len(damaged), rng.choice((1, 2, 5, 20)))
+        cuts = sorted(rng.sample(range(len(damaged) + 1), count))
+        wanted, got = _cut(damaged, source, target, []), _cut(damaged, source, target, cuts)
+        assert got == wanted, f"cut at {cuts}: {damaged!r}"
+
+
+def _damaged(data: bytes, framing: str, rng: Random) -> Iterator[bytes]:
+    """A stream as it is; with stray bytes behind it or inside; with a byte changed; cut short."""
+    yield data
+    yield data + rng.choice(STRAY)
+    place = rng.randrange(len(data))
+    yield data[:place] + bytes((data[place] ^ 0x5A,)) + data[place + 1 :]
+    yield data[: rng.randrange(len(data))]
+    place = rng.randrange(len(data))
+    yield data[:place] + rng.choice(STRAY) + data[place:]
+    if framing == "sse":
+        yield data.replace(b"\n", b"\r\n")
+        yield data.replace(b"\n", b"\r")
+
+
+STRAY = (b"\x00\x01", b"{", b"data: {", b"data: {\n\n", b"junk\n\n", b"data:\n\n", b"]", b"}{")
+
+
+def _cut(data: bytes, source: str, target: str, cuts: list[int]) -> tuple[Any, ...]:
+    """All that a transcoder gives for a stream in these pieces."""
+    transcoder = Transcoder(source, target, now=0)
+    said = [transcoder.feed(data[a:b]) for a, b in pairwise((0, *cuts, len(data)))]
+    said.append(transcoder.close())
+    assert transcoder.close() == b"", "it ends twice"
+    return b"".join(said), transcoder.losses, transcoder.response, transcoder.document
 
 
 def never_a_false_success(data: bytes, source: str, target: str) -> None:

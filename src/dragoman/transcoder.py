@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, overload
 
+from msgspec.structs import replace
+
 from . import dialects
-from .errors import Malformed
-from .events import End, Event, Fail, Open
+from .dialect import Dialect
+from .errors import Malformed, Unsupported
+from .events import End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, Frame, framer
 from .ledger import Ids, Ledger, Loss
 from .lowering import Opening
-from .model import Failure, Json, Response
+from .model import Failure, History, Json, Response
 from .models import Models, given
 from .reading import encode, load, parse
 from .result import Result
-from .streaming import StreamReader, StreamWriter
+from .streaming import BlankReasoning, StreamReader, StreamWriter
 
 SIGNATURES = ("reasoning", "reasoning.seal")
 
@@ -78,6 +81,8 @@ class Transcoder:
         if self.ways and self.target.lowers:
             self.opening = Opening(self.target)
             self.ways[Open] = self.open_lowered
+        if self.ways and not self.writer.has_summaries:
+            BlankReasoning(self.ways)
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -96,14 +101,15 @@ class Transcoder:
         return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
 
     def close(self) -> bytes:
-        """The source has ended; so does the target."""
+        """The source has ended; so does the target. What has ended before ends once."""
         out: list[bytes] = []
-        try:
-            self.take(self.frames.close(), out)
-            if not self.ended:
-                self.put(self.reader.close(), out)
-        except Malformed as problem:
-            self.refuse(problem, out)
+        if not self.ended:
+            try:
+                self.take(self.frames.close(), out)
+                if not self.ended:
+                    self.put(self.reader.close(), out)
+            except Malformed as problem:
+                self.refuse(problem, out)
         if self.same and self.refused:
             self.finish(out)
             self.refused = False  # it is said once
@@ -172,7 +178,7 @@ class Transcoder:
             if event.__class__ is End or event.__class__ is Fail:
                 self.finish(out)
             elif self.amend is not None:
-                out += map(self.writer.write, self.amend.event(event))
+                out += [self.ways[said.__class__](said) for said in self.amend.event(event)]
             elif not self.same:
                 out.append(self.ways[event.__class__](event))
 
@@ -279,6 +285,63 @@ def decompose(doc: Json | bytes, dialect: str) -> bytes:
     document = speaker.write(tree, log)
     out.append(writer.end(document) if tree.failure is None else writer.fail(document))
     return b"".join(out)
+
+
+def convert_event(
+    event: Json | bytes,
+    *,
+    source: str,
+    target: str,
+    fail_on: Iterable[str] = (),
+    ids: Callable[[str], str] | None = None,
+) -> Result:
+    """One event of a stream as the message that it holds, or None.
+
+    For agents that take a stream event by event, from a dialect whose events stand for
+    themselves (``whole_events``). The document is one message of the target's ``messages`` facet,
+    a list of its items where it writes a turn as several, or None for an event that says nothing,
+    such as a status. Each event is taken alone, so a piece of a text is a message of its own;
+    ``Transcoder`` puts pieces together.
+    """
+    speaker, writer, log = dialects.get(source), dialects.get(target), Ledger(ids=ids)
+    if not speaker.whole_events:
+        raise Unsupported(
+            f"an event of {speaker.name} is a piece of a message; Transcoder puts them together"
+        )
+    history = _heard(load(event), speaker, log)
+    said: list[Json] = []
+    if history.messages:
+        document = writer.write(history, log)
+        if writer.history is not None and document.__class__ is dict:
+            document = document.get(writer.history)
+        said = document if document.__class__ is list else [document]
+    if speaker.event_items:  # each was read as the only item of a list
+        log.losses[:] = [replace(x, path=x.path.removeprefix("/0")) for x in log.losses]
+    log.enforce(fail_on)
+    whole = None if not said else said[0] if len(said) == 1 else said
+    return Result(whole, tuple(log.losses))
+
+
+def _heard(event: Json, speaker: Dialect, log: Ledger) -> History:
+    """What one event says, as a history: itself where it is an item, else what it amounts to."""
+    kind = event.get("type") if event.__class__ is dict else None
+    if kind.__class__ is str and kind in speaker.event_items:
+        try:
+            tree = speaker.read([event], "messages")
+        except Malformed as problem:
+            raise Malformed(problem.what, problem.at.removeprefix("/0")) from None
+        assert isinstance(tree, History)
+        return tree
+    reader = speaker.stream_reader()
+    for odd in reader.read(("", encode(event))):
+        if odd.__class__ is Odd:
+            log.dropped("stream.event", "", f"an event that only {speaker.name} knows")
+    if reader.failure is not None:
+        log.dropped("response.failure", "", "an error is not a message")
+    if reader.failure is not None or speaker.event_items:
+        return History(())
+    said = tuple(c.message for c in reader.at_rest().candidates if c.message.content)
+    return History(said, dialect=speaker.name)
 
 
 @overload

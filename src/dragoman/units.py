@@ -6,11 +6,12 @@ the tree (or definitions of tools) were read from; its gist is what they say, sp
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
-from zlib import adler32, crc32
+from zlib import crc32
 
 import msgspec
 
@@ -62,9 +63,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def atoms(self) -> list[Json]:
         """What the unit says, one value for each thing that it says."""
         if self._atoms is None:
-            self._atoms = []
-            for node in self.nodes if self.twins is None else self.twins:
-                _say(node, self._atoms)
+            self._atoms = gist_of(self.nodes if self.twins is None else self.twins)
         return self._atoms
 
     @property
@@ -76,23 +75,22 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def key(self) -> str:
         """The digest of what the unit says."""
         if self._key is None:
-            self._key, self.size = digest(self.atoms)
+            self._key, self.size = digest(joined(self.atoms))
         return self._key
 
     def says_the_same(self, other: Unit) -> bool:
         """Whether two units have the same gist."""
-        if len(self.nodes) != len(other.nodes):
-            return False
-        for one, two in zip(self.nodes, other.nodes, strict=True):
-            if not _quickly_same(one, two):
-                return self.key == other.key
-        return True
+        return say_the_same(self.nodes, other.nodes)
 
     def calls(self) -> tuple[list[str | None], list[str | None]]:
         """The ids of the calls of a unit, and of the calls that it answers."""
         blocks = [b for node in self.nodes if node.__class__ is Message for b in node.content]
         called = [b.id for b in blocks if b.__class__ is ToolCall]
         return called, [b.call_id for b in blocks if b.__class__ is ToolResult]
+
+    def ids(self) -> list[str | None]:
+        """The ids of the calls and the results of a unit, as the client has them."""
+        return ids_of(self.nodes if self.twins is None else self.twins)
 
     def identified(self) -> Iterator[tuple[Json, str | None]]:
         """The calls and the results of a unit, each with the id that pairs it."""
@@ -101,43 +99,98 @@ class Unit(msgspec.Struct, gc=False, eq=False):
                 if block.__class__ is ToolCall:
                     yield _atom(block), block.id
                 elif block.__class__ is ToolResult:
-                    yield _atom(block), block.call_id
-
-    def is_marked(self) -> bool:
-        """Whether there may be cache marks in a unit."""
-        for node in self.nodes:
-            for block in node.content:
-                if block.__class__ in MARKED:
-                    if block.cache is not None:
-                        return True
-                    if block.__class__ in NESTED and any(_marks(block)):
-                        return True
-        return False
+                    yield joined([_atom(block)])[0], block.call_id
 
     def marks(self) -> list[str]:
         """Where the cache marks of a unit stand."""
         return [mark.at for node in self.nodes for mark in _marks(node)]
 
 
+def joined(atoms: list[Json]) -> list[Json]:
+    """Atoms with texts that follow each other as one: clients join such texts, and split them."""
+    before: Any = None
+    for atom in atoms:
+        kind = atom.__class__
+        if kind is str:
+            if before is str:
+                break
+        elif atom[0] == "result" and len(atom[2]) > 1:
+            break
+        before = kind
+    else:
+        return atoms  # as most
+    out: list[Json] = []
+    for atom in atoms:
+        if atom.__class__ is not str:
+            out.append(["result", atom[1], joined(atom[2])] if atom[0] == "result" else atom)
+        elif out and out[-1].__class__ is str:
+            out[-1] += atom
+        else:
+            out.append(atom)
+    return out
+
+
 def digest(atoms: list[Json]) -> tuple[str, int]:
     """The digest of a gist, and how long that is.
 
-    Two checksums tell one turn of a conversation from another, at a small part of the cost of a
-    cryptographic digest; whoever makes two that are alike has a capsule of his own that fits both.
+    Length and checksum tell one turn of a conversation from another, at a small part of the cost
+    of a cryptographic digest; whoever makes two alike has a capsule of his own that fits both.
     """
+    gist = _bytes(atoms)
+    return f"{len(gist):x}-{crc32(gist):x}", len(gist)
+
+
+def _bytes(value: Json) -> bytes:
     try:
-        gist = _sorted(atoms)
+        return _sorted(value)
     except OverflowError:  # a number that has no place in MessagePack
-        gist = _spelled(atoms)
-    return f"{len(gist):x}-{crc32(gist):x}-{adler32(gist):x}", len(gist)
+        return _spelled(value)
 
 
-def _quickly_same(a: Speaker, b: Speaker) -> bool:
+def ids_of(nodes: Sequence[Any]) -> list[str | None]:
+    """The ids of calls and results."""
+    blocks = [block for node in nodes for block in getattr(node, "content", ())]
+    return [
+        block.id if block.__class__ is ToolCall else block.call_id
+        for block in blocks
+        if block.__class__ in PAIRED
+    ]
+
+
+def are_marked(messages: Sequence[Any]) -> bool:
+    """Whether there are cache marks in messages."""
+    for message in messages:
+        for block in message.content:
+            if block.__class__ in MARKED:
+                if block.cache is not None:
+                    return True
+                if block.__class__ in NESTED and any(_marks(block)):
+                    return True
+    return False
+
+
+def say_the_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two runs of messages have the same gist."""
+    if len(a) != len(b):
+        return False
+    for one, two in zip(a, b, strict=True):
+        if not _quickly_same(one, two):
+            return digest(joined(gist_of(a))) == digest(joined(gist_of(b)))
+    return True
+
+
+def gist_of(nodes: Sequence[Any]) -> list[Json]:
+    """What nodes say, one value for each thing that they say."""
+    atoms: list[Json] = []
+    for node in nodes:
+        _say(node, atoms)
+    return atoms
+
+
+def _quickly_same(a: Any, b: Any) -> bool:
     """Whether it can be seen at once that two messages say the same: no more than texts, calls."""
     if a.__class__ is not Message or b.__class__ is not Message:
         return False
-    assert isinstance(a, Message)
-    assert isinstance(b, Message)
     if a.role != b.role or a.name != b.name:
         return False
     one: Sequence[Any] = a.content
@@ -155,7 +208,9 @@ def _quickly_same(a: Speaker, b: Speaker) -> bool:
             if x.text != y.text:
                 return False
         elif kind is ToolCall:
-            if x.name != y.name or x.arguments != y.arguments or x.kind != y.kind:
+            if x.name != y.name or x.kind != y.kind:
+                return False
+            if x.arguments != y.arguments and _bytes(_arguments(x)) != _bytes(_arguments(y)):
                 return False
         elif kind is ToolResult:
             if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
@@ -316,18 +371,21 @@ def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
 # -- what a unit says -----------------------------------------------------------------------
 
 
-def _say(node: Speaker, out: list[Json]) -> None:
+def _say(node: Any, out: list[Json]) -> None:
     if node.__class__ is Tool:
-        assert isinstance(node, Tool)
         service = node.payload if node.kind == "hosted" else None
         out.append(["tool", node.kind, node.name, node.description, node.schema, service])
         return
-    assert isinstance(node, Message)
     out.append([node.role, node.name])
     size = len(out)
     for block in node.content:
-        atom = _atom(block)
-        if atom is not None:
+        kind = block.__class__
+        if kind is Text:  # as most; the same as ``_atom``, without a call
+            if text := block.text:
+                out.append(NAMED.sub(r"\1 ]", text) if text[0] == "[" else text)
+        elif kind is ToolCall:
+            out.append(["call", block.name, _arguments(block)])
+        elif kind is not Reasoning and (atom := _atom(block)) is not None:
             out.append(atom)
     if len(out) == size:  # it says nothing, or nothing but reasoning
         for block in node.content:
@@ -349,7 +407,8 @@ def _atom(block: Any) -> Json:
     """What a block says; None: nothing that counts."""
     kind = block.__class__
     if kind is Text:
-        return block.text or None
+        text = block.text
+        return NAMED.sub(r"\1 ]", text) if text[:1] == "[" else text or None
     if kind is ToolCall:
         return ["call", block.name, _arguments(block)]
     if kind is ToolResult:
@@ -366,6 +425,13 @@ def _atom(block: Any) -> Json:
     if kind is Hosted or kind is Raw:
         return ["other", block.payload]
     return None
+
+
+NAMED = re.compile(
+    r"\A(\[content of tool result|\[(?:result|error) of the tool call) .+\]\Z", re.DOTALL
+)
+"""Texts that are written where there is no field for it, and name an id (``normal``, ``results``):
+ids are no part of what a unit says."""
 
 
 def _arguments(call: ToolCall) -> Json:
@@ -399,6 +465,7 @@ def _marks(node: Any) -> Iterator[Cache]:
 
 MARKED = frozenset({Text, Media, Passage, ToolCall, ToolResult})
 NESTED = frozenset({Passage, ToolResult})
+PAIRED = frozenset({ToolCall, ToolResult})
 
 
 # -- which belong together ------------------------------------------------------------------

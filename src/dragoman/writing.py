@@ -385,6 +385,17 @@ def drop_empty_texts(message: Message, log: Ledger) -> Message:
     return replace(message, content=tuple(content)) if empty else message
 
 
+def joint(before: str, after: str, cited: bool) -> str:
+    """What stands between two texts of a response that become one: a line break.
+
+    Nothing stands where white space does already, and after a text that is cited: there a
+    provider has cut a sentence in pieces, to tell where each of them comes from.
+    """
+    if not before or not after or cited or before[-1].isspace() or after[0].isspace():
+        return ""
+    return "\n"
+
+
 def joined(texts: Iterable[str]) -> str:
     """The parts of one reasoning as one text, apart by a blank line; empty parts say nothing."""
     return "\n\n".join(filter(None, texts))

@@ -58,7 +58,7 @@ def to_tools(tools: list[Any]) -> Any:
     return result.document
 
 
-def to_choice(word: str) -> Any:
+def to_choice(word: str | None) -> Any:
     """``convert_tool_choice``."""
     result = dragoman.convert(
         word, source="xzatoma", target="copilot-responses", facet="tool-choice"
@@ -230,11 +230,53 @@ def test_001_convert_tool_choice_named() -> None:
 
 
 def test_001_convert_tool_choice_option_none() -> None:
-    """No choice stays no choice."""
-    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    """ "None → None": no choice stays no choice, alone and in a request."""
+    assert to_choice(None) is None
+    for source in ("copilot-responses", "openai-chat", "anthropic", "gemini", "xzatoma"):
+        back = dragoman.convert(None, source=source, target="xzatoma", facet="tool-choice")
+        assert back.document is None
+        assert not back.losses
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tool_choice": None}
     result = dragoman.convert(asked, source="openai-chat", target="copilot-responses")
     assert "tool_choice" not in result.document
     assert not result.losses
+
+
+@pytest.mark.parametrize(
+    ("facet", "source", "doc"),
+    [
+        ("tools", "xzatoma", [TOOL | {"name": ""}]),
+        ("tools", "copilot-responses", [{"type": "function", "function": TOOL | {"name": ""}}]),
+        ("tools", "openai-chat", [{"type": "function", "function": TOOL | {"name": ""}}]),
+        ("tool-choice", "xzatoma", ""),
+        ("tool-choice", "copilot-responses", {"function": {"name": ""}}),
+        ("tool-choice", "openai-chat", {"type": "function", "function": {"name": ""}}),
+    ],
+)
+def test_001_an_empty_name_is_refused_not_renamed(facet: str, source: str, doc: Any) -> None:
+    """ "Preserves tool name", "Named tool choice preserves name": a made-up one would not."""
+    for target in ("xzatoma", "copilot-responses"):
+        with pytest.raises((Malformed, dragoman.Unsayable), match="the name of a tool is empty"):
+            dragoman.convert(doc, source=source, target=target, facet=facet)
+
+
+@pytest.mark.parametrize(
+    ("source", "doc", "lost"),
+    [
+        ("copilot-responses", {"input": [], "mood": "good"}, ["extras /mood"]),
+        ("openai-responses", {"input": [], "tools": []}, ["extras /tools"]),
+        ("anthropic", {"messages": [], "max_tokens": 9}, ["extras /max_tokens"]),
+        ("openai-chat", {"messages": [], "temperature": 1}, ["extras /temperature"]),
+    ],
+)
+def test_001_what_stands_beside_the_messages_is_reported(
+    source: str, doc: Any, lost: list[str]
+) -> None:
+    result = dragoman.convert(doc, source=source, target="xzatoma", facet="messages")
+    assert result.document == []
+    assert [f"{loss.what} {loss.path}" for loss in result.losses] == lost
+    with pytest.raises(dragoman.Lossy):
+        dragoman.convert(doc, source=source, target="xzatoma", facet="messages", fail_on="dropped")
 
 
 @pytest.mark.parametrize("name", ["auto", "any", "none", "required"])
@@ -464,36 +506,77 @@ def test_001_detection(dialect: str, facet: str, doc: Any) -> None:
 # -- stream events --------------------------------------------------------------------------
 
 
-def message_of(*events: dict[str, Any]) -> Any:
-    """What the design calls ``convert_stream_event_to_message``: a message, or None."""
-    stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
-    reader = Transcoder("copilot-responses", "copilot-responses")
-    reader.feed(stream)
-    content = [c.message for c in reader.response.candidates if c.message.content]
-    if not content:
-        return None
-    history = History(tuple(content))
-    return dragoman.write(history, "xzatoma").document[0]
+def message_of(event: Any, *losses: str) -> Any:
+    """``convert_stream_event_to_message``: a message, or None; and the losses it must have."""
+    result = dragoman.convert_event(event, source="copilot-responses", target="xzatoma")
+    assert [f"{loss.kind} {loss.what} {loss.path}" for loss in result.losses] == list(losses)
+    return result.document
+
+
+def spoken(*texts: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text} for text in texts]
+    return {"type": "message", "role": "assistant", "content": content}
 
 
 def test_001_convert_stream_event_message() -> None:
-    part = {"type": "output_text", "text": "Streaming response text"}
-    event = {"type": "message", "role": "assistant", "content": [part]}
-    assert message_of(event) == {"role": "assistant", "content": "Streaming response text"}
+    """ "Message Events: Converts to XZatoma `Message` objects"."""
+    message = {"role": "assistant", "content": "Streaming response text"}
+    assert message_of(spoken("Streaming response text")) == message
+    assert message_of(spoken("One", "two"), "approximated text.boundary /content/1") == {
+        "role": "assistant",
+        "content": "One two",
+    }
 
 
 def test_001_convert_stream_event_function_call() -> None:
+    """ "Function Call Events: Converts to assistant messages with tool calls"."""
     event = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": '{"a":1}'}
-    message = message_of(event)
-    assert message["role"] == "assistant"
-    assert message["tool_calls"] == [
-        {"id": "call_1", "function": {"name": "f", "arguments": '{"a":1}'}}
-    ]
+    call = {"id": "call_1", "function": {"name": "f", "arguments": '{"a":1}'}}
+    assert message_of(event) == {"role": "assistant", "tool_calls": [call]}
 
 
 def test_001_convert_stream_event_status_none() -> None:
+    """ "Status/Done Events: Returns `None` (no message content)"."""
     assert message_of({"type": "status", "status": "in_progress"}) is None
-    assert message_of({"type": "status", "status": "in_progress"}, {"type": "done"}) is None
+    assert message_of({"type": "done"}) is None
+    assert message_of({"type": "done", "response": {"message": spoken("Hi")}}) is None
+
+
+def test_001_convert_stream_event_reasoning_none() -> None:
+    """ "Reasoning Events: Returns `None`"; here the ledger says what was in it."""
+    thought = spoken("Hm.") | {"type": "reasoning"}
+    del thought["role"]
+    assert message_of(thought, "dropped reasoning ", "dropped message.empty ") is None
+
+
+def test_001_convert_stream_event_that_is_no_message() -> None:
+    assert message_of({"type": "weather"}, "dropped stream.event ") is None
+    assert message_of({"error": {"message": "No."}}, "dropped response.failure ") is None
+    with pytest.raises(Malformed, match="unknown role 'narrator'") as caught:
+        message_of(spoken("Once") | {"role": "narrator"})
+    assert caught.value.at == ""
+    odd_ones: list[Any] = [None, [], "message", {}, {"type": []}, {"type": "message"}]
+    for odd in odd_ones:
+        with pytest.raises(Malformed):
+            message_of(odd)
+
+
+def test_001_one_event_of_other_dialects() -> None:
+    """Where each event stands for itself; elsewhere it is refused, not guessed."""
+    event = {"role": "assistant", "content": "Hi"}
+    there = dragoman.convert_event(event, source="xzatoma", target="copilot-responses")
+    assert there.document == spoken("Hi")
+    both = dragoman.convert_event(
+        event | {"tool_calls": [CALL]}, source="xzatoma", target="responses"
+    )
+    assert [i.get("type", "message") for i in both.document] == ["message", "function_call"]
+    piece = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    with pytest.raises(dragoman.Unsupported, match="Transcoder puts them together"):
+        dragoman.convert_event(piece, source="openai-chat", target="xzatoma")
+    with pytest.raises(dragoman.Lossy):
+        dragoman.convert_event(
+            spoken("a", "b"), source="copilot-responses", target="xzatoma", fail_on="approximated"
+        )
 
 
 def test_001_extension_streaming_aggregation() -> None:

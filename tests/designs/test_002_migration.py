@@ -385,6 +385,52 @@ def test_002_the_response_becomes_an_openai_message() -> None:
     assert choice["finish_reason"] == "tool_calls"
 
 
+def texts(*words: str) -> list[Any]:
+    return [{"type": "text", "text": text} for text in words]
+
+
+@pytest.mark.parametrize(
+    ("said_in", "joined"),
+    [
+        (("One.", "Two.", "Three."), "One.\nTwo.\nThree."),
+        (("One.", "", "Two."), "One.\nTwo."),
+        (("One. ", "Two."), "One. Two."),  # white space parts them already
+        (("One.", "\n\nTwo."), "One.\n\nTwo."),
+    ],
+)
+def test_002_the_texts_of_a_response_are_joined_with_line_breaks(
+    said_in: tuple[str, ...], joined: str
+) -> None:
+    """`message["content"] = "\\n".join(text_parts)`, reported, in a stream as well."""
+    response = answered(*texts(*said_in))
+    there = to_openai(response, "response", now=0)
+    assert there.document["choices"][0]["message"]["content"] == joined
+    boundaries = [loss for loss in there.losses if loss.what == "text.boundary"]
+    assert len(boundaries) == len([text for text in said_in if text]) - 1
+    stream = dragoman.decompose(response, ANTHROPIC)
+    flight = dragoman.convert(stream, source=ANTHROPIC, target=CHAT, facet="stream", now=0)
+    collected = dragoman.collect(flight.document, CHAT).document
+    assert collected["choices"][0]["message"]["content"] == joined
+
+
+def test_002_a_sentence_that_was_cut_to_be_cited_stays_one() -> None:
+    """The design would break it: Anthropic gives each piece that is cited a block of its own."""
+    page = {
+        "type": "web_search_result_location",
+        "url": "https://example.org/",
+        "title": "T",
+        "cited_text": "67 m",
+        "encrypted_index": "eA==",
+    }
+    height = {"type": "text", "text": "67 m", "citations": [page]}
+    response = answered(*texts("The tower is "), height, *texts(", they say.", "So it is."))
+    there = to_openai(response, "response", now=0)
+    message = there.document["choices"][0]["message"]
+    assert message["content"] == "The tower is 67 m, they say.\nSo it is."
+    cited = message["annotations"][0]["url_citation"]
+    assert message["content"][cited["start_index"] : cited["end_index"]] == "67 m"
+
+
 def test_002_an_answer_joins_the_openai_history() -> None:
     """What the design's agent does: convert the answer, append it, ask again."""
     request = {"model": "m", "messages": [NEW_SYSTEM, NEW_USER]}

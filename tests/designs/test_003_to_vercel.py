@@ -24,6 +24,9 @@ def vercel(*contents: dict[str, Any]) -> list[Any]:
     return result.document
 
 
+ROLES = [("human", "user"), ("ai", "assistant"), ("system", "system")]
+
+
 def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
@@ -111,20 +114,59 @@ def test_line_147_no_flag_where_nothing_failed() -> None:
 
 
 def test_lines_161_to_162_a_system_turn_is_a_string() -> None:
-    """The design joins its texts; a turn for each, which the SDK takes as well, keeps them."""
-    *system, _ = vercel(says("system", text("a"), text("b")), says("human", text("Hi")))
-    assert {message["role"] for message in system} == {"system"}
-    assert "\n".join(message["content"] for message in system) == "a\nb"
+    """ "text = extractTextContent(blocks)", "RETURN { role: 'system', content: text }"."""
+    system, _ = vercel(says("system", text("a"), text("b")), says("human", text("Hi")))
+    assert system == {"role": "system", "content": "a\nb"}
+    request = {"contents": [says("human", text("Hi"))], "systemInstruction": "a\nb"}
+    asked = convert(request, source="icontent", target="vercel-core", model="m").document
+    assert asked["system"] == "a\nb"
+    several = {"model": "m", "max_tokens": 9, "system": [text("a"), text("b")],
+               "messages": [{"role": "user", "content": "Hi"}]}  # fmt: skip
+    asked = convert(several, source="anthropic", target="vercel-core").document
+    assert asked["system"] == "a\nb"
 
 
-@pytest.mark.parametrize(("speaker", "role"), [("human", "user"), ("ai", "assistant")])
-def test_line_179_several_texts_are_all_there(speaker: str, role: str) -> None:
-    """The design joins them with line breaks; parts, which the SDK knows as well, keep them."""
-    (message,) = vercel(says(speaker, text("a"), text("b")))
-    assert message in (
-        {"role": role, "content": "a\nb"},
-        {"role": role, "content": [text("a"), text("b")]},
+@pytest.mark.parametrize(("speaker", "role"), ROLES)
+def test_line_179_several_texts_are_one_string(speaker: str, role: str) -> None:
+    """ "RETURN JOIN textParts WITH '\\n'", which the design does in silence."""
+    result = convert(
+        [says(speaker, text("a"), text(""), text("b"))],
+        source="icontent",
+        target="vercel-core",
+        facet="messages",
     )
+    assert result.document == [{"role": role, "content": "a\n\nb"}]
+    assert [f"{x.kind} {x.what} {x.path}" for x in result.losses] == [
+        "approximated text.boundary /0/blocks/1",
+        "approximated text.boundary /0/blocks/2",
+    ]
+
+
+@pytest.mark.parametrize(("speaker", "role"), ROLES)
+def test_line_179_no_blocks_are_an_empty_string(speaker: str, role: str) -> None:
+    result = convert([says(speaker)], source="icontent", target="vercel-core", facet="messages")
+    assert result.document == [{"role": role, "content": ""}]
+    assert [f"{x.kind} {x.what} {x.path}" for x in result.losses] == ["invented text.empty /0"]
+
+
+def test_line_179_texts_beside_a_call_or_an_image_are_parts() -> None:
+    """ "Build multi-part content array with text and tool calls"."""
+    (message,) = vercel(says("ai", text("a"), text("b"), CALL))
+    assert message["content"] == [text("a"), text("b"), CALLED]
+
+
+def test_line_179_parts_of_the_sdk_stay_parts() -> None:
+    """From version to version of the SDK nothing needs to be joined; nor where a part is marked."""
+    parts = [{"role": "user", "content": [text("a"), text("b")]}]
+    for version in ("vercel-model", "vercel-model-v6", "vercel-model-v5", "vercel-core"):
+        there = convert(parts, source=version, target="vercel-core", facet="messages")
+        assert there.document == parts
+        assert not there.losses
+    mark = {"cache_control": {"type": "ephemeral"}}
+    marked = {"messages": [{"role": "user", "content": [text("a") | mark, text("b")]}]}
+    there = convert(marked, source="anthropic", target="vercel-core", facet="messages")
+    assert len(there.document[0]["content"]) == 2
+    assert not there.losses
 
 
 def test_warning_5_types_are_hyphenated() -> None:

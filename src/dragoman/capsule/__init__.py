@@ -22,8 +22,9 @@ turns are compared by what they mean:
   of its gist, and the original items. A unit that comes back by itself has no entry.
 - On the way home, an entry is put where its unit stands now: at the old number, or moved as far as
   its neighbours have moved, or wherever else its gist stands alone. A short text ("OK.") may stand
-  anywhere, so it needs a neighbour that is the same as before. An entry that finds no unit is left
-  out, and reported as ``dropped capsule`` at the place of the changed turn.
+  anywhere, so it needs the ids of its calls as they were, or a neighbour as before. An entry
+  that finds no unit is left out, and reported as ``dropped capsule`` at the place of the changed
+  turn.
 - Where units came back in another number or order, those between two that correspond are one
   entry. Entries that exchanged a text or a call are restored together or not at all: otherwise it
   would stand twice.

@@ -34,18 +34,18 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
     was, held = entry.get("marks", ((), ()))
     if list(was) == now:
         return True
+    places = [_place(pieces, shown, path) for path in now]
     for path in reversed(held):
         at, key = _container(pieces, path)
+        stays = [place for place in places if at.__class__ is dict and place[0] is at]
+        if any(name == key for _, name, _ in stays):
+            places = [place for place in places if place[0] is not at or place[1] != key]
+            continue  # it stands where it stood, so it is what it was
         if at.__class__ is dict and at.pop(key, None) is not None and not at:
             at, key = _container(pieces, path[:-1])
             del at[int(key)]  # the mark was a block of its own
     placed = True
-    for path in now:
-        value, key = _container(shown, path)
-        if value.__class__ is dict and len(value) == 1:
-            path = path[:-1]
-            value, key = _container(shown, path)
-        at, _ = _container(pieces, path, shown)
+    for at, key, value in places:
         if at.__class__ is dict and value.__class__ is dict:
             at[key] = value[key]
         elif at.__class__ is list and value.__class__ is list:
@@ -53,6 +53,16 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
         else:
             placed = False
     return placed
+
+
+def _place(pieces: list[Json], shown: list[Json], path: Json) -> tuple[Json, str, Json]:
+    """Where a mark belongs that stands at a path now: what holds it, its key, what holds it now."""
+    value, key = _container(shown, path)
+    if value.__class__ is dict and len(value) == 1:
+        path = path[:-1]
+        value, key = _container(shown, path)
+    at, _ = _container(pieces, path, shown)
+    return at, key, value
 
 
 def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) -> tuple[Json, str]:

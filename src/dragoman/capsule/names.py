@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from ..model import Json
+from ..model import Json, ToolCall
 from ..reading import encode
 from ..units import Unit, View
 
@@ -33,6 +33,21 @@ def ids_in(value: Json, found: set[str | None]) -> set[str | None]:
         for item in value:
             ids_in(item, found)
     return found
+
+
+def reused_ids(tree: Any) -> set[str | None]:
+    """Ids that stand for more than one call."""
+    mine = [block.id for m in tree.messages for block in m.content if block.__class__ is ToolCall]
+    if len(set(mine)) == len(mine):
+        return set()
+    return {name for name, count in Counter(mine).items() if count > 1}
+
+
+def note_reused(entries: list[Json], reused: set[str | None]) -> None:
+    """Ids that stand for more than one call, where the target has others for them."""
+    for entry in entries:
+        if found := sorted(filter(None, ids_in(entry["put"], set()) & reused)):
+            entry["reused"] = found
 
 
 def renamed(value: Json, names: dict[str, str]) -> Json:

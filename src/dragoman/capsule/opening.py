@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -16,7 +17,7 @@ from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
 from ..reading import encode
 from ..results import NO_RESULT
 from ..surrogates import parse_exactly
-from ..units import Unit, View, digest
+from ..units import Unit, View, digest, joined
 from .marks import has_mark, put_marks, relative
 from .names import Places, all_ids, ids_in, paired, renamed
 from .places import (
@@ -30,14 +31,17 @@ from .places import (
     owners_of,
     view_of,
 )
-from .references import expanded, schemas_of
+from .references import cut, expanded, schemas_of
 from .sealing import VERSION
 
 CHANGED = "this turn has changed since; what the capsule holds for it is left out"
 
 
-FEW = 50
-"""How many units that say the same are looked at."""
+FEW = 25
+"""How many units that say the same are looked at, on each side of where one is expected."""
+
+TURN = 16
+"""The weight of a turn that is restored: more than all that speaks for one place or another."""
 
 
 def open_(
@@ -134,7 +138,7 @@ class _Entry:
         size = self.data.get("size", 0)
         if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
             return False
-        return bool(digest(unit.atoms[:size])[0] == self.data["is"][-1])
+        return bool(digest(joined(unit.atoms[:size]))[0] == self.data["is"][-1])
 
     def is_near(self, units: list[Unit], at: int) -> bool:
         """Whether it stands beside what it stood beside, if it needs that to be told.
@@ -142,6 +146,9 @@ class _Entry:
         Where turns came back in another order or number, both neighbours count: a system prompt in
         the middle, say, may stand only before a reply.
         """
+        ids = self.data.get("ids")
+        if ids is not None:
+            return bool(at == self.data["at"] or units[at].ids() == ids)
         by = self.data.get("by")
         if by is None:
             return True
@@ -154,6 +161,34 @@ class _Entry:
                 grown = behind == by[1]
             return bool(before == by[0] and grown)
         return bool(before == by[0] or behind == by[1])
+
+    def is_told(self) -> bool:
+        """Whether it takes more than what it says to tell where it stands."""
+        return "by" in self.data or "ids" in self.data
+
+    def candidates(
+        self, units: list[Unit], places: dict[str, list[int]], tail: int
+    ) -> list[tuple[int, int]]:
+        """Where it may stand now, each with a weight: how much speaks for it."""
+        keys, was = self.data["is"], self.data["at"]
+        found = _around(places.get(keys[0], []), (was, was + tail)) if keys else []
+        if "size" in self.data and self.count == 1 and not found:
+            found = [at for at, unit in enumerate(units) if self.has_grown(unit)]
+        found = [at for at in found if self.fits(units, at) and self.is_near(units, at)]
+        if not self.is_told() and len(found) > 1:
+            found = [at for at in found if at in (was, was + tail)]
+        named = ids_in(self.data["put"], set()) if found else set()
+        return [(at, self.weight(units, at, named)) for at in found]
+
+    def weight(self, units: list[Unit], at: int, named: set[str | None]) -> int:
+        """A turn more than anything; then its neighbours, first a call's result; then ids."""
+        out = TURN
+        called, answered = units[at].calls()
+        if by := self.data.get("by"):
+            before, behind = neighbours(units, at, self.count)
+            out += (4 if answered else 2) * (before == by[0])
+            out += (4 if units[at + self.count - 1].calls()[0] else 2) * (behind == by[1])
+        return out + (not named.isdisjoint(called + answered))
 
     def stays(self, units: list[Unit]) -> bool:
         at = self.data["at"]
@@ -219,33 +254,29 @@ class _Opening:
         places: dict[str, list[int]] = {}
         for number, unit in enumerate(units):
             places.setdefault(unit.key, []).append(number)
-        offset = floor = 0
         tail = len(units) - total
-        for entry in entries:
-            was = entry.data["at"]
-            at = self.search(entry, units, places, floor, (was + offset, was + tail, was))
-            if at is None:
-                entry.hint = max(floor, min(was + offset, len(units) - 1))
-            else:
-                entry.at, offset, floor = at, at - was, at + entry.count
+        found = [entry.candidates(units, places, tail) for entry in entries]
+        for number, at in _chain(entries, found, len(units)).items():
+            entries[number].at = at
+        self.fill(entries, units)
 
-    def search(
-        self,
-        entry: _Entry,
-        units: list[Unit],
-        places: dict[str, list[int]],
-        floor: int,
-        guesses: tuple[int, ...],
-    ) -> int | None:
-        for guess in guesses:
-            if guess >= floor and entry.fits(units, guess) and entry.is_near(units, guess):
-                return guess
-        keys = entry.data["is"]
-        found = places.get(keys[0], []) if keys else []
-        found = [at for at in found[-FEW:] if at >= floor and entry.fits(units, at)]
-        if "by" in entry.data:
-            found = [at for at in found if entry.is_near(units, at)][:1]
-        return found[0] if len(found) == 1 else None
+    def fill(self, entries: list[_Entry], units: list[Unit]) -> None:
+        """Turns that are told by those before them: moved as far; and where the others stood."""
+        ends = [entry.at for entry in entries if entry.at is not None][::-1]
+        offset = floor = 0
+        for entry in entries:
+            was, at = entry.data["at"], entry.at
+            if at is None:
+                guess = was + offset
+                free = floor <= guess <= (ends[-1] if ends else len(units)) - entry.count
+                if free and not entry.is_told() and entry.fits(units, guess):
+                    at = entry.at = guess
+                else:
+                    entry.hint = max(floor, min(guess, len(units) - 1))
+                    continue
+            else:
+                ends.pop()
+            offset, floor = at - was, at + entry.count
 
     def drop_last(self) -> None:
         """A turn that others followed and that is the last one now is what the model goes on with.
@@ -308,6 +339,9 @@ class _Opening:
                 entry.grown = bool(units) and units[-1].key != entry.data["is"][-1]
                 if entry.grown:
                     atoms[-1] = atoms[-1][: entry.data["size"]]
+                if part == "turns" and entry.data["put"].__class__ is list:
+                    lengths = iter(entry.data["cuts"]) if "cuts" in entry.data else None
+                    atoms = [cut(said, lengths) for said in atoms]
                 entry.pieces = expanded(entry.data["put"], atoms, schemas_of(units))
                 if part != "turns":
                     continue
@@ -427,13 +461,17 @@ class _Opening:
         given: dict[Any, Any] = {}  # id as it is now -> as it was, in what is restored
         names: dict[str, str] = {}
         failed: list[_Entry] = []
+        changed: list[tuple[list[_Entry], list[Unit]]] = []
         for entries in sets.values():
             now = [
                 unit for entry in entries for unit in self.of(entry) if not is_made_up(unit.nodes)
             ]
             met = all_ids(now) & shared
-            if not met or met <= ids_in([entry.pieces for entry in entries], set()):
-                continue
+            if met <= ids_in([entry.pieces for entry in entries], set()):
+                given |= {name: name for name in met}
+            else:
+                changed.append((entries, now))
+        for entries, now in changed:
             places = places or Places(View(document, dialect.read(document, facet)))
             spans = [span for entry in entries for span in entry.spans]
             pairs = paired(now, places.within(spans))
@@ -483,6 +521,55 @@ class _Opening:
             first.setdefault(unit, at)
         for part, entry in lost:
             self.log.dropped("capsule", first.get((part, entry.hint), ""), CHANGED)
+
+
+def _around(places: list[int], expected: tuple[int, ...]) -> list[int]:
+    """Some of many places: those nearest to where something is expected."""
+    if len(places) <= FEW:
+        return places
+    found: set[int] = set()
+    for at in expected:
+        middle = bisect_left(places, at)
+        found.update(places[max(0, middle - FEW) : middle + FEW])
+    return sorted(found)
+
+
+def _chain(entries: list[_Entry], found: list[list[tuple[int, int]]], size: int) -> dict[int, int]:
+    """Entry -> its place, in order and apart from each other: the heaviest such choice.
+
+    ``best`` holds, for each end of a choice, the heaviest one (as a Fenwick tree: the heaviest up
+    to a place at the cost of a logarithm).
+    """
+    best: list[tuple[int, int]] = [(0, -1)] * (size + 2)
+    made: list[tuple[int, int, int]] = []  # the entry, its place, what was chosen before
+    for number, places in enumerate(found):
+        count = entries[number].count
+        news: list[tuple[int, int, int]] = []
+        for at, weight in places:
+            heavy, before = 0, -1
+            place = at + 1
+            while place > 0:
+                if best[place][0] > heavy:
+                    heavy, before = best[place]
+                place -= place & -place
+            news.append((at + count, heavy + weight, len(made)))
+            made.append((number, at, before))
+        for end, weight, choice in news:
+            place = end + 1
+            while place < len(best):
+                if best[place][0] < weight:
+                    best[place] = (weight, choice)
+                place += place & -place
+    choice, place, heavy = -1, size + 1, 0
+    while place > 0:
+        if best[place][0] > heavy:
+            heavy, choice = best[place]
+        place -= place & -place
+    out: dict[int, int] = {}
+    while choice >= 0:
+        number, at, choice = made[choice]
+        out[number] = at
+    return out
 
 
 def _unmended(

@@ -10,6 +10,8 @@ from ..model import History, Json, Message, Request, Toolbox, Tree
 from ..units import Unit, View, align
 
 PARTS = ("turns", "tools")
+LARGE = frozenset({str, list, dict})
+"""The kinds of values that may hold a turn."""
 
 
 def view_of(doc: Json, tree: Tree, tools_too: bool = True) -> View | None:
@@ -19,6 +21,11 @@ def view_of(doc: Json, tree: Tree, tools_too: bool = True) -> View | None:
         return View(doc, tree, tools_too)
     except (LookupError, ValueError):
         return None
+
+
+def has_news(original: dict[str, Json], back: dict[str, Json]) -> bool:
+    """Whether there is a key that the original has not, and that may hold a turn."""
+    return any(back[key].__class__ in LARGE for key in back.keys() - original.keys())
 
 
 def is_like(a: Unit, b: Unit) -> bool:

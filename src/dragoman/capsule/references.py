@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from ..model import Json, Message
 from ..patching import REF, same
 from ..reading import compact
-from ..units import LONG, Unit
+from ..units import LONG, Unit, joined
 
 TEXT = "\0json"
 """The key of a text that is JSON itself, and refers to texts inside of it."""
@@ -28,21 +28,70 @@ SPELLINGS: tuple[Callable[[str], str], ...] = (compact, json.dumps)
 """How texts are spelled in JSON, nearly always."""
 
 
-def shrunk(pieces: list[Json], was: Sequence[Unit]) -> Json:
-    """The original with references to what its unit holds; as it is, if it has such keys itself.
+def held(pieces: list[Json], was: Sequence[Unit]) -> dict[str, Json]:
+    """What an entry holds of the original of units, with references if that is worth it."""
+    schemas = schemas_of(was)
+    if not schemas and sum(unit.size for unit in was) < WORTH:
+        return {"put": {"raw": pieces}}
+    return shrunk(pieces, [unit.atoms for unit in was], schemas)
+
+
+def shrunk(
+    pieces: list[Json], gists: list[list[Json]], schemas: dict[int, Json]
+) -> dict[str, Json]:
+    """The original with references to what its gist holds; as it is, if it has such keys itself.
 
     Each text is referred to once, so that what comes of it is no longer than what there is.
     """
-    schemas = schemas_of(was)
-    if not schemas and sum(unit.size for unit in was) < WORTH:
-        return {"raw": pieces}
     known: list[str] = []
-    called = _texts([unit.atoms for unit in was], known)
+    called = _texts(gists, known)
     places = {text: number for number, text in enumerate(known)}
     try:
-        return _shrink(pieces, places, called, schemas)
+        put = _shrink(pieces, places, called, schemas)
     except _Taken:
-        return {"raw": pieces}
+        return {"put": {"raw": pieces}}
+    cuts = cuts_of(gists)
+    return {"put": put, "cuts": cuts} if cuts else {"put": put}
+
+
+def cuts_of(gists: list[list[Json]]) -> list[list[int]] | None:
+    """How long the texts are that follow each other, run by run; None: each stands alone.
+
+    References count texts, and a client may have joined some of these or split others.
+    """
+    out: list[list[int]] = []
+    for atoms in gists:
+        _measure(atoms, out)
+    return out if any(len(lengths) > 1 for lengths in out) else None
+
+
+def _measure(atoms: list[Json], out: list[list[int]]) -> None:
+    before: Any = None
+    for atom in atoms:
+        if atom.__class__ is not str:
+            if atom[0] == "result":
+                _measure(atom[2], out)
+        elif before is str:
+            out[-1].append(len(atom))
+        else:
+            out.append([len(atom)])
+        before = atom.__class__
+
+
+def cut(atoms: list[Json], lengths: Iterator[list[int]] | None) -> list[Json]:
+    """Atoms with their texts joined and cut again as they were."""
+    out: list[Json] = []
+    for atom in joined(atoms):
+        if atom.__class__ is str and lengths is not None:
+            start = 0
+            for length in next(lengths):
+                out.append(atom[start : start + length])
+                start += length
+        elif atom.__class__ is not str and atom[0] == "result":
+            out.append(["result", atom[1], cut(atom[2], lengths)])
+        else:
+            out.append(atom)
+    return out
 
 
 class _Taken(Exception):

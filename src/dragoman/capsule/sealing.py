@@ -4,40 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate, chain, compress
-from operator import eq
-from typing import Any
+from itertools import chain
 
 from .. import patching
 from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
-from ..model import History, Json, Message, Request, ToolCall, Tree
+from ..model import History, Json, Message, Request, Tree
 from ..patching import equal, same
 from ..reading import encode
 from ..units import Unit, View, align
+from . import echoing
+from .echoing import SLIGHT
 from .marks import relative
-from .names import ids_in
+from .names import note_reused, reused_ids
 from .places import (
+    LARGE,
     PARTS,
+    has_news,
     inner_of,
     instructs,
-    is_instruction,
     is_like,
     is_restored,
     keys_of,
     neighbours,
-    own,
     owners_of,
     view_of,
 )
-from .references import shrunk
+from .references import held
 
 VERSION = 2
-
-
-SLIGHT = 200
-"""How long the gist of a unit must be to tell by itself that it is the same unit."""
 
 
 def seal(
@@ -83,12 +79,13 @@ def _compare(
     if isinstance(tree, Request | History) and _is_apart(original, back, alike):
         _settle(capsule, View(original, None, False), View(back, None, False), alike)
         return losses
-    tools_too = not any(_are_at(tree, key) for key in alike)
-    here = view_of(original, tree, tools_too)
-    if here is not None and original.__class__ is back.__class__:
-        left = _by_echo(capsule, here, back, tree, heard, losses, alike)
+    tools_too = original.__class__ is not dict or not _have_same_tools(tree, alike)
+    if not tools_too:
+        left = echoing.fill(capsule, original, back, tree, heard, losses, alike)
         if left is not None:
             return left
+    here = view_of(original, tree, tools_too)
+    if here is not None and original.__class__ is back.__class__:
         there = view_of(back, source.read(back, capsule["facet"]), tools_too)
         if there is not None and here.base == there.base:
             return _fill(capsule, here, there, tree, heard, losses, alike)
@@ -116,10 +113,14 @@ def _is_all(original: Json, back: Json, alike: set[str]) -> bool:
     return equal(original, back)
 
 
-def _are_at(tree: Tree, key: str) -> bool:
-    """Whether all definitions of tools stand under a key: if they are alike, nobody asks which."""
-    tools = getattr(tree, "tools", None) or ()
-    return bool(tools) and all(tool.at.startswith(f"/{key}/") for tool in tools)
+def _have_same_tools(tree: Tree, alike: set[str]) -> bool:
+    """Whether all definitions of tools stand under a key that came back: nobody asks which."""
+    tools = getattr(tree, "tools", None)
+    if not tools:
+        return True
+    slot = tools[0].at.split("/", 2)[1] if tools[0].at else ""
+    prefix = f"/{slot}/"
+    return slot in alike and all(tool.at.startswith(prefix) for tool in tools)
 
 
 def _is_apart(original: Json, back: Json, alike: set[str]) -> bool:
@@ -127,174 +128,14 @@ def _is_apart(original: Json, back: Json, alike: set[str]) -> bool:
     if original.__class__ is not dict or back.__class__ is not dict:
         return False
     lost = original.keys() - alike
-    return not any(original[key].__class__ in LARGE for key in lost) and not _has_news(
+    return not any(original[key].__class__ in LARGE for key in lost) and not has_news(
         original, back
     )
-
-
-LARGE = frozenset({str, list, dict})
-"""The kinds of values that may hold a turn."""
-
-
-def _has_news(original: dict[str, Json], back: dict[str, Json]) -> bool:
-    """Whether there is a key that the original has not, and that may hold a turn."""
-    return any(back[key].__class__ in LARGE for key in back.keys() - original.keys())
-
-
-def _by_echo(
-    capsule: dict[str, Json],
-    here: View,
-    back: Json,
-    tree: Tree,
-    heard: Tree,
-    losses: list[Loss],
-    alike: set[str],
-) -> list[Loss] | None:
-    """Fill the capsule where each turn came back in its place; None: not all did.
-
-    Nobody needs to read the way back then: what a turn says is asked of the client's document.
-    """
-    if not isinstance(heard, Request | History) or not isinstance(tree, Request | History):
-        return None
-    if here.has_tools or here.base is not None or here.doc.__class__ is not dict:
-        return None
-    if not _are_like(heard.messages, tree.messages) or _has_news(here.doc, back):
-        return None
-    dirty = _dirty(here, back, alike)
-    if dirty is None or sum(len(unit.nodes) for unit in here.turns) < len(tree.messages):
-        return None
-    units = _Echoed(here, heard.messages)
-    begin = _begin(here.turns)
-    entries: list[Json] = []
-    for number in dirty:
-        unit, mine = units[number], here.turns[number]
-        if not unit.says_the_same(mine) or unit.is_marked():
-            return None
-        if number >= begin and instructs(mine):
-            return None  # a system prompt in the middle
-        entry = {"at": number, "is": [unit.key]}
-        if unit.size < SLIGHT:
-            entry["by"] = neighbours(units, number, 1)
-        if number + 1 == len(units):
-            entry["size"] = len(unit.atoms)
-        entry["put"] = shrunk([[mine.slot, mine.start < 0, here.value(mine)]], [unit])
-        entries.append(entry)
-    _note_reused(entries, tree)
-    repeated = Counter(entry["is"][0] for entry in entries)
-    if len(repeated) < len(entries):
-        for entry in entries:
-            if repeated[entry["is"][0]] > 1:
-                entry["by"] = neighbours(units, entry["at"], 1)
-    capsule["echo"] = True
-    if entries:
-        capsule["turns"] = entries
-    _settle(capsule, here, View(back, None, False), alike)
-    capsule["count"][0] = len(units)
-    if not losses:
-        return []
-    owner: dict[str, tuple[str, int]] = {}
-    for number in range(len(units)):
-        for node in units[number].nodes:
-            own(owner, node, ("turns", number))
-    return [loss for loss in losses if not is_restored(loss, owner, {"turns": set(dirty)})]
-
-
-class _Echoed(Sequence[Unit]):
-    """The units of the original, each with what the target says for it; made when asked for."""
-
-    def __init__(self, here: View, said: Sequence[Message]) -> None:
-        self.turns, self.said = here.turns, said
-        self.ends = list(accumulate([len(unit.nodes) for unit in here.turns]))
-        self.made: dict[int, Unit] = {}
-
-    def __len__(self) -> int:
-        return len(self.turns)
-
-    def __getitem__(self, number: Any) -> Any:
-        unit = self.made.get(number)
-        if unit is None:
-            mine, end = self.turns[number], self.ends[number]
-            nodes = list(self.said[end - len(mine.nodes) : end])
-            self.made[number] = unit = Unit(mine.slot, mine.start, nodes)
-        return unit
-
-
-def _note_reused(entries: list[Json], tree: Any) -> None:
-    """Ids that stand for more than one call, where the target has others for them."""
-    mine = [block.id for m in tree.messages for block in m.content if block.__class__ is ToolCall]
-    if len(set(mine)) == len(mine):
-        return
-    reused = {name for name, count in Counter(mine).items() if count > 1}
-    for entry in entries:
-        if found := sorted(filter(None, ids_in(entry["put"], set()) & reused)):
-            entry["reused"] = found
-
-
-def _are_like(a: Sequence[Message], b: Sequence[Message]) -> bool:
-    return [message.role for message in a] == [message.role for message in b]
 
 
 def _begin(units: Sequence[Unit]) -> int:
     """Where the conversation begins, behind the system prompt."""
     return next((n for n, unit in enumerate(units) if not instructs(unit)), len(units))
-
-
-def _dirty(here: View, back: dict[str, Json], alike: set[str]) -> list[int] | None:
-    """The units that did not come back as they were; None: not each in its place."""
-    changed: dict[str, set[int]] = {}
-    for slot in here.slots() - alike:
-        mine, theirs = here.inner[slot], back.get(slot)
-        if mine.__class__ is not list or theirs.__class__ is not list:
-            units = [unit for unit in here.turns if unit.slot == slot]
-            if theirs is None or len(units) > 1 or not all(map(is_instruction, units[0].nodes)):
-                return None
-            changed[slot] = {0}
-            continue
-        found = _changed(theirs, mine)
-        if found is None:
-            return None
-        changed[slot] = found
-    out: list[int] = []
-    for number, unit in enumerate(here.turns):
-        found = changed.get(unit.slot, set())
-        if unit.end - unit.start == 1 and unit.start >= 0:
-            if unit.start in found:
-                out.append(number)
-        elif found and (unit.start < 0 or not found.isdisjoint(range(unit.start, unit.end))):
-            out.append(number)
-    return out
-
-
-def _changed(theirs: list[Json], mine: list[Json]) -> set[int] | None:
-    """The items of the original that came back otherwise, or not at all; None: nobody can tell.
-
-    What did not come back must be of a kind of which nothing did: encrypted reasoning, say.
-    """
-    if len(mine) == len(theirs):
-        found = _unlike(theirs, mine)
-        return found if all(_shape(mine[n]) == _shape(theirs[n]) for n in found) else None
-    shapes = [_shape(item) for item in theirs]
-    known = set(shapes)
-    kept = [n for n, item in enumerate(mine) if _shape(item) in known]
-    if [_shape(mine[n]) for n in kept] != shapes:
-        return None
-    found = set(range(len(mine))).difference(kept)
-    return found | {kept[n] for n in _unlike(theirs, [mine[n] for n in kept])}
-
-
-def _unlike(a: list[Json], b: list[Json]) -> set[int]:
-    """Which items are not the same."""
-    alike = list(map(eq, a, b))
-    if not equal(list(compress(a, alike)), list(compress(b, alike))):
-        alike = list(map(equal, a, b))
-    return {number for number, same_ in enumerate(alike) if not same_}
-
-
-def _shape(item: Json) -> Any:
-    if item.__class__ is not dict:
-        return item.__class__
-    role, kind = item.get("role"), item.get("type", "message")
-    return (role if role.__class__ is str else "", kind if kind.__class__ is str else "")
 
 
 def _fill(
@@ -311,8 +152,8 @@ def _fill(
         here.leave_tools()
         there.leave_tools()
     found = {part: _entries(part, here, there, alike) for part in PARTS}
-    if found["turns"]:
-        _note_reused(found["turns"], tree)
+    if found["turns"] and (reused := reused_ids(tree)):
+        note_reused(found["turns"], reused)
     capsule |= {part: entries for part, entries in found.items() if entries}
     _settle(capsule, here, there, alike)
     if not losses:
@@ -363,7 +204,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
-        entry["put"] = shrunk(here.pieces(is_), was)
+        entry |= held(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
     _tell_apart(out, old)
@@ -398,6 +239,10 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
     out: list[tuple[int, int, int, int]] = []
     i = j = 0
     for x, y in [*pairs, (len(old), len(new))]:
+        if x == i and j < y < len(new) and _goes_on(new[y - 1], new[y]):
+            out.append((x, x + 1, j, y + 1))  # it is of the reply that comes next
+            i, j = x + 1, y + 1
+            continue
         if x > i and y > j:
             out.append((i, x, j, y))
         elif x > i or y > j:  # what has no counterpart goes with what stands before it
@@ -410,6 +255,12 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
         first, second = out[:2]
         out[:2] = [(first[0], second[1], first[2], second[3])]
     return out
+
+
+def _goes_on(a: Unit, b: Unit) -> bool:
+    """Whether two units are of one reply."""
+    one, other = a.nodes[-1], b.nodes[0]
+    return one.__class__ is Message and bool(one.role == other.role == "assistant")
 
 
 def _counted(units: Sequence[Unit]) -> Counter[bytes]:

@@ -21,7 +21,7 @@ from ..framing import Frame
 from ..ledger import Ledger
 from ..model import Block, Citation, Json, Reasoning, Refusal, Response, Seal, Text, ToolCall
 from ..reading import as_dict, encode, need_str
-from ..streaming import OneByOne, Said, StreamReader
+from ..streaming import REDACTED_LATE, FunctionsOnly, OneByOne, Said, StreamReader
 from ..writing import is_blank
 
 RANKS = {"reasoning": 0, "text": 1, "call": 2}
@@ -221,11 +221,13 @@ def frame(doc: Json) -> bytes:
     return b"data: " + encode(doc) + b"\n\n"
 
 
-class CoreWriter(OneByOne):
+class CoreWriter(FunctionsOnly, OneByOne):
     dialect: Any
 
     def __init__(self, dialect: Dialect, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
+        if not home:
+            self.wrap_freeform()
         self.w = self.dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.about: Json = {}
         self.doc: dict[str, Json] = {}  # the call that is said now
@@ -289,6 +291,8 @@ class CoreWriter(OneByOne):
         part = self.dialect.write_answer_thought(whole, self.w)[0]
         if part.__class__ is dict and part["type"] == "redacted":
             rest = {k: v for k, v in part.items() if k != "type"}
+            if self.texts:
+                self.log.approximated("stream.text", block.at, REDACTED_LATE)
             self.unsigned = False
             return frame({"type": "redacted-reasoning", **rest})
         out = b"" if self.texts else frame({"type": "reasoning", "textDelta": ""})

@@ -106,6 +106,7 @@ class NativeWriter(StreamWriter):
 
     needs_whole: ClassVar[bool] = True
     names_first: ClassVar[bool] = False
+    has_summaries: ClassVar[bool] = True
 
     def write(self, event: Event) -> bytes:
         return encode(unplaced(event)) + b"\n"

@@ -419,9 +419,8 @@ class MessageWriter(OneByOne):
             return b""
         first = not self.texts
         self.texts.append(text)
-        if first:
-            text = text.removeprefix(APART)
-            text = APART + text if "reasoning" in self.spoken else text
+        if first and "reasoning" in self.spoken:
+            text = APART + text
         self.spoken.add("reasoning")
         return frame({"reasoning": text})
 

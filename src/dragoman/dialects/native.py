@@ -33,6 +33,7 @@ class Native(Dialect):
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
     history = None
     lowers = False
+    has_null_choice = False  # the tree says it
 
     def read_native(self, doc: Json, facet: str) -> Tree:
         doc = as_dict(doc, "")

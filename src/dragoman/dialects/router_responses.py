@@ -221,7 +221,10 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         content = self.mark_parts(result, w)
         said: Json = self.bare_text(content, w)
         if said is None:
-            said = self.write_parts(content, w) or self.write_nothing(result, None, w)
+            said = self.write_parts(content, w)
+            if said and not isinstance(content[0], Text):
+                self.mark_first(said[0], result, w)
+            said = said or self.write_nothing(result, None, w)
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         self.lose(result.extras, result.at, w.log)

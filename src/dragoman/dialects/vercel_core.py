@@ -4,13 +4,19 @@ What it does differently from its successors: arguments are ``args``; a result i
 ``isError`` beside it and its images in ``experimental_content``; a thought bears its signature
 itself, and a redacted one is a part of its own; media types are MIME types; the limit is
 ``maxTokens``; the schema of a tool is ``parameters``. No tool runs at the provider.
+
+A turn of text alone is one string, as design 003 has it, unless it comes from another version of
+the SDK: "Join multiple text blocks with newlines".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
+from .. import freeform
 from ..model import (
     Block,
     Extras,
@@ -27,6 +33,7 @@ from ..model import (
 from ..reading import as_dict, expected, maybe_int, maybe_list, maybe_str, need_str
 from ..sniffing import Verdict
 from ..writing import Writing, note_joined
+from .vercel_model.turns import FREE
 from .vercel_model_v5 import VercelModelV5
 
 if TYPE_CHECKING:
@@ -36,6 +43,13 @@ if TYPE_CHECKING:
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
 RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, Refusal: 1, ToolCall: 2}
+
+
+class CoreWriting(Writing):
+    """A conversion that knows whether the parts of a turn of text are joined."""
+
+    __slots__ = ("joins",)
+    joins: bool
 
 
 class VercelCore(VercelModelV5):
@@ -83,6 +97,38 @@ class VercelCore(VercelModelV5):
         from ._core_stream import CoreWriter
 
         return CoreWriter(self, log, home)
+
+    # -- turns of text alone are strings -------------------------------------------------------
+
+    def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
+        w = CoreWriting(log, FREE, FREE, self.is_home(dialect), answer)
+        w.joins = not self.knows(dialect)
+        return w
+
+    def write_turn(self, message: Message, w: Writing) -> dict[str, Json] | None:
+        if isinstance(w, CoreWriting) and w.joins and all(map(is_mere_text, message.content)):
+            message = replace(message, content=(self.joined(message.content, message.at, w),))
+        return super().write_turn(message, w)
+
+    def write_system(self, message: Message, w: Writing) -> list[dict[str, Json]]:
+        """ "RETURN { role: 'system', content: text }", also of no blocks at all."""
+        if isinstance(w, CoreWriting) and w.joins and all(map(is_mere_text, message.content)):
+            message = replace(message, content=(self.joined(message.content, message.at, w),))
+        return super().write_system(message, w)
+
+    def joined(self, blocks: Sequence[Block], at: str, w: Writing) -> Text:
+        """ "RETURN JOIN textParts WITH '\\n'": one text, also where there is none."""
+        texts = [block for block in blocks if isinstance(block, Text)]
+        if not texts:
+            w.log.invented("text.empty", at, "content is required, if only an empty one")
+            return Text("", at=at)
+        for block in texts[1:]:
+            w.log.approximated("text.boundary", block.at, "joined with a line break")
+            self.lose(block.extras, block.at, w.log)
+        if len(texts) == 1:
+            return texts[0]
+        self.lose(texts[0].extras, texts[0].at, w.log)
+        return Text("\n".join(block.text for block in texts), at=texts[0].at)
 
     # -- answers: text, thoughts and calls stand beside each other ----------------------------
 
@@ -207,8 +253,7 @@ class VercelCore(VercelModelV5):
         return [self.emit(out, block, w.log)]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        if call.kind == "custom":
-            w.log.approximated("tool_call.kind", call.at, "a freeform call is like any other here")
+        call = freeform.call_as_function(call, w)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id in an answer here")
         self.lose_cache(call.cache, w)
@@ -230,6 +275,11 @@ class VercelCore(VercelModelV5):
 
     def write_counts(self, usage: Usage) -> dict[str, Json]:
         return {"promptTokens": usage.input_total, "completionTokens": usage.output_total}
+
+
+def is_mere_text(block: Block) -> bool:
+    """Whether a block is text that bears nothing which only a part of its own can bear."""
+    return block.__class__ is Text and block.cache is None and not block.citations
 
 
 def call_spelling(call: dict[str, Json]) -> dict[str, Json] | None:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .. import freeform
-from ..errors import Malformed
+from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
 from ..model import (
@@ -45,6 +45,7 @@ Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Speaker, ...] = ("user", "assistant", "system", "tool")
 ANYTHING = (r"[\s\S]", 10_000)
 JOINT = " "
+NAMELESS = "the name of a tool is empty"
 MODES: dict[str, Literal["auto", "none", "required"]] = {
     "auto": "auto",
     "none": "none",
@@ -55,6 +56,7 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 
 class Xzatoma(Exchanges):
     name = "xzatoma"
+    whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"
 
     # -- reading ----------------------------------------------------------------------------
@@ -118,15 +120,22 @@ class Xzatoma(Exchanges):
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
         return Tool(
-            need_str(doc, "name", at),
+            self.need_name(doc, at),
             maybe_str(doc, "description", at),
             doc.get("parameters"),
             at=at,
             extras=self.keep(doc, ("name", "description", "parameters")),
         )
 
+    def need_name(self, doc: dict[str, Json], at: str) -> str:
+        """The name of a tool; a made-up one would stand for no tool of XZatoma's."""
+        if not (name := need_str(doc, "name", at)):
+            raise Malformed(NAMELESS, f"{at}/name")
+        return name
+
     def read_tool_choice(self, doc: Json) -> ToolChoice:
-        word = as_str(doc, "")
+        if not (word := as_str(doc, "")):
+            raise Malformed(NAMELESS)
         if (mode := MODES.get(word)) is None:
             return ToolChoice("named", word, dialect=self.name)
         extras = None if mode == word else Extras(self.name, spelling={"word": word})
@@ -262,6 +271,8 @@ class Xzatoma(Exchanges):
         if tool.kind == "hosted":
             log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
+        if not tool.name:
+            raise Unsayable(NAMELESS, tool.at)
         if tool.kind == "custom":
             log.approximated("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
             wrapped = freeform.wrap(tool)
@@ -294,6 +305,8 @@ class Xzatoma(Exchanges):
         if tree.kind == "custom":
             log.approximated("tool_choice", tree.at, "a choice does not say what kind a tool is")
         name = tree.name or ""
+        if not name:
+            raise Unsayable(NAMELESS, tree.at)
         if name in MODES:
             log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")
         return name

@@ -131,7 +131,8 @@ def read_frame(headers: dict[str, str], payload: bytes) -> Frame:
     if headers.get(":message-type") == "error":  # no payload: it is all in the headers
         message = headers.get(":error-message", "")
         return headers.get(":error-code", "error"), encode({"message": message})
-    return headers.get(":event-type") or headers.get(":exception-type", ""), payload
+    name = headers.get(":event-type") or headers.get(":exception-type", "")
+    return name, payload or b"{}"  # an event without members may have no payload
 
 
 def write_frame(name: str, payload: bytes, kind: str = "event") -> bytes:

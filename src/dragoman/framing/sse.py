@@ -1,8 +1,9 @@
 """Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 Lines end in LF, CRLF or CR; ``data`` lines are joined; comments, ``id`` and ``retry`` say nothing
-here. Unlike a browser, ``close`` gives the last event even if no blank line follows it: servers
-end the body right behind ``[DONE]``.
+here, nor does an event whose data are blank: some servers and gateways send one as a heartbeat
+(but for one that is named ``error``). Unlike a browser, ``close`` gives the last event even if no
+blank line follows it: servers end the body right behind ``[DONE]``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class SSE:
                     self.refuse()
                 break
             if event.startswith(b"data: ") and b"\n" not in event:  # the usual shape
-                frames.append(("", event[6:]))
+                if (usual := event[6:]) and not usual.isspace():
+                    frames.append(("", usual))
             elif event and (frame := read_event(event)) is not None:
                 frames.append(frame)
         return frames
@@ -88,7 +90,7 @@ class SSE:
 
 
 def read_event(event: bytes) -> Frame | None:
-    """One event; None where it has no data."""
+    """One event; None where it has no data, or blank data that are no error."""
     name = ""
     data: list[bytes] = []
     for line in event.split(b"\n"):
@@ -98,7 +100,9 @@ def read_event(event: bytes) -> Frame | None:
             data.append(value)
         elif field == b"event":
             name = value.decode("utf-8", "replace")
-    return (name, b"\n".join(data)) if data else None
+    joined = b"\n".join(data)
+    blank = not joined or joined.isspace()
+    return None if not data or (blank and name != "error") else (name, joined)
 
 
 FRAMER = SSE

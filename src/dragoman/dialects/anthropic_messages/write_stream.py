@@ -15,7 +15,7 @@ from ...events import Begin, Delta, Open, Ping
 from ...ledger import Ledger
 from ...model import Citation, Hosted, Json, Media, Raw, Reasoning, Refusal, Text, ToolCall
 from ...reading import compact, encode
-from ...streaming import OneByOne
+from ...streaming import REDACTED_LATE, OneByOne
 from ...writing import is_blank
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ class AnthropicWriter(OneByOne):
             doc = self.dialect.write_reasoning(replace(block, seal=seal), self.w)
             if not self.begun:
                 return self.whole(doc)
-            why = "what is redacted has no words here; they were said before it was known to be"
-            self.log.approximated("stream.text", block.at, why)
+            self.log.approximated("stream.text", block.at, REDACTED_LATE)
             return frame("content_block_stop", index=self.number) + self.whole(doc)
         out = b""
         if not self.begun:

@@ -17,7 +17,16 @@ from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
-from ...reading import UNREADABLE, as_dict, decode, maybe_str, need_dict, need_list, need_str
+from ...reading import (
+    UNREADABLE,
+    as_dict,
+    decode,
+    maybe_dict,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+)
 from ...streaming import Said, StreamReader, as_written
 from ...writing import repeats_a_key
 from .response import type_name
@@ -103,7 +112,9 @@ class BedrockReader(StreamReader):
         return int(index)
 
     def open(self, doc: dict[str, Json]) -> list[Event]:
-        start = need_dict(doc, "start", "")
+        start = maybe_dict(doc, "start", "")
+        if not start:
+            return []  # some models announce a text so; it begins with its first delta
         kind = next(iter(start), "")
         known = kind in ("toolUse", "toolResult", "image")
         inner = dict(need_dict(start, kind, "/start")) if known else start

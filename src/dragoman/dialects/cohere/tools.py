@@ -87,6 +87,8 @@ class Tools(Messages):
 
     # -- choice -----------------------------------------------------------------------------
 
+    has_null_choice = False  # null is `auto`
+
     def read_tool_choice(self, doc: Json) -> ToolChoice:
         """One word; where there is none, the model decides."""
         if doc is None:

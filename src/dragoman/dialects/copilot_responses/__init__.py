@@ -31,6 +31,8 @@ class CopilotResponses(Sniff, Answers):
     history = "input"
     # GitHub's address takes OpenAI's shapes, not these.
     endpoints: ClassVar[tuple[Endpoint, ...]] = (Endpoint("/responses"),)
+    whole_events = True
+    event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
 
     def read_stream(self, whole: bool) -> StreamReader:

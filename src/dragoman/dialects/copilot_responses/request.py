@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ... import freeform
+from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
 from ...media import sniff
 from ...model import (
@@ -29,7 +30,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out, note_summary
+from ...writing import Writing, data_uri, leave_out, lose_labels, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -48,6 +49,7 @@ UNSENT = dict.fromkeys(
     "a request has no place for this here",
 )  # fmt: skip
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+NAMELESS = "the name of a tool is empty"
 JOINT = " "
 """What stands between texts that become one: "Joins text from multiple content items with space
 separator"."""
@@ -286,8 +288,8 @@ class Requests(Responses):
         self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if source.kind in ("text", "blocks"):
-            self.note_media(replace(block, title=None), w)
             w.log.approximated("media", block.at, "a document of plain text is plain text here")
+            lose_labels(block, "plain text has", w.log)
             inner = source.blocks if source.kind == "blocks" else (Text(source.value, at=block.at),)
             out += self.write_parts(inner, w)
         elif block.kind != "image" or source.kind == "file":
@@ -342,6 +344,8 @@ class Requests(Responses):
 
     def read_tool(self, doc: dict[str, Json], at: str) -> Tool:
         tool = super().read_tool(doc, at)
+        if not tool.name and tool.kind != "hosted":
+            raise Malformed(NAMELESS, at)
         if tool.kind != "hosted" and "nested" not in self.spelling(tool):
             tool = replace(tool, extras=self.respell(tool.extras, flat=True))
         return tool
@@ -349,6 +353,8 @@ class Requests(Responses):
     def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
         if self.spelling(tool) or tool.kind == "hosted":
             return super().write_tool(tool, w)
+        if not tool.name:
+            raise Unsayable(NAMELESS, tool.at)
         if tool.kind == "custom":
             w.log.approximated(
                 "tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}"
@@ -362,6 +368,8 @@ class Requests(Responses):
 
     def read_choice(self, doc: Json, parallel: bool | None, at: str) -> ToolChoice:
         choice = super().read_choice(doc, parallel, at)
+        if choice.mode == "named" and not choice.name:
+            raise Malformed(NAMELESS, at)
         if choice.payload is None and not self.spelling(choice):
             word = {"word": doc} if doc.__class__ is str else {"flat": True}
             choice = replace(choice, extras=self.respell(choice.extras, **word))
@@ -379,10 +387,12 @@ class Requests(Responses):
         if choice.allowed is not None:
             w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
         if choice.mode == "named":
+            if not choice.name:
+                raise Unsayable(NAMELESS, choice.at)
             if choice.kind != "function":
                 why = "a freeform tool is chosen as a function"
                 w.log.approximated("tool_choice", choice.at, why)
-            return {"function": {"name": w.tool_name(choice.name or "", choice.at)}}
+            return {"function": {"name": w.tool_name(choice.name, choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
 
 

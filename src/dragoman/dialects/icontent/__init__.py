@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class IContent(Sniff, Requests):
     name = "icontent"
     history = "contents"
+    whole_events = True
     spec = "https://github.com/vybestack/llxprt-code"
     aliases: ClassVar[tuple[str, ...]] = ("llxprt",)
     kin = frozenset({"icontent-design"})

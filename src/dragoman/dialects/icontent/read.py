@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...dialect import Dialect
-from ...errors import Malformed
-from ...ids import from_history, to_history
+from ...ids import HISTORY, from_history, to_history
 from ...marks import ERROR
 from ...media import sniff
 from ...model import (
@@ -50,6 +49,10 @@ PROVIDERS = {
 # The vendors' own hosts: a signature from elsewhere is not theirs, whatever the provider is called.
 HOSTS = ("api.anthropic.com", "api.openai.com", "chatgpt.com", "googleapis.com")
 FIELDS = {"thinking": "anthropic", "thought": "google"}
+FAMILY = "icontent"
+"""Whose contents are that are read as a whole: the same in both variants."""
+WHOLE = "whole"
+"""Marks a message whose only block is the whole content."""
 NOBODY = "llxprt"
 """The issuer of a seal of which nobody knows whose it is: no API has that name."""
 REDACTED = "[redacted]"
@@ -57,6 +60,18 @@ REDACTED = "[redacted]"
 RESPONSE_KEYS = frozenset({"type", "callId", "toolName", "result"})
 MEDIA_KEYS = frozenset({"type", "mimeType", "data", "encoding", "filename"})
 THINKING_KEYS = frozenset({"type", "thought", "signature", "sourceField"})
+
+
+def call_id_of(written: str) -> str:
+    """The id that an id of a history stands for.
+
+    "Tool IDs from history use hist_tool_ prefix", "Vercel SDK expects call_ prefix": so it is also
+    where the rest is nothing that ``ids`` would write, such as one with spaces in it.
+    """
+    found = from_history(written)
+    if found == written and written.startswith(HISTORY):
+        return f"call_{written[len(HISTORY) :]}"
+    return found
 
 
 class Known:
@@ -75,7 +90,7 @@ class Known:
         """The id of a call. Two spellings of one id are two ids where two calls bear them."""
         found = self.ids.get(written)
         if found is None:
-            found = from_history(written)
+            found = call_id_of(written)
             while self.taken.setdefault(found, written) != written:
                 found = to_history(found)
             self.ids[written] = found
@@ -83,7 +98,7 @@ class Known:
         return found
 
     def result(self, written: str) -> str:
-        return self.ids.get(written) or from_history(written)
+        return self.ids.get(written) or call_id_of(written)
 
 
 class Read(Dialect):
@@ -103,8 +118,10 @@ class Read(Dialect):
         """One content; where it holds results, they become messages of their own."""
         said = need_str(doc, "speaker", at)
         role = ROLES.get(said)
-        if role is None:
-            raise Malformed(f"unknown speaker {said!r}; there are: {', '.join(ROLES)}", at)
+        blocks = need_list(doc, "blocks", at)
+        if role is None or (role == "tool" and not has_response(blocks)):
+            out.append(self.read_whole(doc, at))
+            return
         metadata = known.metadata = maybe_dict(doc, "metadata", at) or {}
         spelling: dict[str, Json] = {}
         taken: tuple[str, ...] = ()
@@ -112,7 +129,6 @@ class Read(Dialect):
             role, taken = "system", ("role",)
         if role == "system":
             spelling = {"speaker": said, "role": bool(taken)}
-        blocks = need_list(doc, "blocks", at)
         if role == "tool":
             pieces = self.read_results(blocks, f"{at}/blocks", known)
         else:
@@ -128,6 +144,15 @@ class Read(Dialect):
                     partly = {"metadata": taken}
                     extras = self.keep(doc, ("speaker", "blocks"), spelling, partly=partly)
             out.append(Message(piece, content, at=at, extras=extras))
+
+    def read_whole(self, doc: dict[str, Json], at: str) -> Message:
+        """A content that only llxprt understands: "RETURN null  // Unknown speaker type".
+
+        It comes back as it is, and any other dialect omits it; so it does not keep a history from
+        being converted.
+        """
+        raw = Raw(FAMILY, doc, code="raw", at=at)
+        return Message("user", (raw,), at=at, extras=Extras(self.name, spelling={WHOLE: True}))
 
     def read_pieces(
         self, docs: list[Json], at: str, role: Role, known: Known
@@ -171,8 +196,6 @@ class Read(Dialect):
                 results[-1] = replace(last, content=(*last.content, block))
             else:
                 before.append(block)
-        if not results:
-            raise Malformed("a tool says a 'tool_response' at least", at)
         return [("tool", (result,)) for result in results]
 
     # -- blocks -----------------------------------------------------------------------------
@@ -353,6 +376,11 @@ class Read(Dialect):
         text = f"{fence}{language or ''}\n{code}\n{fence}"
         extras = self.keep(doc, ("type",))
         return Text(text, at=at, extras=extras)
+
+
+def has_response(blocks: list[Json]) -> bool:
+    """Whether a tool says what a tool says: ``hasToolResponseBlocks``."""
+    return any(b.__class__ is dict and b.get("type") == "tool_response" for b in blocks)
 
 
 def read_data(

@@ -30,7 +30,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import as_dict, encode, maybe_dict, maybe_str, need_list, need_str
-from ...streaming import OneByOne, Said, StreamReader
+from ...streaming import REDACTED_LATE, OneByOne, Said, StreamReader
 from .read import REDACTED, Known
 
 if TYPE_CHECKING:
@@ -199,6 +199,7 @@ class ContentWriter(OneByOne):
         self.kind = ""  # the kind of the block that is said now, if it comes bit by bit
         self.more: dict[str, Json] = {}  # what is said of it beside its words
         self.texts: list[str] = []
+        self.heard = False  # whether it has content, be it empty
 
     def chunk(self, *blocks: Json, **more: Json) -> bytes:
         doc = {"speaker": "ai", "blocks": list(blocks), **more}
@@ -217,7 +218,7 @@ class ContentWriter(OneByOne):
 
     def enter(self, event: Open) -> bytes:
         block = event.block
-        self.kind, self.more, self.texts = "", {}, []
+        self.kind, self.more, self.texts, self.heard = "", {}, [], False
         if isinstance(block, Text | Refusal):
             docs = self.dialect.write_block(replace(block, text="x"), self.w)
         elif isinstance(block, Reasoning):
@@ -236,6 +237,7 @@ class ContentWriter(OneByOne):
         text: str | None = event.text
         if isinstance(self.block, Reasoning):
             text = self.thought(event)
+            self.heard |= event.place == "text"
         elif event.place != "text":
             return b""
         if not text:
@@ -269,11 +271,14 @@ class ContentWriter(OneByOne):
         return b"".join(map(self.piece, docs))
 
     def leave_thought(self, block: Reasoning, said: str) -> bytes:
-        whole = replace(block, content=(said,) if said else (), summary=())
+        whole = replace(block, content=(said,) if said or self.heard else (), summary=())
         whole = replace(whole, seal=self.sealed or block.seal)
         docs = self.dialect.write_block(whole, self.w)
         if not self.kind or not said:
             return b"".join(map(self.piece, docs))
+        if docs and docs[0]["thought"] == REDACTED:
+            self.log.approximated("stream.text", block.at, REDACTED_LATE)
+            return self.piece(docs[0])
         rest = {k: v for k, v in docs[0].items() if k != "thought"} if docs else {}
         if rest.keys() <= {"type", *self.more}:
             return b""

@@ -30,8 +30,8 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape
-from ...writing import Writing, data_uri, object_of
-from .read import NOBODY, REDACTED, Read
+from ...writing import Writing, data_uri, joined, lose_labels, object_of
+from .read import NOBODY, REDACTED, WHOLE, Read
 
 ANY = ("(?s:.)", 10**9)
 """Ids and names may be what they like; ids are written in a form of their own."""
@@ -87,6 +87,8 @@ class Write(Read):
     def write_message(self, message: Message, w: ContentWriting) -> dict[str, Json]:
         if message.name is not None:
             w.log.dropped("message.name", message.at, "speakers have no names here")
+        if (whole := self.write_whole(message)) is not None:
+            return whole
         doc: dict[str, Json] = {}
         if message.role == "tool":
             if len(message.content) != 1 or not isinstance(message.content[0], ToolResult):
@@ -104,6 +106,14 @@ class Write(Read):
             return doc
         doc["speaker"] = self.spelling(message).get("speaker", doc["speaker"])
         return self.emit(doc, message, w.log)
+
+    def write_whole(self, message: Message) -> dict[str, Json] | None:
+        """A content that was read as a whole, as it was."""
+        extras = message.extras
+        if extras is None or WHOLE not in extras.spelling or not self.knows(extras.dialect):
+            return None
+        raw = message.content[0] if len(message.content) == 1 else None
+        return raw.payload if isinstance(raw, Raw) and self.knows(raw.dialect) else None
 
     def write_speaker(self, doc: dict[str, Json], message: Message, w: Writing) -> None:
         role = message.role
@@ -310,7 +320,7 @@ class Write(Read):
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         for _ in texts[1:]:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        out: dict[str, Json] = {"type": "thinking", "thought": "\n\n".join(texts)}
+        out: dict[str, Json] = {"type": "thinking", "thought": joined(texts)}
         summed = False  # whether what is written here is read as a summary
         if seal is not None:
             field = SIGNED.get(seal.signer)
@@ -440,6 +450,7 @@ class Write(Read):
 
     def write_text_document(self, block: Media, w: ContentWriting) -> list[Json]:
         w.log.approximated("media", block.at, "a document of plain text is plain text here")
+        lose_labels(block, "plain text has", w.log)
         self.lose(block.extras, block.at, w.log)
         if block.source.kind == "blocks":
             return self.write_blocks(block.source.blocks, w)

@@ -37,6 +37,7 @@ class Messages(Parts):
     """The turns of a conversation, and what the model may call."""
 
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
+    joins_texts = False  # what follows each other is one text, as in a stream
     has_freeform = False
     has_signatures = False
     has_subsets = False
@@ -246,6 +247,9 @@ class Messages(Parts):
         doc["content"] = self.write_content(
             self.mark_texts(list(block.content), block, w), spelled, w
         )
+        if doc["content"].__class__ is list and isinstance(block.content[0], Media):
+            if not (w.home or block.is_error):
+                self.mark_first(doc["content"][0], block, w)
         if doc["content"] is None:
             doc["content"] = ""
             if not any(block.content) and not w.home:

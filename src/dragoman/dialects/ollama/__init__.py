@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 class Ollama(Sniff, Responses):
+    whole_events = True
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
     blank = frozenset({"format"})

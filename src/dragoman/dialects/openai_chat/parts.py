@@ -16,6 +16,7 @@ from ...model import (
     Media,
     Passage,
     Raw,
+    Reasoning,
     Refusal,
     Source,
     Text,
@@ -23,6 +24,7 @@ from ...model import (
 from ...normal import with_extension
 from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str, only
 from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
+from . import gateways
 from .signing import Signing
 
 PLAIN_TEXT = only("type", "text")
@@ -93,6 +95,8 @@ class Parts(Signing):
                 text = need_str(doc, "refusal", at)
                 extras = self.keep(doc, ("type", "refusal"), {"part": True})
                 return Refusal(text, at=at, extras=extras)
+            case gateways.PART if gateways.is_part(doc):
+                return gateways.read_part(self, doc, at)
             case str() if kind in UNOFFICIAL and isinstance(doc.get(kind), dict):
                 return self.read_unofficial(doc, kind, at)
             case _:
@@ -259,6 +263,8 @@ class Parts(Signing):
             case Refusal():
                 out: dict[str, Json] = {"type": "refusal", "refusal": block.text}
                 return [self.emit(out, block, w.log)]
+            case Reasoning() if "part" in self.spelling(block):
+                return [gateways.write_part(self, block)]
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
                 self.lose_cache(block.cache, w)

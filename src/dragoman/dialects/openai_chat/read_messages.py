@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...dialect import merged
 from ...errors import Malformed
 from ...marks import MARK, unmark_error
 from ...model import (
@@ -35,9 +36,10 @@ from ...reading import (
     tokens,
 )
 from ...writing import is_plain_text
+from . import gateways
+from .gateways import BLOCKS, FIELDS
 from .parts import Parts
-from .signing import KEY as SIGNED
-from .signing import signature_of
+from .signing import signature_of, taken_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -194,7 +196,10 @@ class ReadMessages(Parts):
             self.read_calls(blocks, calls, at)
             return Message("assistant", tuple(blocks), at=at)
         taken = ["role", "content", "name"]
-        for key in THINKING_KEYS:
+        partly: dict[str, Json] = {}
+        if gateways.are_blocks(doc.get(gateways.BLOCKS)):
+            blocks += self.read_thinking_blocks(doc, at, taken, partly)
+        for key in THINKING_KEYS if not blocks else ():
             thought = doc.get(key)
             if thought.__class__ is str and thought:
                 note = Extras(self.name, spelling={"key": key})
@@ -211,7 +216,10 @@ class ReadMessages(Parts):
             said = (replace(said[0], citations=citations),)
         blocks += said
         if (signed := signature_of(doc)) is not None and self.sign_last(blocks, signed):
-            taken.append(SIGNED)
+            keys, parts = taken_of(signed[0])
+            taken += keys
+            for key, inner in parts.items():
+                partly[key] = (*partly.get(key, ()), *inner)
         if (refusal := maybe_str(doc, "refusal", at)) is not None:
             blocks.append(Refusal(refusal, at=f"{at}/refusal"))
             taken.append("refusal")
@@ -232,11 +240,28 @@ class ReadMessages(Parts):
         if (
             not calls or spelling or not CALLING_MESSAGE(doc)
         ):  # role, content and calls: the usual shape
-            extras = self.keep(doc, taken)
+            spelling = {
+                **(spelling or {}),
+                **({"fields": True} if BLOCKS in partly.get(FIELDS, ()) else {}),
+            }
+            extras = self.keep(doc, taken, partly=partly)
             if spelling:
                 extras = self.respell(extras, **spelling)
         name = maybe_str(doc, "name", at)
         return Message("assistant", tuple(blocks), name, at=at, extras=extras)
+
+    def read_thinking_blocks(
+        self, doc: dict[str, Json], at: str, taken: list[str], partly: dict[str, Json]
+    ) -> list[Reasoning]:
+        """LiteLLM's blocks, which stand twice or three times in a message."""
+        docs, fields = doc[BLOCKS], doc.get(FIELDS)
+        found = gateways.read_blocks(self, docs, doc.get(gateways.TWIN), at)
+        taken.append(BLOCKS)
+        if "twin" in self.spelling(found[0]):
+            taken.append(gateways.TWIN)
+        if fields.__class__ is dict and fields.get(BLOCKS) == docs:
+            partly[FIELDS] = (BLOCKS,)
+        return found
 
     def read_call(self, doc: dict[str, Json], at: str) -> Block:
         function = doc.get("function")
@@ -281,7 +306,7 @@ class ReadMessages(Parts):
         )
 
     def keep_call(
-        self, doc: dict[str, Json], spelling: dict[str, Json], partly: dict[str, tuple[str, ...]]
+        self, doc: dict[str, Json], spelling: dict[str, Json], partly: dict[str, Json]
     ) -> Extras | None:
         """What a call says beyond the tree, and how it was signed."""
         signed = signature_of(doc)
@@ -289,7 +314,12 @@ class ReadMessages(Parts):
         if "index" in spelling:
             taken.append("index")
         if signed is not None:
-            taken.append(SIGNED)
+            keys, parts = taken_of(signed[0])
+            taken += keys
+            known: dict[str, Json] = {
+                key: dict.fromkeys(inner, ()) for key, inner in partly.items()
+            }
+            partly = merged(known, parts)
         extras = self.keep(doc, taken, spelling, partly=partly)
         return extras if signed is None else self.signed(extras, signed)
 

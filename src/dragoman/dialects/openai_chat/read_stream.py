@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Open, Place, hollow
+from ...events import Cite, Close, Delta, End, Event, Open, Place, Sealed, hollow
 from ...framing import Frame
 from ...model import (
     Block,
@@ -25,6 +25,7 @@ from ...model import (
     Reasoning,
     Refusal,
     Response,
+    Seal,
     Source,
     Text,
 )
@@ -39,10 +40,12 @@ from ...reading import (
 )
 from ...streaming import Said, StreamReader, is_complete
 from ...writing import is_blank
+from . import gateways
+from .gateways import BLOCKS
 from .read_messages import THINKING_KEYS
 from .response import error_beside
 from .signing import KEY as SIGNED
-from .signing import signature_of
+from .signing import litellm_signature, signature_of
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -99,6 +102,7 @@ decode_usual = msgspec.json.Decoder(Usual).decode
 # The parts of a speech, and what of its block they add to.
 SPOKEN: dict[str, Place] = {"data": "text", "transcript": "transcript"}
 SILENCE = Said(True)
+REASONING = "reasoning part"
 RANKS = {"content": 1, "refusal": 2, "function_call": 3}
 """Reasoning stands first at rest, then these."""
 
@@ -118,10 +122,15 @@ class Speaker:
         self.annotations: list[Json] = []
         self.cites: list[Citation] = []  # those that came before the text
         self.spoken: dict[str, Said] = {}  # the data of a speech, and its transcript
+        self.blocks: list[tuple[dict[str, Json], Said]] = []  # LiteLLM's, and their words
+        self.doubled = False  # its fields have them again
+        self.reasoning: tuple[dict[str, Json], list[Said]] | None = None  # a part of the content
+        self.parts: list[Json] = []  # of the content, as they are
         self.open: dict[str | int, int] = {}  # key of a text or number of a call -> block
         self.text: int | None = None  # the block of the content, open or closed
         self.ended: set[str | int] = set()  # calls that were open and are no more
         self.signed = False
+        self.heard = False  # there was a delta, or a message
 
 
 class ChatReader(StreamReader):
@@ -168,7 +177,7 @@ class ChatReader(StreamReader):
 
     def read_with_care(self, frame: Frame) -> Sequence[Event]:
         if frame[1].strip() == DONE:
-            return self.finish()
+            return self.finish(told=True)
         doc = self.parse(frame)
         events: list[Event] = []
         choices = maybe_list(doc, "choices", "") or []
@@ -202,6 +211,7 @@ class ChatReader(StreamReader):
         if speaker is None:
             speaker = self.speakers[number] = Speaker(number, self.whole)
         delta = doc.get("delta")
+        speaker.heard = speaker.heard or delta is not None or doc.get("message") is not None
         if delta is not None:
             self.read_delta(speaker, as_dict(delta, f"{at}/delta"), f"{at}/delta", events)
         if doc.get("message").__class__ is dict:
@@ -220,6 +230,8 @@ class ChatReader(StreamReader):
         self, speaker: Speaker, delta: dict[str, Json], at: str, events: list[Event]
     ) -> None:
         message = speaker.message
+        if gateways.are_blocks(delta.get(BLOCKS)):
+            delta = self.read_blocks(speaker, delta, events)
         for key, value in delta.items():
             if key == "tool_calls":
                 for place, call in enumerate(maybe_list(delta, key, at) or ()):
@@ -254,10 +266,107 @@ class ChatReader(StreamReader):
             expected("a string", value, at)
         for place, part in enumerate(as_list(value, at)):
             where = f"{at}/{place}"
-            if as_dict(part, where).get("type") != "text":
-                raise Malformed(f"a part of type {part.get('type')!r} in a stream", where)
-            if text := need_str(part, "text", where):
+            kind = need_str(as_dict(part, where), "type", where)
+            if kind == gateways.PART and gateways.is_part(part):
+                self.read_reasoning(speaker, part, events)
+            elif kind != "text":
+                self.read_whole(speaker, part, where, events)
+            elif text := need_str(part, "text", where):
                 self.add(speaker, "content", text, events)
+
+    def read_whole(
+        self, speaker: Speaker, part: dict[str, Json], at: str, events: list[Event]
+    ) -> None:
+        """A part that is not text comes whole."""
+        block = self.dialect.read_parts([part], at)[0]
+        self.announce(speaker, "content")
+        self.close_before(speaker, events)
+        where = f"/choices/{speaker.number}/message/content/{self.nth_part(speaker)}"
+        index = self.begin_block(speaker, "part", replace(block, at=where), events)
+        events.append(Close(index))
+        del speaker.open["part"]
+        speaker.parts.append(part)
+
+    def nth_part(self, speaker: Speaker) -> int:
+        return len(speaker.parts) + (speaker.reasoning is not None)
+
+    def announce(self, speaker: Speaker, key: str) -> None:
+        """Something begins that stands before the text at rest."""
+        if key in speaker.said or speaker.calls or self.comes_late(speaker, BLOCKS):
+            self.out_of_order(speaker)
+
+    def read_reasoning(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
+        """Reasoning as a part of the content (Databricks), bit by bit: one part at rest."""
+        index = speaker.open.get(REASONING)
+        if index is None:
+            self.announce(speaker, "content")
+            if speaker.reasoning is not None or speaker.parts:
+                self.out_of_order(speaker)
+            self.close_before(speaker, events)
+            spelled = gateways.read_part(self.dialect, part, "")
+            at = f"/choices/{speaker.number}/message/content/0"
+            index = self.begin_block(speaker, REASONING, replace(hollow(spelled), at=at), events)
+        if speaker.reasoning is None:
+            speaker.reasoning = ({}, [])
+        signed, said = speaker.reasoning
+        if "summary" in part:
+            signed.setdefault("items", [])
+        items = part.get("summary", [part])
+        for number, item in enumerate(items):
+            if number == len(said):
+                said.append(Said(self.whole))
+            if number == len(signed.get("items", said)):
+                signed["items"].append({})
+            if text := item["text"]:
+                said[number].add(text)
+                place: Place = "summary" if "summary" in part else "text"
+                events.append(Delta(index, text, place, number))
+            if "items" in signed and "type" in item:
+                rest = {k: v for k, v in item.items() if k != "text"}
+                signed["items"][number] |= {k: v for k, v in rest.items() if v is not None}
+                if rest.get("signature"):
+                    events.append(Sealed(index, Seal(rest["signature"], gateways.ISSUER)))
+
+    def read_blocks(
+        self, speaker: Speaker, delta: dict[str, Json], events: list[Event]
+    ) -> dict[str, Json]:
+        """LiteLLM's blocks, bit by bit; the rest of the delta, which says them again."""
+        docs = delta[BLOCKS]
+        for doc in docs:
+            self.read_block(speaker, doc, events)
+        rest = {key: value for key, value in delta.items() if key != BLOCKS}
+        words, fields = gateways.words_of(docs), delta.get(gateways.FIELDS)
+        if words and rest.get(gateways.TWIN) == words:
+            del rest[gateways.TWIN]
+            speaker.said.setdefault(gateways.TWIN, Said(self.whole)).add(words)
+        if fields.__class__ is dict and fields.get(BLOCKS) == docs:
+            speaker.doubled = True
+            rest[gateways.FIELDS] = {k: v for k, v in fields.items() if k != BLOCKS}
+        return rest
+
+    def read_block(self, speaker: Speaker, doc: dict[str, Json], events: list[Event]) -> None:
+        text, signature = doc.get("thinking", ""), doc.get("signature")
+        index = speaker.open.get(BLOCKS)
+        if index is None or doc["type"] == "redacted_thinking":
+            if not (text or signature or "data" in doc):
+                return
+            if speaker.calls or self.comes_late(speaker, BLOCKS):
+                self.out_of_order(speaker)
+            self.close_before(speaker, events)
+            at = f"/choices/{speaker.number}/message/{BLOCKS}/{len(speaker.blocks)}"
+            read = gateways.read_block(self.dialect, doc, {}, at)
+            block: Block = read if "data" in doc else hollow(read)
+            index = self.begin_block(speaker, BLOCKS, block, events)
+            speaker.blocks.append((dict(doc), Said(self.whole)))
+        known, said = speaker.blocks[-1]
+        known |= {key: value for key, value in doc.items() if value is not None}
+        if text:
+            said.add(text)
+            events.append(Delta(index, text))
+        if signature:
+            events.append(Sealed(index, Seal(signature, gateways.ISSUER)))
+        if signature or "data" in doc:
+            events.append(Close(speaker.open.pop(BLOCKS)))
 
     def catch_up(self, speaker: Speaker, so_far: Json, events: list[Event]) -> None:
         """Some servers repeat all that was said so far, and may leave the delta out."""
@@ -319,7 +428,7 @@ class ChatReader(StreamReader):
             speaker.arguments[number] = Said(True)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
-        if index is not None and SIGNED in doc:
+        if index is not None and (SIGNED in doc or litellm_signature(doc) is not None):
             why = "the signature of a call came behind its beginning"
             self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
         if number in speaker.ended:
@@ -348,6 +457,8 @@ class ChatReader(StreamReader):
         """Which call a delta belongs to."""
         index, calls = doc.get("index"), speaker.calls
         following = max(calls, default=-1) + 1
+        if index.__class__ is int and index < 0:
+            index = None  # GLM says -1 of every call
         if index is None:  # some servers do not count; a new id is a new call
             known = (n for n, call in calls.items() if call.get("id") == doc.get("id"))
             return next(known, following if "id" in doc else max(following - 1, 0))
@@ -475,21 +586,31 @@ class ChatReader(StreamReader):
         """A text that says nothing, and bears the signature of what was said before it."""
         events.append(Close(self.begin_block(speaker, SIGNED, block, events)))
         del speaker.open[SIGNED]
+        if speaker.calls:
+            self.out_of_order(speaker)
         if said:
             why = "the signature of a text comes behind it; at rest the text bears it"
             self.notes.append(("stream.text", block.at, why))
 
-    def finish(self) -> Sequence[Event]:
-        """``[DONE]``: the answer is complete if every candidate said why it stopped."""
+    def finish(self, told: bool = False) -> Sequence[Event]:
+        """The answer is complete if every candidate said why it stopped.
+
+        ``told``: the server said ``[DONE]``. Snowflake, Kimi and LiteLLM may do so without a reason
+        to stop; then it is unknown, as it is at rest. Of an answer that says nothing it is none.
+        """
         if self.done:
             return ()
-        if not self.is_complete():
+        spoken = bool(self.speakers) and all(map(says_something, self.speakers.values()))
+        if not (self.is_complete() or (told and spoken)):
             return super().close()
         events: list[Event] = []
         for speaker in self.speakers.values():
             if not all(map(is_named, speaker.calls.values())):
                 raise Malformed("a call without a name", f"/choices/{speaker.number}")
             self.close_all(speaker, events)  # what came behind the reason to stop
+            if speaker.doc.get("finish_reason") is None:
+                why = "the stream ended with [DONE] and no finish_reason"
+                self.notes.append(("stream.end", f"/choices/{speaker.number}", why))
         self.done = True
         return (*events, End(self.silent()))
 
@@ -526,6 +647,13 @@ class ChatReader(StreamReader):
                 message[key] = {**message[key], "arguments": str(said)}
             else:
                 message[key] = str(said)
+        if speaker.reasoning is not None or speaker.parts:
+            message["content"] = self.content_in_parts(speaker, message["content"])
+        if speaker.blocks:
+            message[BLOCKS] = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
+            if speaker.doubled:
+                fields = message.get(gateways.FIELDS) or {}
+                message[gateways.FIELDS] = {**fields, BLOCKS: message[BLOCKS]}
         if speaker.annotations:
             message["annotations"] = list(speaker.annotations)
         if speaker.spoken:
@@ -540,7 +668,37 @@ class ChatReader(StreamReader):
             message["tool_calls"] = calls
         choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
+        if not speaker.heard and self.dialect.is_filtered(choice):
+            del choice["message"]
         return choice
+
+    def content_in_parts(self, speaker: Speaker, text: Json) -> list[Json]:
+        """Reasoning, then what came whole, then the text."""
+        parts: list[Json] = []
+        if speaker.reasoning is not None:
+            signed, said = speaker.reasoning
+            parts.append({"type": gateways.PART, "text": "".join(map(str, said))})
+            if "items" in signed:
+                items = zip(signed["items"], said, strict=False)
+                summary = [{"type": "summary_text", **item, "text": str(s)} for item, s in items]
+                parts[0] = {"type": gateways.PART, "summary": summary}
+        parts += speaker.parts
+        return [*parts, {"type": "text", "text": text}] if text else parts
+
+
+def block_at_rest(doc: dict[str, Json], text: str) -> dict[str, Json]:
+    """One of LiteLLM's blocks, with all that was said of it."""
+    if doc["type"] == "redacted_thinking":
+        return doc
+    whole = {**doc, "thinking": text}
+    return whole if whole.get("signature") else {k: v for k, v in whole.items() if k != "signature"}
+
+
+def says_something(speaker: Speaker) -> bool:
+    """Whether a candidate has said why it stopped, or anything at all."""
+    reason = speaker.doc.get("finish_reason") is not None
+    said = (speaker.said, speaker.calls, speaker.spoken, speaker.blocks, speaker.reasoning)
+    return reason or any(said) or bool(speaker.parts)
 
 
 def is_another(call: dict[str, Json], doc: dict[str, Json]) -> bool:

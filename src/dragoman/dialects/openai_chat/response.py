@@ -60,6 +60,8 @@ RESPONSE_KEYS = frozenset({"id", "object", "created", "model", "choices", "usage
 ENDED_IN_ERROR = "the answer ended in an error"
 WORDS = ("message", "error", "detail")
 """Where the message of an error stands, whatever the server made of it."""
+FILTERED: dict[str, Json] = {"role": "assistant", "content": None}
+"""The message of a choice that has none."""
 EMPTY_KEYS = frozenset({"content", "refusal"})
 """Where a text stands that is a string."""
 USAGE_TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -115,6 +117,13 @@ class Responses(Requests):
 
     def read_choice_of_answer(self, doc: dict[str, Json], index: int) -> Candidate:
         at = f"/choices/{index}"
+        if doc.get("message") is None and self.is_filtered(doc):
+            found = self.read_choice_of_answer({**doc, "message": FILTERED}, index)
+            message = replace(found.message, at=at)
+            blanks = {"message": None} if "message" in doc else {}
+            extras = self.respell(found.extras, message=None)
+            extras = replace(extras, blanks=extras.blanks | blanks)
+            return replace(found, message=message, extras=extras)
         message = self.read_assistant(need_dict(doc, "message", at), f"{at}/message")
         message = self.without_empty_texts(message)
         if (role := doc["message"].get("role")) != "assistant":
@@ -128,8 +137,13 @@ class Responses(Requests):
         word = maybe_str(doc, "finish_reason", at)
         stop = None if word is None else Stop(self.stop_reason(word, message), word, self.name)
         taken = ("index", "message", "finish_reason", "logprobs")
-        extras = self.keep(doc, taken, spelling)
-        return Candidate(message, stop, doc.get("logprobs"), at=at, extras=extras)
+        kept = self.keep(doc, taken, spelling)
+        return Candidate(message, stop, doc.get("logprobs"), at=at, extras=kept)
+
+    def is_filtered(self, doc: dict[str, Json]) -> bool:
+        """Whether a filter has stopped a choice, which may then have no message (Azure)."""
+        word = doc.get("finish_reason")
+        return word.__class__ is str and self.stops.get(word) == "filter"
 
     def without_empty_texts(self, message: Message) -> Message:
         """``"content": ""`` says no more than null: many servers put it beside calls."""
@@ -252,6 +266,8 @@ class Responses(Requests):
         elif not w.home:
             out["logprobs"] = None
         spelling = self.spelling(candidate)
+        if "message" in spelling and not candidate.message.content:
+            del out["message"]
         if "index" in spelling:
             out["index"] = spelling["index"]
             if out["index"] is None:

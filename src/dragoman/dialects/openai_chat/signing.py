@@ -3,6 +3,9 @@
 Gemini signs the first call of a step, and the last text of an answer. A call bears its signature
 in ``extra_content.google.thought_signature``; that of the text stands there in the message.
 https://ai.google.dev/gemini-api/docs/thought-signatures#openai
+
+LiteLLM has them in ``provider_specific_fields``: ``thought_signature`` of a call or of its
+function, ``thought_signatures`` of a message.
 """
 
 from __future__ import annotations
@@ -26,11 +29,48 @@ PLAIN_SIGNATURE = only("thought_signature")
 B = TypeVar("B", bound=Text | ToolCall)
 
 
+FIELDS = "provider_specific_fields"
+# Where LiteLLM says who signed: the place -> the key there.
+PLACES = {
+    "call": "thought_signature",
+    "function": "thought_signature",
+    "both": "thought_signature",
+    "message": "thought_signatures",
+}
+
+
+def taken_of(place: str) -> tuple[list[str], dict[str, Json]]:
+    """The keys that a signature takes, and the objects of which it takes a part."""
+    if place not in PLACES:
+        return [KEY], {}
+    within: dict[str, Json] = {FIELDS: (PLACES[place],)}
+    if place == "function":
+        return [], {"function": within}
+    return [], within | ({"function": within} if place == "both" else {})
+
+
+def litellm_signature(doc: dict[str, Json]) -> tuple[str, str] | None:
+    """Where LiteLLM says how a call or a message was signed, and how."""
+    fields, function = doc.get(FIELDS), doc.get("function")
+    inner = function.get(FIELDS) if function.__class__ is dict else None
+    known = [f.get("thought_signature") if f.__class__ is dict else None for f in (fields, inner)]
+    call, own = (s if s.__class__ is str and s else None for s in known)
+    if call:
+        return ("both" if call == own else "call"), call
+    if own:
+        return "function", own
+    several = fields.get("thought_signatures") if fields.__class__ is dict else None
+    if several.__class__ is list and len(several) == 1:
+        if several[0].__class__ is str and several[0]:
+            return "message", several[0]
+    return None
+
+
 def signature_of(doc: dict[str, Json]) -> tuple[str, str] | None:
     """Who signed a call or a message, as it is called there, and how; None if nobody did."""
     extra = doc.get(KEY)
     if extra.__class__ is not dict:
-        return None
+        return litellm_signature(doc)
     for vendor in VENDORS:
         inner = extra.get(vendor)
         if inner.__class__ is dict and PLAIN_SIGNATURE(inner) and SIGNED[vendor](extra):
@@ -84,5 +124,12 @@ class Signing(Dialect):
         if not w.home and not (self.has_signatures and w.signed and seal.issuer == ISSUER):
             return block  # as it is lost, so will be said
         vendor = self.spelling(block).get("vendor", VENDORS[0])
-        out[KEY] = {vendor: {"thought_signature": seal.data}}
+        if vendor not in PLACES:
+            out[KEY] = {vendor: {"thought_signature": seal.data}}
+            return unsigned(block, "vendor")
+        said: dict[str, Json] = {PLACES[vendor]: [seal.data] if vendor == "message" else seal.data}
+        if vendor != "function":
+            out[FIELDS] = said
+        if vendor in ("function", "both"):
+            out["function"][FIELDS] = said
         return unsigned(block, "vendor")

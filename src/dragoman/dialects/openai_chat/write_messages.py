@@ -29,11 +29,13 @@ from ...normal import HOISTED, mark_last_text, note_empty_result, results_in_pla
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, joined, note_joined, note_summary
+from ...writing import Writing, is_plain_text, joined, joint, note_joined, note_summary
+from . import gateways
 from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
 """How nothing was spelled, where not as null."""
+JOINED = "joined into one text, with a line break unless white space or a citation parts them"
 
 
 class WriteMessages(Parts):
@@ -43,6 +45,8 @@ class WriteMessages(Parts):
     """Where a variant of this dialect wants the model's thoughts sent back."""
     has_refusals: ClassVar[bool] = True
     """Whether a history says that a text is a refusal."""
+    joins_texts: ClassVar[bool] = True
+    """Whether the texts of a response become one string, joined with line breaks."""
     has_freeform: ClassVar[bool] = True
     """Whether there are freeform tools, or only functions."""
 
@@ -89,6 +93,7 @@ class WriteMessages(Parts):
             said = self.write_content(blocks, spelled, w)
             if said is None:
                 if not w.home:
+                    self.lose(extras, message.at, w.log)
                     w.log.dropped("message.empty", message.at, "a message must say something here")
                     return None
                 said = []
@@ -142,6 +147,10 @@ class WriteMessages(Parts):
                 w.log.dropped("message.empty", message.at, "a message must say something here")
                 return None
         doc |= beside
+        if "fields" in self.spelling(message) and gateways.BLOCKS in doc:
+            doc[gateways.FIELDS] = {
+                **doc.get(gateways.FIELDS, {}), gateways.BLOCKS: doc[gateways.BLOCKS]
+            }  # fmt: skip
         if message.name is not None:
             doc["name"] = message.name
         return doc if message.extras is None else self.emit(doc, message, w.log)
@@ -211,7 +220,7 @@ class WriteMessages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
-            elif isinstance(block, Text | Refusal) and not self.is_beside(block):
+            elif self.is_content(block, w):
                 said.texts.append(block)
                 rank = 1
             else:
@@ -234,6 +243,12 @@ class WriteMessages(Parts):
         """A kind of call that only some compatible server knows, at home."""
         return isinstance(block, Raw) and self.is_home(block.dialect) and "/tool_calls/" in block.at
 
+    def is_content(self, block: Block, w: Writing) -> bool:
+        """Whether a block stands in the content; reasoning does where a server put it there."""
+        if isinstance(block, Reasoning):
+            return "part" in self.spelling(block)
+        return isinstance(block, Text | Refusal) and not self.is_beside(block)
+
     def is_beside(self, block: Block) -> bool:
         """Whether a refusal stands beside the content (the usual place), not in it."""
         return isinstance(block, Refusal) and not self.spelling(block).get("part")
@@ -243,24 +258,30 @@ class WriteMessages(Parts):
         if not texts:
             return EMPTY.get(spelled)
         joined = w.answer and not w.home  # an answer is one string
+        joints = joints_of(texts) if joined else [""] * len(texts)
         if any(isinstance(b, Text) and b.citations for b in texts):
             offset, lifted = 0, []
-            for block in texts:
+            for block, between in zip(texts, joints, strict=True):
+                offset += len(between)
                 lifted.append(self.lift_citations(block, doc, offset, w))
                 offset += len(block.text) if joined and isinstance(block, Text) else 0
             texts = lifted
-        return self.write_one_string(texts, w) if joined else self.write_content(texts, spelled, w)
+        if joined:
+            return self.write_one_string(texts, joints, w)
+        return self.write_content(texts, spelled, w)
 
-    def write_one_string(self, texts: list[Block], w: Writing) -> str:
+    def write_one_string(self, texts: list[Block], joints: list[str], w: Writing) -> str:
         """An answer is one string here."""
         first = next((b for b in texts if isinstance(b, Text) and b.text), next(iter(texts), None))
-        for block in texts:
+        said: list[str] = []
+        for block, between in zip(texts, joints, strict=True):
             if block is not first:
-                note_joined(block, "an answer is one text here", w)
+                note_joined(block, JOINED, w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
+                said += (between, block.text)
             self.lose(block.extras, block.at, w.log)
-        return "".join(b.text for b in texts if isinstance(b, Text))
+        return "".join(said)
 
     def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
         """Citations stand beside the content here, with their place in the whole of it."""
@@ -330,6 +351,8 @@ class WriteMessages(Parts):
         return self.emit(out, block, w.log)
 
     def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
+        if "blocks" in self.spelling(block):
+            return gateways.write_block(self, doc, block, w.log)
         key = self.spelling(block).get("key") or self.thinking_key
         if block.seal is not None:
             w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
@@ -340,10 +363,11 @@ class WriteMessages(Parts):
         if key is None or not any(thoughts):
             if thoughts or (block.seal is None and block.id is None):
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-            return
+            return None
         if not w.home:
             self.note_thought(block, key in doc, w)
         doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
+        return None
 
     def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
         """All that was thought is one text here."""
@@ -443,11 +467,15 @@ class WriteMessages(Parts):
         if parts.__class__ is not list:
             return
         first = parts[0]
-        if first.get("type") == "text" and is_marked(first["text"]):
-            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
-            first["text"] = mark_plain(first["text"])
+        self.mark_first(first, block, w)
         if len(parts) == 1 and first.keys() == {"type", "text"}:
             doc["content"] = first["text"]
+
+    def mark_first(self, part: Json, block: ToolResult, w: Writing) -> None:
+        """A text that comes first because what stood before it is not written here."""
+        if part.get("type") == "text" and is_marked(part["text"]):
+            w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
+            part["text"] = mark_plain(part["text"])
 
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         if w.home:
@@ -550,6 +578,18 @@ class WriteMessages(Parts):
             return
         mark = HOISTED.format(id=doc.get("tool_call_id"))
         hoisted += [{"type": "text", "text": mark}, *parts]
+
+
+def joints_of(texts: Sequence[Block]) -> list[str]:
+    """What stands before each text of a response where they become one."""
+    out: list[str] = []
+    before, cited = "", False
+    for block in texts:
+        text = block.text if isinstance(block, Text) else ""
+        out.append(joint(before, text, cited))
+        if isinstance(block, Text) and text:
+            before, cited = text, bool(block.citations)
+    return out
 
 
 def is_plain_document(block: Block) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Open
+from ...events import Begin, Cite, Close, Delta, Open, Sealed
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -26,7 +26,8 @@ from ...reading import (
     encode,
 )
 from ...streaming import FunctionsOnly, InTurns
-from ...writing import is_blank
+from ...writing import is_blank, joint
+from . import gateways
 
 if TYPE_CHECKING:
     from . import OpenAIChat
@@ -43,6 +44,8 @@ class Voice:
         self.begun = False
         self.calls = 0
         self.length = 0  # of the text so far
+        self.last = ""  # the end of it
+        self.last_cited = False  # whether the last text is cited
         self.cited: list[Json] = []  # where it comes from
         self.said: set[str] = set()  # keys of the message that were said
 
@@ -53,6 +56,7 @@ class Spoken:
     def __init__(self, voice: Voice) -> None:
         self.voice = voice
         self.length = 0
+        self.last = ""
         self.citations: list[Citation] = []
 
 
@@ -63,6 +67,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         super().__init__(dialect, home, log)
         if not (home or dialect.has_freeform):
             self.wrap_freeform()
+        self.joins = dialect.joins_texts and not home
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.head: dict[str, Json] = {}
         self.voices: dict[int, Voice] = {}
@@ -72,6 +77,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         self.thinking: dict[int, tuple[Voice, str]] = {}  # reasoning without a word so far
         self.texts: dict[int, Spoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
+        self.own: dict[int, tuple[int, dict[str, Json]]] = {}  # reasoning in a shape of its own
         self.mute: set[int] = set()  # open calls of functions that have no arguments yet
 
     def begin(self, event: Begin) -> bytes:
@@ -108,6 +114,8 @@ class ChatWriter(FunctionsOnly, InTurns):
         key = self.key_of(block)
         if isinstance(block, ToolCall):
             return begun + self.open_call(block, voice, index, number)
+        if isinstance(block, Reasoning) and self.is_in_its_own_shape(block):
+            return begun + self.open_own(event, block, voice)
         if key is None or self.must_wait(event, (number, key)):
             return begun
         if isinstance(block, Reasoning):  # another thought is apart from the one before
@@ -119,6 +127,49 @@ class ChatWriter(FunctionsOnly, InTurns):
             self.texts[index] = Spoken(voice)
         self.frame_deltas(index, number, {key: "\0"})
         return begun
+
+    def is_in_its_own_shape(self, block: Reasoning) -> bool:
+        """Whether reasoning stands in LiteLLM's blocks or in a part of the content."""
+        spelling = self.dialect.spelling(block)
+        return "blocks" in spelling or "part" in spelling
+
+    def open_own(self, event: Open, block: Reasoning, voice: Voice) -> bytes:
+        number, spelling = event.candidate, self.dialect.spelling(block)
+        if self.must_wait(event, (number, gateways.BLOCKS)):
+            return b""
+        self.own[event.index] = (number, spelling)
+        voice.said |= {gateways.BLOCKS, *filter(None, (spelling.get("twin"),))}
+        if "part" in spelling:
+            voice.said.add("content")
+        if spelling.get("blocks") == "redacted_thinking" and block.seal is not None:
+            return self.seal(Sealed(event.index, block.seal))  # it comes whole
+        return b""
+
+    def say_own(self, index: int, text: str, part: int, signature: str | None = None) -> bytes:
+        number, spelling = self.own[index]
+        signed = {} if signature is None else {"signature": signature}
+        if "blocks" in spelling:
+            doc: dict[str, Json] = {"type": "thinking", "thinking": text, **signed}
+            twin = {gateways.TWIN: text} if "twin" in spelling and text else {}
+            return self.chunk(number, {**twin, gateways.BLOCKS: [doc]})
+        if not spelling["part"]:
+            return self.chunk(number, {"content": [{"type": gateways.PART, "text": text}]})
+        before = [{"type": "summary_text", "text": ""}] * part
+        item = {"type": "summary_text", "text": text, **signed}
+        whole = {"type": gateways.PART, "summary": [*before, item]}
+        return self.chunk(number, {"content": [whole]})
+
+    def seal(self, event: Sealed) -> bytes:
+        if event.index not in self.own:
+            return self.wait(event)
+        number, spelling = self.own[event.index]
+        if spelling.get("blocks") == "redacted_thinking":
+            doc = {"type": "redacted_thinking", "data": event.seal.data}
+            return self.chunk(number, {gateways.BLOCKS: [doc]})
+        spelled = spelling.get("part")
+        items = spelled[0] if spelled else []
+        place = next((n for n, item in enumerate(items) if item.get("signature")), 0)
+        return self.say_own(event.index, "", place, event.seal.data)
 
     def key_of(self, block: Block) -> str | None:
         """Where a text stands in a message here."""
@@ -158,6 +209,8 @@ class ChatWriter(FunctionsOnly, InTurns):
         index = event.index
         head = self.heads.get(index)
         if head is None:
+            if index in self.own:
+                return self.say_own(index, event.text, event.part)
             return self.wait(event)  # or it has no place here
         text = event.text
         if event.place != "text" or event.part or index in self.parts:
@@ -165,10 +218,22 @@ class ChatWriter(FunctionsOnly, InTurns):
             if not text:
                 return b""
         elif index in self.texts:
-            self.texts[index].length += len(text)
+            text = self.say_text(self.texts[index], text)
         elif index in self.mute and not is_blank(text):
             self.mute.discard(index)
         return head + encode_text(text) + self.tails[index]
+
+    def say_text(self, spoken: Spoken, text: str) -> str:
+        """More of a text; before its first word, what stands between it and the text before."""
+        if not text:
+            return text
+        before = ""
+        if not spoken.length and spoken.voice.last and self.joins:
+            before = joint(spoken.voice.last, text, spoken.voice.last_cited)
+            spoken.voice.length += len(before)
+        spoken.length += len(text)
+        spoken.last = text
+        return before + text
 
     def apart(self, event: Delta) -> str:
         """The parts of a thought become one text, apart from each other by a blank line."""
@@ -197,11 +262,13 @@ class ChatWriter(FunctionsOnly, InTurns):
             return self.wait(event)
         if index in self.mute:  # blank arguments are none
             said = self.delta(Delta(index, "{}"))
-        for known in (self.heads, self.tails, self.parts):
+        for known in (self.heads, self.tails, self.parts, self.own):
             known.pop(index, None)
         if (text := self.texts.pop(index, None)) is not None:
             voice, start = text.voice, text.voice.length
             voice.length += text.length
+            if text.length:
+                voice.last, voice.last_cited = text.last, bool(text.citations)
             cited = (
                 self.dialect.write_annotation(citation, text.length, start, self.w)
                 for citation in text.citations
@@ -228,6 +295,9 @@ class ChatWriter(FunctionsOnly, InTurns):
         said, choices = b"", []
         for place, choice in enumerate(doc.get("choices", ())):
             number = choice.get("index", place)
+            if "message" not in choice and "messages" not in choice:  # it was filtered
+                choices.append({"index": number, **choice})
+                continue
             voice, begun = self.voice(place)
             said += begun
             message = choice.get("message") or {}

@@ -103,9 +103,19 @@ class Item:
         self.at = at
         self.kind = need_str(doc, "type", at)
         self.said: dict[tuple[str, int], Said] = {}
+        self.keys: dict[tuple[str, int], tuple[str, int]] = {}  # as the server counts -> at rest
+        self.counts: dict[str, int] = {}  # of parts, by place
         self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
         self.blocks: dict[tuple[str, int], int] = {}  # the same, open or closed
         self.done = False
+
+    def key(self, place: str, number: int) -> tuple[str, int]:
+        """Which part it is at rest: some servers begin to count at 1 (gpt-oss on Bedrock)."""
+        known = self.keys.get((place, number))
+        if known is None:
+            known = self.keys[place, number] = (place, self.counts.get(place, 0))
+            self.counts[place] = known[1] + 1
+        return known
 
     def whole(self) -> dict[str, Json]:
         """The item so far."""
@@ -164,8 +174,8 @@ class ResponsesReader(StreamReader):
         number = (
             usual.summary_index if place == "summary" else usual.content_index if counter else 0
         )
-        key = (place, number)
-        if item is None or item.done or key not in item.said:
+        key = None if item is None else item.keys.get((place, number))
+        if item is None or item.done or key is None or key not in item.said:
             return self.read_with_care(frame)
         return self.grow(item, key, usual.delta)
 
@@ -237,7 +247,7 @@ class ResponsesReader(StreamReader):
         return events
 
     def call_added(self, item: Item) -> Sequence[Event]:
-        field, key = CALL_TEXTS[item.kind], ("call", 0)
+        field, key = CALL_TEXTS[item.kind], item.key("call", 0)
         before = maybe_str(item.doc, field, item.at)
         item.doc[field] = ""
         item.said[key] = Said(self.whole)
@@ -271,14 +281,14 @@ class ResponsesReader(StreamReader):
         part = dict(need_dict(doc, "part", ""))
         if item.kind != "message":
             return ()  # the text of a thought
-        return self.open_part(item, number, part, self.place_of(doc))
+        if ("content", number) in item.keys:
+            raise Malformed(f"part {number} has begun before")
+        return self.open_part(item, item.key("content", number)[1], part, self.place_of(doc))
 
     def open_part(
         self, item: Item, number: int, part: dict[str, Json], index: int
     ) -> Sequence[Event]:
         parts = item.doc["content"]
-        if number != len(parts):
-            raise Malformed(f"part {number} follows part {len(parts) - 1}")
         key = PART_TEXTS.get(str(part.get("type")))
         if key is None:
             parts.append(part)
@@ -286,7 +296,10 @@ class ResponsesReader(StreamReader):
         before = maybe_str(part, key, "/part")
         part[key] = ""
         at = f"/output/{index}/content/{number}"
-        block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+        if number:
+            block = self.dialect.read_parts([part], at.rpartition("/")[0], OUTPUT)[0]
+        else:  # which bears what is said of the item, its id too
+            block = self.read_item({**item.doc, "content": [part]}, item.at)
         parts.append(part)
         item.said["content", number] = Said(self.whole)
         opened = self.open(item, ("content", number), replace(block, at=at))
@@ -299,15 +312,16 @@ class ResponsesReader(StreamReader):
             raise Malformed("expected a string", "/delta")
         item = self.item(doc)
         place, counter = DELTAS[kind]
-        number = self.place_of(doc, counter) if counter else 0
-        key = (place, number)
+        key = item.key(place, self.place_of(doc, counter) if counter else 0)
         if key in item.said:
             return self.grow(item, key, delta)
         if item.kind == "message" and place == "content":
             part: dict[str, Json] = {"type": "output_text", "text": "", "annotations": []}
             if "refusal" in kind:
                 part = {"type": "refusal", "refusal": ""}
-            opened = self.open_part(item, number, part, self.place_of(doc))
+            if key[1] < len(item.doc["content"]):
+                raise Malformed(f"{kind} for a part of another type")
+            opened = self.open_part(item, key[1], part, self.place_of(doc))
             return (*opened, *self.grow(item, key, delta))
         if item.kind == "reasoning" and place in ("content", "summary"):
             item.said[key] = Said(self.whole)
@@ -324,7 +338,8 @@ class ResponsesReader(StreamReader):
         return () if index is None else (Delta(index, text),)
 
     def cited(self, doc: dict[str, Json]) -> Sequence[Event]:
-        item, number = self.item(doc), self.place_of(doc, "content_index")
+        item = self.item(doc)
+        number = item.keys.get(("content", self.place_of(doc, "content_index")), ("", -1))[1]
         index = item.open.get(("content", number))
         parts = item.doc.get("content") or []
         if index is None or number >= len(parts):
@@ -337,7 +352,8 @@ class ResponsesReader(StreamReader):
         return (Cite(index, citation),)
 
     def part_done(self, doc: dict[str, Json]) -> Sequence[Event]:
-        item, number = self.item(doc), self.place_of(doc, "content_index")
+        item = self.item(doc)
+        number = item.keys.get(("content", self.place_of(doc, "content_index")), ("", -1))[1]
         if ("content", number) not in item.open:
             return ()
         part = need_dict(doc, "part", "")
@@ -368,6 +384,7 @@ class ResponsesReader(StreamReader):
             raise Malformed(f"item {index} has ended before")
         if item.kind != final.kind:
             raise Malformed(f"item {index} was a {item.kind} and is a {final.kind}")
+        final.doc = named(final.doc, item)
         blocks: list[Block] = []
         self.dialect.read_said_item(final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
@@ -490,6 +507,7 @@ class ResponsesReader(StreamReader):
             if item is None or (not item.done and item.kind == doc.get("type")):
                 events += self.item_done({"output_index": number, "item": doc})
             elif self.whole:
+                doc = named(doc, item)
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
                 if item.kind == "message":
@@ -554,6 +572,12 @@ class ResponsesReader(StreamReader):
         if self.head is None:
             return None
         return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
+
+
+def named(doc: dict[str, Json], item: Item) -> dict[str, Json]:
+    """An item under the id that it began with: some servers (Copilot) change it on the way."""
+    first = item.doc.get("id")
+    return {**doc, "id": first} if first.__class__ is str and doc.get("id") != first else doc
 
 
 def part_text(part: Json) -> Json:

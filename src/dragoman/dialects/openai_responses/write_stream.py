@@ -62,6 +62,7 @@ class Part:
 
 
 class ResponsesWriter(FunctionsOnly):
+    has_summaries: ClassVar[bool] = True
     needs_whole: ClassVar[bool] = True
     dialect: OpenAIResponses
 

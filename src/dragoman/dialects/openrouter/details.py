@@ -195,7 +195,8 @@ class Details(Compatible):
     def write_signatures(self, doc: dict[str, Json], message: Message) -> None:
         """Google's signatures, each in its place in the list, or at its end."""
         details = doc.setdefault("reasoning_details", [])
-        calls = [call.get("id") for call in doc.get("tool_calls", ())]
+        known = doc.get("tool_calls")
+        calls = [call.get("id") for call in known] if known.__class__ is list else []
         placed: list[tuple[int, Json]] = []
         for block in message.content:
             call_id = calls.pop(0) if isinstance(block, ToolCall) and calls else None

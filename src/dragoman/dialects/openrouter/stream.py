@@ -204,6 +204,7 @@ class Thought:
 
 class OpenRouterWriter(ChatWriter):
     dialect: OpenRouter
+    has_summaries = True
 
     def __init__(self, dialect: OpenRouter, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)

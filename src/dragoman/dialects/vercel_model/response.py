@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
-from ... import dates
+from ... import dates, freeform
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -291,8 +291,7 @@ class Responses(ClientErrors, Requests):
         return [renamed(part, KEY, METADATA) for part in parts]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        if call.kind == "custom":
-            w.log.approximated("tool_call.kind", call.at, "a freeform call is like any other here")
+        call = freeform.call_as_function(call, w)
         text = "" if self.spelling(call).get("form") == "blank" else call.arguments or "{}"
         out: dict[str, Json] = {
             "type": "tool-call",

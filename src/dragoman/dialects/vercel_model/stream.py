@@ -23,7 +23,7 @@ from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Extras, Json, Media, Reasoning, Refusal, Response, Seal, Text, ToolCall
 from ...reading import as_dict, encode, need_list, need_str
-from ...streaming import Said, StreamReader, StreamWriter
+from ...streaming import FunctionsOnly, Said, StreamReader
 from ...writing import is_blank
 from .response import METADATA
 
@@ -39,9 +39,10 @@ BEHIND = 1 << 20
 class Part:
     """A part while it arrives."""
 
-    def __init__(self, doc: dict[str, Json], index: int, whole: bool) -> None:
+    def __init__(self, doc: dict[str, Json], index: int, at: str, whole: bool) -> None:
         self.doc = doc
         self.index = index  # of the block
+        self.at = at
         self.number = 0  # of the text in the block
         self.place: Place = "text"
         self.said = Said(whole)
@@ -66,7 +67,8 @@ class ModelReader(StreamReader):
         self.parts: list[Part] = []
         self.texts: dict[tuple[str, str], Part] = {}
         self.tools: dict[str, Part] = {}
-        self.item: str | None = None  # the id of the reasoning that is open, if it has one
+        self.item: Part | None = None  # the last part of reasoning that may have another one
+        self.running: dict[int, int] = {}  # how many parts of a block are open, by its number
         self.count = 0  # of blocks
         self.ways: dict[str, Callable[[dict[str, Json]], list[Event]]] = {
             "text-start": self.open_text,
@@ -117,10 +119,11 @@ class ModelReader(StreamReader):
         return []
 
     def read_part(self, part: Part) -> Block:
-        return self.dialect.read_answer_part(part.so_far(), f"/content/{self.parts.index(part)}")
+        return self.dialect.read_answer_part(part.so_far(), part.at)
 
     def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> Part:
-        part = Part(doc, self.count, self.whole if whole is None else whole)
+        at = f"/content/{len(self.parts)}"
+        part = Part(doc, self.count, at, self.whole if whole is None else whole)
         self.parts.append(part)
         self.count += 1
         return part
@@ -132,32 +135,40 @@ class ModelReader(StreamReader):
         key = (kind, need_str(doc, "id", ""))
         if key in self.texts and self.texts[key].open:
             raise Malformed(f"{kind} {key[1]!r} is open already")
-        before = self.parts[-1] if self.parts else None
-        events = [] if kind == "reasoning" else self.close_item()
         part = self.texts[key] = self.add_part({"type": kind, "text": ""})
         self.note(part, doc)
         block = part.opened = self.read_part(part)
         if not isinstance(block, Reasoning):
-            return [*events, Open(part.index, hollow(block))]
+            return [*self.close_item(), Open(part.index, hollow(block))]
+        return self.open_thought(part, block)
+
+    def open_thought(self, part: Part, block: Reasoning) -> list[Event]:
+        """Reasoning, or another part of it: each has a text, be it empty."""
         part.place = "summary" if block.id is not None else "text"
-        if before is not None and block.id is not None and block.id == self.item:
+        before = self.item
+        if before is not None and block.id == getattr(before.opened, "id", None):
             self.count -= 1
             part.index, part.number = before.index, before.number + 1
-            return []
-        events += self.close_item()
-        self.item = block.id
-        return [*events, Open(part.index, hollow(block))]
+            self.item = part
+            self.running[part.index] += 1
+            return [Delta(part.index, "", part.place, part.number)]
+        events = self.close_item()
+        self.item = part if block.id is not None else None
+        self.running[part.index] = 1
+        return [*events, Open(part.index, hollow(block)), Delta(part.index, "", part.place)]
 
     def close_item(self) -> list[Event]:
         """Reasoning that has an id may have several parts, so it ends where something begins."""
-        if self.item is None:
-            return []
-        self.item = None
-        part = self.parts[-1]
+        part, self.item = self.item, None
+        if part is None or self.running[part.index]:
+            return []  # where something begins beside it, it ends with its last part
         block = self.read_part(part)
         assert isinstance(block, Reasoning)
-        sealed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
-        return [*sealed, Close(part.index)]
+        return self.sealed(part, block)
+
+    def sealed(self, part: Part, block: Reasoning) -> list[Event]:
+        signed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
+        return [*signed, Close(part.index)]
 
     def note(self, part: Part, doc: dict[str, Json]) -> None:
         part.doc |= {k: v for k, v in doc.items() if k not in ("type", "id", "delta")}
@@ -200,10 +211,9 @@ class ModelReader(StreamReader):
         ):
             why = "whose reasoning it is came when it had been passed on"
             self.notes.append(("stream.text", block.at, why))
-        if self.item is not None:
-            return []
-        sealed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
-        return [*sealed, Close(part.index)]
+        self.running[part.index] -= 1
+        goes_on = self.item is not None and part.index == self.item.index
+        return [] if goes_on or self.running[part.index] else self.sealed(part, block)
 
     # -- tools ------------------------------------------------------------------------------
 
@@ -310,9 +320,10 @@ def frame(doc: Json) -> bytes:
 class Voice:
     """A block while it is written."""
 
-    def __init__(self, block: Block, name: str) -> None:
+    def __init__(self, block: Block, name: str, turn: int) -> None:
         self.block = block
         self.name = name
+        self.turn = turn  # which of the blocks it is
         self.doc: dict[str, Json] = {}  # of a call: what it is in the end
         self.said: dict[tuple[Place, int], list[str]] = {}
         self.last: tuple[Place, int] | None = None
@@ -320,11 +331,13 @@ class Voice:
         self.seal: Seal | None = None
 
 
-class ModelWriter(StreamWriter):
+class ModelWriter(FunctionsOnly):
     dialect: VercelModel
 
     def __init__(self, dialect: VercelModel, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
+        if not home:
+            self.wrap_freeform()
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)
         self.voices: dict[int, Voice] = {}
         self.about: Json = {}
@@ -348,14 +361,15 @@ class ModelWriter(StreamWriter):
         if event.candidate:
             return b""  # there is one candidate here
         block = event.block
-        voice = self.voices[event.index] = Voice(block, f"{event.index}")
+        voice = self.voices[event.index] = Voice(block, f"{event.index}", self.turn())
+        if isinstance(block, Reasoning) or (isinstance(block, Media) and not block.source.value):
+            return b""  # it begins with its first word
+        self.begins(voice.turn, block.at)
         if isinstance(block, Text | Refusal):
             more = rest_of(self.dialect.write_answer_part(block, self.w)[0])
             return frame({"type": "text-start", "id": voice.name, **more})
         if isinstance(block, ToolCall):
             return self.open_call(voice, block)
-        if isinstance(block, Reasoning) or (isinstance(block, Media) and not block.source.value):
-            return b""
         return b"".join(map(frame, self.dialect.write_answer_part(block, self.w)))
 
     def open_call(self, voice: Voice, call: ToolCall) -> bytes:
@@ -385,14 +399,13 @@ class ModelWriter(StreamWriter):
         assert isinstance(block, Reasoning)
         if voice.last is not None and voice.last[0] != event.place:
             return b""  # reasoning is said once here
-        first = part not in voice.said
         voice.said.setdefault(part, []).append(event.text)
-        if not event.text and block.id is not None:
+        if not event.text:
             return b""
         apart = block.id is not None and (voice.last != part or not voice.names)
         opened = self.open_thought(voice, block) if apart or not voice.names else b""
         text = event.text
-        if first and voice.last is not None and block.id is None:
+        if voice.last not in (None, part) and block.id is None:
             text = f"\n\n{text}"
         voice.last = part
         said = {"type": "reasoning-delta", "id": voice.names[-1], "delta": text}
@@ -401,6 +414,7 @@ class ModelWriter(StreamWriter):
     def open_thought(self, voice: Voice, block: Reasoning) -> bytes:
         name = f"{voice.name}:{len(voice.names)}" if voice.names else voice.name
         voice.names.append(name)
+        self.begins(voice.turn, block.at)
         parts = self.dialect.write_answer_part(replace(block, content=("x",), seal=None), self.w)
         more = rest_of(parts[0]) if block.id is not None else {}
         return frame({"type": "reasoning-start", "id": name, **more})
@@ -426,6 +440,7 @@ class ModelWriter(StreamWriter):
             return self.close_thought(voice, block)
         if isinstance(block, Media) and said:
             whole = replace(block, source=replace(block.source, value=said))
+            self.begins(voice.turn, block.at)
             return b"".join(map(frame, self.dialect.write_answer_part(whole, self.w)))
         return b""
 
@@ -439,10 +454,14 @@ class ModelWriter(StreamWriter):
         )
         parts = self.dialect.write_answer_part(whole, self.w)
         if not voice.names and parts and parts[0]["type"] != "reasoning":
+            self.begins(voice.turn, block.at)
             return b"".join(map(frame, parts))
         out = b""
-        while len(voice.names) < len(parts):
-            out += self.open_thought(voice, block)
+        if 0 < len(voice.names) < len(parts):
+            why = "that its texts are parts of their own is known with its signature"
+            self.log.approximated("stream.text", block.at, why)
+        if parts and not voice.names:
+            out = self.open_thought(voice, block)
         for number, name in enumerate(voice.names):
             more = rest_of(parts[min(number, len(parts) - 1)]) if parts else {}
             out += frame({"type": "reasoning-end", "id": name, **more})

@@ -26,7 +26,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape, parse
-from ...writing import Writing, data_uri, is_plain_text, object_of
+from ...writing import Writing, data_uri, is_plain_text, joined, object_of
 from .options import Options, WithOptions
 from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
 
@@ -304,7 +304,7 @@ class WriteParts(WithOptions):
             w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            said = ("\n\n".join(said),)
+            said = (joined(said),)
         return said or ("",)
 
     def lose_words(self, block: Reasoning, w: Writing) -> None:

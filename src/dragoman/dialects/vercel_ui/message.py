@@ -45,6 +45,7 @@ from ...reading import (
     maybe_str,
     need_list,
     need_str,
+    parse,
     sole,
 )
 from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri
@@ -244,12 +245,17 @@ class Answers(Dialect):
             spelling["input"] = "null" if "input" in doc else "absent"
         text: str = given if isinstance(given, str) else "{}" if given is None else compact(given)
         taken = TOOL_KEYS if dynamic else tuple(k for k in TOOL_KEYS if k != "toolName")
-        if doc.get("state") == UNFINISHED and isinstance(doc.get("rawInput"), str):
-            text, custom = doc["rawInput"], doc.get("inputEncoding") == "text"
-            taken = (*taken, "rawInput")
+        raw = doc.get("rawInput")  # what the model wrote, which is not or not yet an input
+        if doc.get("state") == UNFINISHED and raw.__class__ is str:
+            text, custom = raw, doc.get("inputEncoding") == "text"
             spelling["raw"] = True
+        elif doc.get("state") == "output-error" and raw is not None:
+            text, custom = raw if raw.__class__ is str else compact(raw), False
+            spelling["raw"] = True if raw.__class__ is str else "value"
+        if "raw" in spelling:
+            taken = (*taken, "rawInput")
             if given is not None:
-                spelling["guess"] = given  # at what the input will be
+                spelling["guess"] = given  # at what the input is
         return ToolCall(
             call_id,
             name,
@@ -474,7 +480,8 @@ class Answers(Dialect):
         out["toolCallId"] = w.call_once(call)
         self.write_state(out, call, "input-available")
         if spelling.get("raw"):
-            out["rawInput"] = call.arguments
+            parsed = spelling["raw"] == "value"
+            out["rawInput"] = parse(call.arguments) if parsed else call.arguments
             if "guess" in spelling:
                 out["input"] = spelling["guess"]
         elif call.kind == "custom":

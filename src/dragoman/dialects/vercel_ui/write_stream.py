@@ -291,7 +291,8 @@ def tool_chunks(part: dict[str, Json]) -> Iterator[Json]:
         return
     head = tool_head(part)
     given = {"input": part["input"]} if "input" in part else {}
-    yield {"type": "tool-input-available", **head, **given}
+    if "rawInput" not in part:  # else what came never became an input
+        yield {"type": "tool-input-available", **head, **given}
     approval = part.get("approval")
     if isinstance(approval, dict):
         asked = {key: approval[name] for key, name in APPROVAL.items() if name in approval}

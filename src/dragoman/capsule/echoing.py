@@ -1,0 +1,387 @@
+"""Making a capsule where each turn came back in its place, as nearly always.
+
+Nobody needs to read the way back then: items are compared as they are, and what a turn says is
+asked of the client's document. This is the path that a gateway takes with every request, so it
+makes nothing for the turns that came back as they were.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, compress
+from operator import eq
+from typing import Any
+
+from .. import patching
+from ..ledger import Ledger, Loss
+from ..model import History, Json, Request
+from ..patching import equal, plainly_same
+from ..units import Unit, View, are_marked, digest, gist_of, ids_of, joined, say_the_same
+from .names import note_reused, reused_ids
+from .places import (
+    has_news,
+    is_instruction,
+    is_restored,
+    keys_of,
+    own,
+    view_of,
+)
+from .references import WORTH, shrunk
+
+SLIGHT = 200
+"""How long the gist of a unit must be to tell by itself that it is the same unit."""
+
+
+def fill(
+    capsule: dict[str, Json],
+    original: Json,
+    back: Json,
+    tree: Any,
+    heard: Any,
+    losses: list[Loss],
+    alike: set[str],
+) -> list[Loss] | None:
+    """Fill the capsule; gives the losses that nothing in it speaks of. None: not each in place."""
+    if not _came_back(original, back, tree, heard):
+        return None
+    turns = _turns(original, tree, heard.messages, alike)
+    if turns is None:
+        return None
+    dirty = turns.dirty(back, alike)
+    entries = None if dirty is None else _entries(turns, dirty, tree)
+    if dirty is None or entries is None:
+        return None
+    capsule["echo"] = True
+    if entries:
+        capsule["turns"] = entries
+    _settle(capsule, original, back, turns.slots, alike)
+    capsule["count"] = [turns.count, None]
+    return _left(losses, turns, set(dirty)) if losses else []
+
+
+def _came_back(original: Json, back: Json, tree: Any, heard: Any) -> bool:
+    """Whether as many turns of the same roles are there, and under no other key."""
+    if original.__class__ is not dict or back.__class__ is not dict:
+        return False
+    if heard.__class__ not in SPOKEN or tree.__class__ not in SPOKEN:
+        return False
+    if [message.role for message in heard.messages] != [m.role for m in tree.messages]:
+        return False
+    return not has_news(original, back)
+
+
+SPOKEN = frozenset({Request, History})
+
+
+class _Turns:
+    """The units of a document, each with what the client's document says for it."""
+
+    __slots__ = ("count", "doc", "nodes", "said", "slots")
+
+    def __init__(self, doc: dict[str, Json], nodes: Sequence[Any], said: Sequence[Any]) -> None:
+        self.doc = doc
+        self.nodes = nodes
+        self.said = said
+        self.count = 0
+        self.slots: set[str] = set()
+
+    def dirty(self, back: dict[str, Json], alike: set[str]) -> list[int] | None:
+        """Those that did not come back as they were; None: not each in its place."""
+        raise NotImplementedError
+
+    def span(self, number: int) -> tuple[int, int]:
+        """Which of the messages a unit is made of."""
+        raise NotImplementedError
+
+    def place(self, number: int) -> tuple[str, int, int]:
+        """Where it stands: the slot, and which items of it; -1: all of it."""
+        raise NotImplementedError
+
+    def what(self, number: int) -> Sequence[Any]:
+        """What the client's document says for it."""
+        first, end = self.span(number)
+        return self.said[first:end]
+
+    def neighbours(self, number: int) -> list[str]:
+        before, after = "^", "$"
+        if number:
+            before = digest(joined(gist_of(self.what(number - 1))))[0]
+        if number + 1 < self.count:
+            after = digest(joined(gist_of(self.what(number + 1))))[0]
+        return [before, after]
+
+
+class _Listed(_Turns):
+    """All stand in one list; a prompt that stands elsewhere came back as it was."""
+
+    __slots__ = ("firsts", "items", "lead", "slot", "starts")
+
+    def __init__(self, doc: dict[str, Json], tree: Any, said: Any, slot: str, lead: str) -> None:
+        super().__init__(doc, tree.messages, said)
+        self.slot = slot
+        self.items = doc[slot]
+        self.lead = int(bool(lead))
+        self.slots = {slot, lead} if lead else {slot}
+        self.starts: list[int] = []
+        self.firsts: list[int] = []
+
+    def find(self, numbers: list[int]) -> bool:
+        """Where each unit begins, by the item that each message stands in; False: out of order."""
+        last = -1
+        for index, number in enumerate(numbers, self.lead):
+            if number != last:
+                if number < last:
+                    return False
+                self.starts.append(number)
+                self.firsts.append(index)
+                last = number
+        self.starts[0] = 0  # what stands before belongs to it
+        self.count = len(self.starts) + self.lead
+        return True
+
+    def dirty(self, back: dict[str, Json], alike: set[str]) -> list[int] | None:
+        if self.slot in alike:
+            return []
+        found = _changed(back.get(self.slot), self.items)
+        if found is None:
+            return None
+        before = self.lead - 1
+        return sorted({bisect_right(self.starts, item) + before for item in found})
+
+    def span(self, number: int) -> tuple[int, int]:
+        number -= self.lead
+        if number < 0:
+            return 0, 1
+        after = number + 1
+        return self.firsts[number], self.firsts[after] if after < len(self.firsts) else len(
+            self.nodes
+        )
+
+    def place(self, number: int) -> tuple[str, int, int]:
+        number -= self.lead
+        after = number + 1
+        end = self.starts[after] if after < len(self.starts) else len(self.items)
+        return self.slot, self.starts[number], end
+
+
+def _turns(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Turns | None:
+    listed = _listed(doc, tree, said, alike)
+    if listed is not None:
+        return listed
+    view = view_of(doc, tree, False)
+    if view is None or view.base is not None:
+        return None
+    turns = _Viewed(view, tree.messages, said)
+    return turns if turns.ends and turns.ends[-1] == len(tree.messages) else None
+
+
+def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Listed | None:
+    ats = [node.at for node in tree.messages]
+    slot = ats[-1].split("/", 2)[1] if ats and ats[-1] else ""
+    items = doc.get(slot)
+    if items.__class__ is not list or not items or "~" in slot:
+        return None
+    prefix = f"/{slot}/"
+    lead = ""
+    if not ats[0].startswith(prefix):  # the system prompt
+        first = tree.messages[0]
+        lead = ats.pop(0).split("/", 2)[1]
+        if lead not in alike or not is_instruction(first) or not _says(first):
+            return None
+    places = [at.split("/", 3) for at in ats]
+    if not places or {place[1] for place in places} != {slot} or _is_hoisted(tree.messages):
+        return None
+    turns = _Listed(doc, tree, said, slot, lead)
+    return turns if turns.find([int(place[2]) for place in places]) else None
+
+
+def _says(message: Any) -> bool:
+    """Whether it says anything: an empty prompt is a setting."""
+    return any(getattr(block, "text", "x") for block in message.content)
+
+
+def _is_hoisted(nodes: Sequence[Any]) -> bool:
+    """Whether an image of a result stands in another item."""
+    for node in nodes:
+        if node.role == "tool" and node.content:
+            inside = getattr(node.content[-1], "content", ())
+            if inside and not inside[-1].at.startswith(node.at):
+                return True
+    return False
+
+
+class _Viewed(_Turns):
+    """They stand in several places, or share items."""
+
+    __slots__ = ("ends", "units", "view")
+
+    def __init__(self, view: View, nodes: Sequence[Any], said: Sequence[Any]) -> None:
+        super().__init__(view.inner, nodes, said)
+        self.view = view
+        self.units = view.turns
+        self.slots = view.slots()
+        self.count = len(view.turns)
+        self.ends = list(accumulate([len(unit.nodes) for unit in view.turns]))
+
+    def span(self, number: int) -> tuple[int, int]:
+        end = self.ends[number]
+        return end - len(self.units[number].nodes), end
+
+    def place(self, number: int) -> tuple[str, int, int]:
+        unit = self.units[number]
+        return unit.slot, unit.start, unit.end
+
+    def dirty(self, back: dict[str, Json], alike: set[str]) -> list[int] | None:
+        changed: dict[str, set[int]] = {}
+        for slot in self.slots - alike:
+            mine, theirs = self.doc[slot], back.get(slot)
+            if mine.__class__ is list and theirs.__class__ is list:
+                found = _changed(theirs, mine)
+                if found is None:
+                    return None
+                changed[slot] = found
+                continue
+            units = [unit for unit in self.units if unit.slot == slot]
+            if theirs is None or len(units) > 1 or not all(map(is_instruction, units[0].nodes)):
+                return None
+            changed[slot] = {0}
+        return [n for n, unit in enumerate(self.units) if _holds(unit, changed)]
+
+
+def _holds(unit: Unit, changed: dict[str, set[int]]) -> bool:
+    """Whether one of the changed items stands in a unit."""
+    found = changed.get(unit.slot)
+    if not found or unit.start < 0:
+        return bool(found)
+    return not found.isdisjoint(range(unit.start, unit.end))
+
+
+def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
+    """The items of the original that came back otherwise, or not at all; None: nobody can tell.
+
+    What did not come back must be of a kind of which nothing did: encrypted reasoning, say.
+    """
+    if theirs.__class__ is not list:
+        return None
+    if len(mine) == len(theirs):
+        found = _unlike(mine, theirs)
+        return found if all(_shape(mine[n]) == _shape(theirs[n]) for n in found) else None
+    try:
+        known = {item.get("type", "message") for item in theirs}
+        kept = [n for n, item in enumerate(mine) if item.get("type", "message") in known]
+    except (AttributeError, TypeError):  # what is no object, or has no text for a type
+        return None
+    if len(kept) != len(theirs):
+        return None
+    rest = [mine[number] for number in kept]
+    found = _unlike(rest, theirs)
+    if any(_shape(rest[n]) != _shape(theirs[n]) for n in found):
+        return None
+    return set(range(len(mine))).difference(kept) | {kept[n] for n in found}
+
+
+def _unlike(a: list[Json], b: list[Json]) -> set[int]:
+    """Which items are not the same."""
+    alike = list(map(eq, a, b))
+    if not plainly_same(list(compress(a, alike)), list(compress(b, alike))):
+        alike = list(map(equal, a, b))
+    return {number for number, same_ in enumerate(alike) if not same_}
+
+
+def _shape(item: Json) -> Any:
+    if item.__class__ is not dict:
+        return item.__class__
+    role, kind = item.get("role"), item.get("type", "message")
+    return (role if role.__class__ is str else "", kind if kind.__class__ is str else "")
+
+
+def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
+    """What to put for each unit that changed; None: one of them says something else now."""
+    reused = reused_ids(tree)
+    nodes = turns.nodes
+    begin = next((n for n, node in enumerate(nodes) if not is_instruction(node)), len(nodes))
+    last = turns.count - 1
+    out: list[Json] = []
+    for number in dirty:
+        first, end = turns.span(number)
+        if first >= begin and is_instruction(nodes[first]):
+            return None  # a system prompt in the middle
+        said = turns.said[first:end]
+        if not say_the_same(said, nodes[first:end]) or are_marked(said):
+            return None
+        atoms = gist_of(said)
+        key, size = digest(joined(atoms))
+        entry = {"at": number, "is": [key]}
+        if size < SLIGHT:
+            _tell(entry, said, turns, reused)
+        if number == last:
+            entry["size"] = len(atoms)
+        slot, start, end = turns.place(number)
+        value = turns.doc[slot]
+        pieces = [[slot, start < 0, value if start < 0 else value[start:end]]]
+        if size < WORTH:
+            entry["put"] = {"raw": pieces}
+        else:
+            entry |= shrunk(pieces, [atoms], {})
+        out.append(entry)
+    if reused:
+        note_reused(out, reused)
+    if len({entry["is"][0] for entry in out}) < len(out):
+        repeated = Counter([entry["is"][0] for entry in out])
+        for entry in out:
+            if repeated[entry["is"][0]] > 1:
+                _tell(entry, turns.what(entry["at"]), turns, reused)
+    return out
+
+
+def _settle(
+    capsule: dict[str, Json],
+    original: dict[str, Json],
+    back: dict[str, Json],
+    slots: set[str],
+    alike: set[str],
+) -> None:
+    """What is no turn, and the order of all keys."""
+    known = slots | alike
+    mine = {key: value for key, value in original.items() if key not in known}
+    theirs = {key: value for key, value in back.items() if key not in known}
+    capsule["patch"] = patch = patching.diff(theirs, mine) if mine or theirs else None
+    if patch is None and list(back) == list(original):
+        return
+    inner = {key: value for key, value in back.items() if key not in slots}
+    if patch is not None:
+        inner = patching.apply(patch, inner, "", Ledger(), None)
+    if keys_of(View(back, None, False), inner, slots) != list(original):
+        capsule["order"] = list(original)
+
+
+def _tell(
+    entry: dict[str, Json], said: Sequence[Any], turns: _Turns, reused: set[str | None]
+) -> None:
+    """How a turn that may stand anywhere is told: by its ids, or by what it stands beside."""
+    ids = ids_of(said)
+    if ids and None not in ids and reused.isdisjoint(ids):
+        entry["ids"] = ids
+    else:
+        entry["by"] = turns.neighbours(entry["at"])
+
+
+def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
+    """The losses that no restored turn makes up for."""
+    wanted = {at for loss in losses for at in _above(loss.path)}
+    owner: dict[str, tuple[str, int]] = {}
+    for number in range(turns.count):
+        first, end = turns.span(number)
+        for node in turns.said[first:end]:
+            if node.at in wanted or not wanted.isdisjoint([block.at for block in node.content]):
+                own(owner, node, ("turns", number))
+    return [loss for loss in losses if not is_restored(loss, owner, {"turns": restored})]
+
+
+def _above(path: str) -> Iterator[str]:
+    """A path, and those that it is under."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
