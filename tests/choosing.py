@@ -3,13 +3,14 @@
 ``pytest`` alone runs everything (``make test-all``). ``--quick`` (``make test``) keeps every test
 function but those in ``SLOW`` and those that need node; of a function with many parameters it keeps
 a sample that never changes: those whose ids have the lowest checksums. The checksum covers the
-name of the function, so that each law looks at other documents and other pairs of dialects, and all
-of them together at nearly all. ``--dialect`` keeps what has the dialect as a parameter or as the
+name of the function, so that each law looks at other documents and other pairs of dialects; of each
+dialect there are a few at least. ``--dialect`` keeps what has the dialect as a parameter or as the
 dialect of its document, and the laws over the corpus with that dialect as the only target.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 from zlib import crc32
@@ -19,8 +20,10 @@ from dragoman.testing import Document
 
 ALL = 24
 """So many items of one function are kept, however many it has."""
-PART = 12
+PART = 8
 """Of those beyond, one in so many."""
+LEAST = 4
+"""So many items are kept of each dialect, as a parameter or as the dialect of a document."""
 LESS = 6
 """A property is tried with one example in so many."""
 OF_A_DIALECT = 80
@@ -68,10 +71,28 @@ def sampled(name: str, ids: list[str], most: int | None = None) -> list[int]:
     count = len(ids)
     usual = FEW if name.removeprefix("tests/") in COSTLY else ALL + max(count - ALL, 0) // PART
     kept = min(count, most or usual)
-    if kept == count:
-        return list(range(count))
-    ranked = sorted(range(count), key=lambda place: crc32(f"{name}[{ids[place]}]".encode()))
-    return sorted(ranked[:kept])
+    return list(range(count)) if kept == count else sorted(ranked(name, ids)[:kept])
+
+
+def ranked(name: str, ids: list[str]) -> list[int]:
+    """The places of all items, in an order that has no meaning and never changes."""
+    return sorted(range(len(ids)), key=lambda place: crc32(f"{name}[{ids[place]}]".encode()))
+
+
+def spread(name: str, ids: list[str], values: list[Mapping[str, Any]]) -> list[int]:
+    """The sample, and of each dialect in each role so many that none is left out."""
+    found = set(sampled(name, ids))
+    if len(found) == len(ids) or name.removeprefix("tests/") in COSTLY:
+        return sorted(found)
+    known = set(dialects.names())
+    seen: Counter[tuple[str, str]] = Counter()
+    for place in sorted(ranked(name, ids), key=lambda place: place not in found):
+        roles = [(role, getattr(v, "dialect", v)) for role, v in values[place].items()]
+        roles = [each for each in roles if isinstance(each[1], str) and each[1] in known]
+        if place in found or any(seen[each] < LEAST for each in roles):
+            found.add(place)
+            seen.update(roles)
+    return sorted(found)
 
 
 def concerns(dialect: str, values: Iterable[Any]) -> bool:
@@ -83,7 +104,7 @@ def kept(name: str, ids: list[str], values: list[Mapping[str, Any]], everywhere:
     """The places of the items of one function that run, by what was chosen."""
     dialect = chosen["dialect"]
     if dialect is None:
-        return sampled(name, ids) if chosen["quick"] else list(range(len(ids)))
+        return spread(name, ids, values) if chosen["quick"] else list(range(len(ids)))
     near = [n for n, each in enumerate(values) if concerns(dialect, each.values())]
     found = {near[n] for n in sampled(name, [ids[n] for n in near], OF_A_DIALECT)}
     if everywhere:  # the laws with this dialect as their target
