@@ -679,3 +679,11 @@ def test_json_on_a_terminal_is_escaped_and_means_the_same(monkeypatch: Any) -> N
     assert json.loads(shown) == json.loads(piped)
     assert not set(shown.decode()) & set("\x1b\x9b\x7f\u202e\u2066\u200b\U000e0041")
     assert "é 東京" in shown.decode()
+
+
+def test_what_is_shown_on_a_terminal_has_its_colours(monkeypatch: Any) -> None:
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
+    out, _, code = dragoman(["show", "one.json"])
+    assert code == 0
+    assert b"\x1b[1m" in out
+    assert b"u001b" not in out

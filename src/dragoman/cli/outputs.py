@@ -135,10 +135,16 @@ class Plan:
         return (name[: -len(known)] if known else name) + self.suffix + packed
 
     def writing(
-        self, place: Path | None, inputs: list[Input]
+        self, place: Path | None, inputs: list[Input], *, harmless: bool = False
     ) -> contextlib.AbstractContextManager[Sink]:
         """The file that these inputs become, as ``write_to`` has it."""
-        return write_to(place, append=self.append, inputs=inputs, within=self.folder)
+        return write_to(
+            place,
+            append=self.append,
+            inputs=inputs,
+            within=self.folder,
+            harmless=harmless,
+        )
 
     def groups(self) -> Iterator[tuple[list[Input], Path | None]]:
         """What goes where: the inputs of each file that is written."""
@@ -213,19 +219,21 @@ def write_to(
     append: bool = False,
     inputs: Iterable[Input] = (),
     within: Path | None = None,
+    harmless: bool = False,
 ) -> Iterator[Sink]:
     """A file that is there when all went well, and not at all otherwise; None: standard output.
 
     With ``append``, what it held is copied first: it is as it was until all is written. A new file
     is readable by nobody who may not read all of the ``inputs``. Where it is to stand ``within`` a
-    folder, no link leads out of that.
+    folder, no link leads out of that. What is written is JSON, or ``harmless`` to a terminal.
     """
     if path is None:
         if sys.stdout is None:
             raise Fault("standard output is closed", IO, hint="-o FILE")
         stdout = sys.stdout.buffer
         with contextlib.suppress(Discard):
-            yield terminal.Escaped(stdout) if terminal.is_terminal(sys.stdout) else stdout
+            is_raw = harmless or not terminal.is_terminal(sys.stdout)
+            yield stdout if is_raw else terminal.Escaped(stdout)
         stdout.flush()
         return
     real = Path(os.path.realpath(path))

@@ -102,7 +102,7 @@ def command(
         manner = manner._replace(pointers=True)
     plan = Plan(inputs, output, suffix=".html" if manner.html else ".txt")
     for group, place in plan.groups():
-        with plan.writing(place, group) as sink:
+        with plan.writing(place, group, harmless=True) as sink:
             found = conversations(batch, group, source, facet, lines)
             first = next(found, None)
             if first is None:
