@@ -43,7 +43,7 @@ demo: $(PRODUCT)  ## one conversation in every dialect, and what each could not 
 LAWS := tests/test_corpus.py tests/test_streams.py tests/test_every_stream.py tests/test_awkward_streams.py
 
 test: $(READY)  ## the tests before a commit, two minutes without node; D=<dialect>: the laws of one dialect
-	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/test_$(subst -,_,$(D))*.py),--quick -n auto)
+	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto)
 
 test-all: $(READY) $(NODE)  ## all tests, those that need node too
 	@$(BIN)/python -m pytest -n auto

@@ -117,6 +117,12 @@ def examples(count: int) -> int:
     return max(count // LESS, 5) if chosen["quick"] else count
 
 
+def is_own(file: str) -> bool:
+    """Whether a file of tests bears the name of the dialect that is tried."""
+    dialect = chosen["dialect"]
+    return dialect is not None and file.startswith(f"test_{dialect.partition('-')[0]}")
+
+
 def targets(document: Document) -> tuple[str, ...]:
     """The dialects that a law over the corpus tries with a document."""
     dialect = chosen["dialect"]

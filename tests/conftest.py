@@ -53,6 +53,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, No
     if not calls or not is_chosen():
         return
     name = metafunc.definition.nodeid
+    if choosing.is_own(metafunc.definition.path.name):
+        calls[:] = [calls[n] for n in choosing.sampled(name, [c.id for c in calls])]
+        return
     everywhere = metafunc.definition.get_closest_marker("everywhere") is not None
     places = choosing.kept(name, [c.id for c in calls], [c.params for c in calls], everywhere)
     if not places:
@@ -78,6 +81,5 @@ def runs(item: pytest.Item) -> bool:
     if name in left_out or item.get_closest_marker("node") is not None:
         return False
     if dialect is not None:
-        own = f"test_{dialect.replace('-', '_')}"
-        return "[" in item.nodeid or item.path.name.startswith(own)
+        return "[" in item.nodeid or choosing.is_own(item.path.name)
     return name.removeprefix("tests/") not in choosing.SLOW
