@@ -26,7 +26,7 @@ LEAST = 4
 """So many items are kept of each dialect, as a parameter or as the dialect of a document."""
 LESS = 6
 """A property is tried with one example in so many."""
-OF_A_DIALECT = 80
+OF_A_DIALECT = 40
 """So many items of one function are kept where one dialect is tried."""
 FEW = 3
 """So many items are kept of a function whose items take long."""
