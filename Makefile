@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test node conformance fuzz check format lint types docs docs-check pictures accept accept-commands bench bench-peers clean
+.PHONY: help demo test test-all node conformance fuzz check format lint types docs docs-check pictures accept accept-commands bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +39,13 @@ node: $(NODE)  ## install the packages that some tests run under node
 demo: $(PRODUCT)  ## one conversation in every dialect, and what each could not hold
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) $(NODE)  ## all tests
+# D=<dialect>: the laws of one dialect, as source and as target, and the tests that bear its name.
+LAWS := tests/test_corpus.py tests/test_streams.py tests/test_every_stream.py tests/test_awkward_streams.py
+
+test: $(READY)  ## the tests before a commit, two minutes without node; D=<dialect>: the laws of one dialect
+	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto)
+
+test-all: $(READY) $(NODE)  ## all tests, those that need node too
 	@$(BIN)/python -m pytest -n auto
 
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
@@ -51,7 +57,7 @@ fuzz:  ## ten thousand mangled streams, with atheris in an environment of its ow
 		.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@.venv-fuzz/bin/python fuzz/fuzz_streams.py
 
-check: test conformance format lint types docs-check  ## everything a reviewer will ask for
+check: test-all conformance format lint types docs-check  ## everything a reviewer will ask for
 
 format: $(READY)  ## is it formatted?
 	@$(BIN)/ruff format --check .

@@ -1,7 +1,18 @@
-"""The same tests, the same examples, on every machine and in every run."""
+"""The same tests, the same examples, on every machine and in every run.
 
+Which of them run is chosen here, for all; ``choosing`` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+
+import choosing
+from dragoman import DragomanError, dialects
 
 settings.register_profile("dragoman", derandomize=True, deadline=None, database=None)
 settings.load_profile("dragoman")
@@ -11,3 +22,64 @@ settings.load_profile("dragoman")
 if hasattr(providers, "_get_local_constants"):
     NONE = providers._local_constants
     providers._get_local_constants = lambda: NONE
+
+left_out: set[str] = set()
+"""Functions of which nothing is kept: a function must have one item at least, to be left out."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dragoman")
+    group.addoption("--quick", action="store_true", help="a selection that ends soon")
+    group.addoption("--dialect", metavar="NAME", help="the laws of one dialect, in seconds")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "node: needs node and the packages of tests/node")
+    config.addinivalue_line("markers", "everywhere: tries its document with every dialect")
+    choosing.chosen["quick"] = config.getoption("quick")
+    name = config.getoption("dialect")
+    if name:
+        try:
+            choosing.chosen["dialect"] = dialects.get(name).name
+        except DragomanError as problem:
+            raise pytest.UsageError(str(problem)) from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, None]:
+    """Leave out what does not run before items are made of it, which takes longer than most run."""
+    yield
+    calls = metafunc._calls
+    if not calls or not is_chosen():
+        return
+    name = metafunc.definition.nodeid
+    if choosing.is_own(metafunc.definition.path.name):
+        calls[:] = [calls[n] for n in choosing.sampled(name, [c.id for c in calls])]
+        return
+    everywhere = metafunc.definition.get_closest_marker("everywhere") is not None
+    places = choosing.kept(name, [c.id for c in calls], [c.params for c in calls], everywhere)
+    if not places:
+        left_out.add(name)
+    calls[:] = [calls[place] for place in places or (0,)]
+
+
+def is_chosen() -> bool:
+    return bool(choosing.chosen["quick"] or choosing.chosen["dialect"])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not is_chosen():
+        return
+    gone = [item for item in items if not runs(item)]
+    config.hook.pytest_deselected(items=gone)
+    items[:] = [item for item in items if runs(item)]
+
+
+def runs(item: pytest.Item) -> bool:
+    name = item.nodeid.partition("[")[0]
+    dialect = choosing.chosen["dialect"]
+    if name in left_out or item.get_closest_marker("node") is not None:
+        return False
+    if dialect is not None:
+        return "[" in item.nodeid or choosing.is_own(item.path.name)
+    return name.removeprefix("tests/") not in choosing.SLOW

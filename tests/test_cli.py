@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -135,7 +136,9 @@ def test_a_line_is_said_before_the_next_comes() -> None:
 # -- those who go away -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_who_is_interrupted_leaves_nothing_behind(sign: int, code: int, place: Path) -> None:
     before = sorted(place.iterdir())
     process = start("convert", "-q", "-t", "chat", "--jsonl", "--report", "report.json")
@@ -448,6 +451,7 @@ def test_json_has_one_meaning_and_its_old_one_still_works() -> None:
     ("word", "near"),
     [
         ("openai", "'openai-chat' or 'openai-responses' or 'azure-openai'"),
+        ("openia", "'openai-chat' or 'openai-responses'"),
         ("claud", "'claude'"),
         ("OpenAI_Chat", "'openai-chat'"),
         ("bedrok", "'bedrock'"),
@@ -589,3 +593,97 @@ def test_a_result_that_cannot_be_written_is_said_and_the_others_are_done() -> No
 )
 def test_only_lone_surrogates_are_looked_for(text: bytes, lone: bool) -> None:
     assert bool(ESCAPED.search(text)) == lone
+
+
+# -- what is written, and for whose eyes --------------------------------------------------------
+
+
+def test_what_is_written_is_no_more_readable_than_what_was_read() -> None:
+    Path("one.json").chmod(0o600)
+    mask = os.umask(0o022)
+    try:
+        options = ["--carry", "capsule.json", "-o", "new.json"]
+        dragoman(["convert", "-q", "-t", "chat", "one.json", *options])
+        dragoman(["convert", "-q", "-t", "chat", "one.json", "-o", "folder/"])
+        dragoman(["show", "one.json", "-o", "shown.txt"])
+    finally:
+        os.umask(mask)
+    for name in ("new.json", "capsule.json", "folder/one.json", "shown.txt"):
+        assert Path(name).stat().st_mode & 0o777 == 0o600, name
+
+
+def test_what_cannot_be_written_to_is_not_made_so() -> None:
+    Path("one.json").chmod(0o440)
+    dragoman(["convert", "-q", "-t", "chat", "one.json", "-o", "new.json"])
+    assert Path("new.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_does_not_lead_out_of_the_folder() -> None:
+    Path("kept.json").write_text("as before")
+    Path("folder").mkdir()
+    Path("folder/one.json").symlink_to("../kept.json")
+    _, err, code = dragoman(["convert", "-q", "-t", "chat", "one.json", "-o", "folder/"])
+    assert code == 5
+    assert "a link that leads out of folder" in err
+    assert Path("kept.json").read_text() == "as before"
+
+
+def test_many_files_are_looked_at_once_each(monkeypatch: Any) -> None:
+    Path("many").mkdir()
+    for number in range(60):
+        Path(f"many/{number}.json").write_text(json.dumps(LINE))
+    stat, count = os.stat, [0]
+
+    def counted(*given: Any, **named: Any) -> os.stat_result:
+        count[0] += 1
+        return stat(*given, **named)
+
+    monkeypatch.setattr(os, "stat", counted)
+    _, err, code = dragoman(["convert", "-q", "-t", "chat", "many", "-o", "new/"])
+    assert code == 0, err
+    assert count[0] < 60 * 30
+
+
+EVIL = "evil\x1b[31m\x9b\u202e\u2066.json"
+
+
+def test_a_file_name_cannot_command_the_terminal() -> None:
+    Path(EVIL).write_text(json.dumps(LINE))
+    Path("missing" + EVIL).unlink(missing_ok=True)
+    for arguments in (
+        ["detect"],
+        ["check"],
+        ["show", "one.json"],
+        ["repair", "-o", "repaired/"],
+        ["convert", "-t", "chat", "-o", "new/"],
+        ["convert", "-t", "chat", "missing" + EVIL, "-o", "new.jsonl"],
+        ["convert", "-t", "chat", "-o", f"none{EVIL}/x.json"],
+    ):
+        with environment({"FORCE_COLOR": "1"}):
+            out, err, _ = dragoman([*arguments, EVIL])
+        said = re.sub(r"\x1b\[[0-9;]*m", "", out.decode() + err)
+        assert not set(said) & set("\x1b\x9b\u202e\u2066"), arguments
+        assert "evil\x1b[31m" not in out.decode() + err, arguments
+
+
+def test_json_on_a_terminal_is_escaped_and_means_the_same(monkeypatch: Any) -> None:
+    text = "a\u202eb\x9bc\x7fd\u2066e\u200bf\U000e0041 é 東京 👩‍💻"
+    Path("evil.json").write_text(
+        json.dumps({**LINE, "messages": [{"role": "user", "content": text}]}, ensure_ascii=False)
+    )
+    arguments = ["convert", "-q", "-f", "anthropic", "-t", "chat", "evil.json"]
+    piped, _, _ = dragoman(arguments)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
+    shown, _, _ = dragoman(arguments)
+    assert text.encode() in piped
+    assert json.loads(shown) == json.loads(piped)
+    assert not set(shown.decode()) & set("\x1b\x9b\x7f\u202e\u2066\u200b\U000e0041")
+    assert "é 東京" in shown.decode()
+
+
+def test_what_is_shown_on_a_terminal_has_its_colours(monkeypatch: Any) -> None:
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
+    out, _, code = dragoman(["show", "one.json"])
+    assert code == 0
+    assert b"\x1b[1m" in out
+    assert b"u001b" not in out

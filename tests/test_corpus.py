@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,15 +10,17 @@ import pytest
 import dragoman
 import sdk
 from accept import EVERYWHERE
-from dragoman import dialects, editing, testing
+from choosing import targets
+from dragoman import editing, testing
 from dragoman.model import History, Request
-from dragoman.testing import Case, Document, load_corpus
+from dragoman.testing import Case, Document, Place, load_corpus
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
 WHOLE = [document for case in CORPUS for document in case.documents if not document.degraded]
 CASES = {case.name: case for case in CORPUS}
 
 documents = pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)
+everywhere = pytest.mark.everywhere
 
 
 def test_there_are_cases_enough() -> None:
@@ -29,26 +32,29 @@ def test_identity(document: Document) -> None:
     testing.identity(document)
 
 
+@everywhere
 @documents
 def test_pair(document: Document) -> None:
     case: Case = CASES[document.case]
-    for target in dialects.names():
+    for target in targets(document):
         declared = testing.pair(case, document, target)
         if target in EVERYWHERE and testing.speaks(target, document.facet):
             assert declared, f"{case.name} does not say what {target} makes of it"
 
 
+@everywhere
 @documents
 def test_audit(document: Document) -> None:
-    testing.audit_everywhere(document)
+    testing.audit_everywhere(document, targets(document))
 
 
+@everywhere
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_audit_of_what_was_converted(case: Case) -> None:
     """What comes out where a case cannot be said whole is a document like any other."""
     for document in case.documents:
         if document.degraded and (case.name, document.dialect) not in LOOKALIKES:
-            testing.for_all(testing.audit, document)
+            testing.for_all(testing.audit, document, targets(document))
 
 
 # Functions that were made of freeform tools, in dialects that do not know them again.
@@ -58,32 +64,41 @@ LOOKALIKES = {
 }
 
 
+@everywhere
 @documents
 def test_the_way_home(document: Document) -> None:
-    testing.for_all(testing.home, document)
+    testing.for_all(testing.home, document, targets(document))
 
 
 TALKS = [d for d in WHOLE if d.dialect in editing.TURNS and d.facet == "request"]
 
 
+@everywhere
 @pytest.mark.parametrize("document", TALKS, ids=lambda d: d.name)
 def test_the_way_home_after_edits(document: Document) -> None:
-    testing.for_all(testing.echoes, document)
+    testing.for_all(testing.echoes, document, targets(document))
 
 
+@everywhere
 @documents
 def test_determinism(document: Document) -> None:
-    testing.for_all(testing.determinism, document)
+    testing.for_all(testing.determinism, document, targets(document))
 
 
+@everywhere
 @documents
 def test_losses_point_into_the_source(document: Document) -> None:
-    testing.for_all(testing.pointers, document)
+    testing.for_all(testing.pointers, document, targets(document))
+
+
+@cache
+def places() -> dict[str, list[Place]]:
+    return testing.novel_places(WHOLE)
 
 
 @documents
 def test_malformed_or_answer(document: Document) -> None:
-    for body in testing.broken(document.body):
+    for body in testing.broken(document.body, places()[document.name]):
         testing.malformed_or_answer(document.dialect, document.facet, body)
 
 
@@ -128,14 +143,15 @@ def has_broken_arguments(document: Document) -> bool:
     return isinstance(tree, Request | History) and testing.has_broken_arguments(tree)
 
 
-@pytest.mark.parametrize("document", WHOLE, ids=lambda d: d.name)
+@everywhere
+@documents
 def test_nothing_written_breaks_a_rule(document: Document) -> None:
     """A document that the API accepts becomes one that the other API accepts."""
     if dragoman.check(document.body, document.dialect, facet=document.facet):
         return
     if ends_in_a_call(document):
         return  # a record that ends in what the model should say is a lesson, and no request
-    for target in filter(lambda name: testing.speaks(name, document.facet), dialects.names()):
+    for target in filter(lambda name: testing.speaks(name, document.facet), targets(document)):
         try:
             result = dragoman.convert(
                 document.body, source=document.dialect, target=target, facet=document.facet

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choosing import examples
 from dragoman import Transcoder, collect, decompose, dialects, testing
 from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
 from dragoman.events import decompose as pieces
@@ -37,7 +38,7 @@ from strategies import cited_responses
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
 relaxed = settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import dragoman
+from choosing import examples
 from dragoman import dialects, testing
 from dragoman.dialect import FACETS
 from dragoman.ledger import Ledger
@@ -20,7 +21,7 @@ from strategies import requests, responses
 
 TRIGGER = "You are a model that can do function calling with the following functions"
 relaxed = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dragoman
+from choosing import examples
 from dragoman.framing import Frame, framer
 from dragoman.model import Response
 from dragoman.testing import broken
@@ -25,7 +26,7 @@ for _stream in streams():
 
 sources = pytest.mark.parametrize("source", sorted(FRAMES))
 targets = pytest.mark.parametrize("target", TARGETS)
-relaxed = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 
 
 def written(frames: list[Frame]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import os
 import pkgutil
 import re
 import subprocess
@@ -259,10 +260,20 @@ def test_every_dialect_has_a_page_with_an_example() -> None:
     assert set(pages.values()) <= set(PAGES)
 
 
-def test_the_demo_runs() -> None:
+def test_the_demo_shows_every_dialect_at_80_columns() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True
+        [sys.executable, str(ROOT / "examples" / "demo.py")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("exactly the original") == 3
+    lines = done.stdout.splitlines()
+    titles = {line.split()[1] for line in lines if line.startswith("── ")}
+    assert titles == set(dialects.names())
+    requests = [name for name in dialects.names() if "request" in dialects.get(name).facets()]
+    others = done.stdout.count("\nrefused: ") + done.stdout.count("\nwithout a capsule: ")
+    assert done.stdout.count("exactly the original") == len(requests) - others
+    assert others == 3  # functiongemma, which names no model, and its variants
     assert "NOT the original" not in done.stdout
+    assert max(map(len, lines)) <= 80

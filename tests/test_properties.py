@@ -14,6 +14,7 @@ import dragoman
 import leaves
 import sdk
 import strangers
+from choosing import examples
 from dragoman import dialects, testing
 from dragoman.auditing import faults
 from dragoman.comparing import changes
@@ -27,13 +28,13 @@ from strategies import distinct, histories, json_values, requests, responses
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")
 APIS = (*GREAT, "gemini", "bedrock-converse", "mistral", "cohere", "ollama")
 relaxed = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
-some = settings(relaxed, max_examples=80)  # there are eight APIs
+some = settings(relaxed, max_examples=examples(80))  # there are eight APIs
 great = pytest.mark.parametrize("target", GREAT)
 every = pytest.mark.parametrize("target", APIS)
 

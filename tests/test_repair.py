@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from choosing import examples
 from dragoman import Lossy, Unsupported
 from dragoman.check import check
 from dragoman.dialects import get
@@ -509,7 +510,7 @@ MENDABLE = {rule for each in PASSES.values() for rule in each.mends} - {
 }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(conversations)
 def test_a_repair_mends_what_it_can_and_is_done(conversation: tuple[str, list[Any]]) -> None:
     dialect, messages = conversation
@@ -524,7 +525,7 @@ def test_a_repair_mends_what_it_can_and_is_done(conversation: tuple[str, list[An
         assert done.document is doc
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(conversations, st.lists(st.sampled_from(list(PASSES)), min_size=1, max_size=3))
 def test_a_named_pass_done_twice_is_done_once(
     conversation: tuple[str, list[Any]], names: list[str]

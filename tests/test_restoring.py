@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dragoman
+from choosing import examples
 from dragoman import dialects
 from dragoman.events import Close, Delta, End, Event, Open, collect, decompose
 from dragoman.framing import framer
@@ -128,7 +129,7 @@ def test_the_text_is_passed_on_while_it_arrives() -> None:
     assert restorer.notes == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(), st.booleans(), st.data())
 def test_any_text_comes_back(text: str, ascii_only: bool, data: st.DataObject) -> None:
     arguments = json.dumps({"input": text}, ensure_ascii=ascii_only)

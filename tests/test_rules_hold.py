@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import dragoman
+from choosing import examples
 from dragoman import dialects, testing
 from dragoman.model import Request
 from dragoman.walk import placed
@@ -18,7 +19,7 @@ RULED = [
 ]
 SOURCES = ["native", "ollama", "vercel-model", "openai-chat", "anthropic-messages", "gemini"]
 relaxed = settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

@@ -14,6 +14,7 @@ from jsonschema.exceptions import (  # type: ignore[import-untyped]
     _WrappedReferencingError as Unresolvable,
 )
 
+from choosing import examples
 from dragoman import Loss, convert
 from dragoman.schemas import (
     CLAUDE,
@@ -219,7 +220,7 @@ wild = st.recursive(
     lambda inner: st.dictionaries(words, inner | st.lists(inner, max_size=2), max_size=4),
     max_leaves=12,
 )
-few = settings(max_examples=100, deadline=None)
+few = settings(max_examples=examples(100), deadline=None)
 
 
 def accepts(schema: Any, value: Any) -> bool:

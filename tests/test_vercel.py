@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from choosing import examples
 from dragoman import detect, dialects, testing
 from dragoman.ledger import Ledger
 from dragoman.model import Request
@@ -17,7 +18,7 @@ from strategies import requests
 
 VERSIONS = ("vercel-core", "vercel-model-v5", "vercel-model-v6", "vercel-model")
 relaxed = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

@@ -21,6 +21,8 @@ from dragoman.framing import framer
 from dragoman.model import Response, Text, ToolCall
 from dragoman.testing import Document, load_corpus
 
+pytestmark = pytest.mark.node
+
 ROOT = Path(__file__).parent
 NODE = ROOT / "node"
 CORPUS = load_corpus(ROOT / "corpus")

@@ -24,6 +24,9 @@ from dragoman.testing import load_corpus
 from strategies import responses
 from test_vercel_sdk import NODE, node
 
+pytestmark = pytest.mark.node
+
+
 UI = "vercel-ui"
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]

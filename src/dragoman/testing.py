@@ -17,6 +17,7 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
+from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
@@ -104,7 +105,12 @@ def load_case(folder: Path) -> Case:
     return Case(folder.name, settings["title"], documents, unofficial, degrades)
 
 
+@cache
 def load_corpus(root: Path) -> tuple[Case, ...]:
+    """The cases of a folder. They are read once: whoever changes files reads them by ``load_case``.
+
+    Nobody may change what they hold; no conversion does.
+    """
     return tuple(load_case(path.parent) for path in sorted(root.glob("*/case.toml")))
 
 
@@ -158,7 +164,7 @@ def audit(document: Document, target: str) -> None:
     assert not found, found
 
 
-def audit_everywhere(document: Document) -> None:
+def audit_everywhere(document: Document, targets: Iterable[str] | None = None) -> None:
     """The audit for every dialect; and one fact has one name.
 
     Dialects that do the same to a node give the same kind and the same code for it.
@@ -169,7 +175,7 @@ def audit_everywhere(document: Document) -> None:
         found = _audited(document, target, facts)
         assert not found, found
 
-    for_all(law, document)
+    for_all(law, document, targets)
     found = facts.conflicts()
     assert not found, "one fact, several names:\n" + "\n".join(found)
 
@@ -787,21 +793,74 @@ def resolves(doc: Json, pointer: str) -> bool:
     return True
 
 
-def broken(body: Json) -> Iterator[Json]:
-    """The document with each of its values replaced by something that does not belong there."""
-    for path in _paths(body):
+Place: TypeAlias = tuple[Any, ...]
+"""Where a value stands: keys and indices."""
+
+
+def broken(body: Json, places: Iterable[Place] | None = None) -> Iterator[Json]:
+    """The document with each of its values replaced by something that does not belong there.
+
+    With ``places``, only the values there are replaced.
+    """
+    for path in _paths(body) if places is None else places:
         for wrong in WRONG:
             yield _replaced(body, path, wrong)
         yield _removed(body, path)
 
 
-def for_all(law: Callable[[Document, str], None], document: Document) -> None:
+def broken_once(body: Json, choose: Callable[[int], int]) -> Json:
+    """One of what ``broken`` gives; ``choose`` names its number, told how many there are."""
+    paths = list(_paths(body))
+    place, way = divmod(choose(len(paths) * (len(WRONG) + 1)), len(WRONG) + 1)
+    if way == len(WRONG):
+        return _removed(body, paths[place])
+    return _replaced(body, paths[place], WRONG[way])
+
+
+ALIKE = 3
+"""How many values of one shape are broken, of all documents of a dialect."""
+
+
+def novel_places(documents: Iterable[Document]) -> dict[str, list[Place]]:
+    """The values of documents, by their names, that are not like those of three others before.
+
+    Values are alike that stand at the same place of the same dialect, whatever their indices, with
+    the same keys, types and roles around them. What a reader does with the fourth, it did thrice.
+    """
+    seen: dict[Any, int] = {}
+    places: dict[str, list[Place]] = {}
+    for document in documents:
+        places[document.name] = mine = []
+        for path in _paths(document.body):
+            shape = (document.dialect, document.facet, *_shape(document.body, path))
+            seen[shape] = seen.get(shape, 0) + 1
+            if seen[shape] <= ALIKE:
+                mine.append(path)
+    return places
+
+
+def _shape(body: Json, path: Place) -> tuple[Any, ...]:
+    """The keys to a value, what its nearest two objects are, and its type."""
+    value, around = body, []
+    for key in path:
+        if isinstance(value, dict):
+            tags = (value.get("type"), value.get("role"))
+            around.append((*sorted(value), *(tag for tag in tags if isinstance(tag, str))))
+        value = value[key]
+    keys = tuple("*" if isinstance(key, int) else key for key in path)
+    return keys, tuple(around[-2:]), type(value)
+
+
+def for_all(
+    law: Callable[[Document, str], None], document: Document, targets: Iterable[str] | None = None
+) -> None:
     """A law over every dialect that can write the document; all that break it are named.
 
-    A dialect may refuse a conversation that it has no form for, if it says where.
+    A dialect may refuse a conversation that it has no form for, if it says where. With ``targets``,
+    only these are tried.
     """
     broken: list[str] = []
-    for target in dialects.names():
+    for target in dialects.names() if targets is None else targets:
         if not speaks(target, document.facet):
             continue
         try:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 import dragoman
 import sdk
+from choosing import examples
 from dragoman import Malformed, Transcoder, dialects, testing
 from dragoman.ledger import Ledger
 from dragoman.model import History, Media, Message, Request, Source, Text
@@ -429,7 +430,7 @@ def test_001_copilot_is_sent_no_parameter_that_its_clients_do_not_send(key: str)
 
 
 @pytest.mark.parametrize("target", ["copilot", "copilot-responses"])
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 @given(tree=requests() | responses())
 def test_001_nothing_is_lost_in_silence(target: str, tree: Any) -> None:
     """Over conversations nobody wrote down; what Copilot is sent, OpenAI's own types accept."""

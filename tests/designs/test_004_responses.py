@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import dragoman
+from choosing import examples
 from dragoman import dialects, testing
 from dragoman.ledger import Ledger
 from dragoman.model import History, Request, Text, Tree
@@ -780,7 +781,7 @@ def test_004_what_breaks_a_rule_can_be_mended() -> None:
 
 # -- the laws over conversations nobody wrote down ------------------------------------------------
 
-relaxed = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 
 
 def audit(tree: Any) -> None:

@@ -24,4 +24,7 @@ def _end_in_order() -> None:
     import signal
     import sys
 
+    # What was begun is taken away, as it is after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))  # nohup is respected

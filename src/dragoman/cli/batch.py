@@ -12,7 +12,7 @@ from . import terminal
 from .faults import IO, Fault, explain
 from .inputs import Document, Form, Input, Nothing, Reading
 from .ledger import Tally
-from .outputs import Discard, Plan, Sink, write_to
+from .outputs import Discard, Plan, Sink
 from .progress import Progress
 from .wrapped import View, may_wrap, unwrap
 
@@ -144,7 +144,7 @@ class Batch:
         for inputs, place in plan.groups():
             told = self.tally.documents if self.tally else 0
             attempt = self.attempt(inputs[0].name if inputs else "", counts=False)
-            with attempt, write_to(place, append=plan.append) as sink:
+            with attempt, plan.writing(place, inputs) as sink:
                 failed, written = self.failures, 0
                 for reading in self.readings(form, inputs):
                     written += each(reading, sink)

@@ -23,7 +23,7 @@ from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
 from .inputs import Document, Form, Input, Reading, expand
 from .ledger import Tally
-from .outputs import Plan, Sink, guarded, is_same, write_to
+from .outputs import Known, Plan, Sink, guarded, write_to
 from .settings import parse_settings, with_settings
 from .sources import Source, Teller, identify, identify_stream
 from .wrapped import View
@@ -282,6 +282,7 @@ class Capsules:
         if out is not None and home is not None:
             raise usage("--carry writes a capsule, --capsule takes one: not both at once")
         told = out if out is not None else home
+        self.inputs = inputs
         self.several = len(inputs) > 1 or any(input.base for input in inputs)
         is_folder = told is not None and (told.endswith(("/", os.sep)) or os.path.isdir(told))
         if told is not None and self.several and not is_folder:
@@ -319,7 +320,9 @@ class Capsules:
             if input is not None:
                 with guarded(place):
                     place.parent.mkdir(parents=True, exist_ok=True)
-            with write_to(place) as self.sink:
+            inputs = self.inputs if input is None else [input]
+            folder = self.out if input is not None else None
+            with write_to(place, inputs=inputs, within=folder) as self.sink:
                 yield
         else:
             self.name = str(place)
@@ -354,11 +357,12 @@ def within(input: Input) -> Path:
 def check_names(inputs: list[Input], folder: Path) -> None:
     """Refuse two files whose capsules would have one name, and a capsule over an input."""
     seen: dict[Path, Input] = {}
+    known = Known(inputs)
     for input in inputs:
         place = folder / within(input)
         if place in seen:
             names = f"{seen[place].name} and {input.name}"
             raise usage(f"the capsules of {names} would both be {place}")
-        if any(other.path is not None and is_same(other.path, place) for other in inputs):
+        if place in known:
             raise usage(f"{place} is an input; it is not written over", "choose another folder")
         seen[place] = input

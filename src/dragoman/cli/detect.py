@@ -96,7 +96,7 @@ def _print(document: Document, guesses: list[Guess], every: bool, as_json: bool)
             }
             for guess in (guesses if every or tied else guesses[:1])
         ]
-        click.echo(encode(entry))
+        terminal.put_json(encode(entry))
         return
     for said in _lines(document.name, guesses, tied, every):
         terminal.put(said)

@@ -31,7 +31,7 @@ def command(codes: tuple[str, ...], as_json: bool) -> None:
     for code in codes:
         for group in _grouped(explain(code)):
             if as_json:
-                click.echo(encode(_entry(group)))
+                terminal.put_json(encode(_entry(group)))
             else:
                 _print(_page(group))
 

@@ -129,4 +129,4 @@ def _print(lines: Iterable[str]) -> None:
 
 def _print_json(entries: Iterable[dict[str, Any]]) -> None:
     for entry in entries:
-        click.echo(encode(entry))
+        terminal.put_json(encode(entry))

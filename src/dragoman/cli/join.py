@@ -20,7 +20,7 @@ from .faults import MALFORMED, Fault, usage
 from .inputs import Document, Hint, Input
 from .joining import joined, response_source
 from .ledger import Tally
-from .outputs import Discard, Plan, Sink, write_to
+from .outputs import Discard, Plan, Sink
 from .sources import Source, Teller, identify, identify_stream
 from .wrapped import View
 
@@ -76,7 +76,7 @@ def command(
     plan.check()
     plan.beside(report)
     run = Joining(inputs, source, target, fail_on, quiet, verbose, report, user)
-    with run.tally.reporting(), write_to(plan.place(inputs[0]), append=append) as sink:
+    with run.tally.reporting(), plan.writing(plan.place(inputs[0]), inputs) as sink:
         run.write(sink, compact or plan.in_lines)
         if run.batch.failures and not run.written:
             raise Discard

@@ -237,7 +237,7 @@ class Migration:
             before = before.get("earlier")
         if before is not None:
             record["earlier"] = before
-        with write_to(beside(input)) as sink:
+        with write_to(beside(input), inputs=[input]) as sink:
             sink.write(encode(record) + b"\n")
         with write_to(input.path) as sink:
             sink.write(new)
@@ -287,7 +287,7 @@ class Migration:
         if self.dry_run:
             return
         if earlier := record.get("earlier"):  # of a migration before that one
-            with write_to(beside(input)) as sink:
+            with write_to(beside(input), inputs=[input]) as sink:
                 sink.write(encode(earlier) + b"\n")
         else:
             os.unlink(beside(input))

@@ -73,7 +73,7 @@ def command(
     found = [(name, models.find(vendor, name)) for name in names]
     for name, each in found:
         if as_json:
-            click.echo(encode(_answer(name, each, models)))
+            terminal.put_json(encode(_answer(name, each, models)))
         elif each.row is not None:
             _print(_page(name, each, models))
         elif not quiet:
@@ -88,7 +88,9 @@ def listing(models: Models, vendor: str | None = None, as_json: bool = False) ->
         if vendor not in (None, row.vendor):
             continue
         if as_json:
-            click.echo(encode({"vendor": row.vendor or None, "names": row.names} | _facts(row)))
+            terminal.put_json(
+                encode({"vendor": row.vendor or None, "names": row.names} | _facts(row))
+            )
             continue
         if owner != last:
             _print(([] if last is None else [""]) + [terminal.bold(owner)])

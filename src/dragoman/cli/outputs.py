@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
+from . import terminal
 from .faults import IO, Fault, io_fault, usage
 from .inputs import PACKED, Input, open_zstd, suffix_of
 
@@ -104,15 +105,12 @@ class Plan:
 
     def refuse(self, inputs: Iterable[Input], *places: Path, hint: str = "") -> None:
         """Refuse to write over any of these inputs."""
+        known = Known(inputs)
         for place in [*places, *([self.file] if self.file else [])]:
             if place.exists() and not place.is_file():
                 continue  # a device is no file that could be lost
-            for input in inputs:
-                if input.path is not None and is_same(input.path, place):
-                    raise usage(
-                        f"{place} is an input; it is not written over",
-                        hint or self.hint,
-                    )
+            if place in known:
+                raise usage(f"{place} is an input; it is not written over", hint or self.hint)
 
     def place(self, input: Input) -> Path | None:
         """The file that the result of an input becomes; None: standard output."""
@@ -136,6 +134,18 @@ class Plan:
         known = suffix_of(path)
         return (name[: -len(known)] if known else name) + self.suffix + packed
 
+    def writing(
+        self, place: Path | None, inputs: list[Input], *, harmless: bool = False
+    ) -> contextlib.AbstractContextManager[Sink]:
+        """The file that these inputs become, as ``write_to`` has it."""
+        return write_to(
+            place,
+            append=self.append,
+            inputs=inputs,
+            within=self.folder,
+            harmless=harmless,
+        )
+
     def groups(self) -> Iterator[tuple[list[Input], Path | None]]:
         """What goes where: the inputs of each file that is written."""
         if self.together:
@@ -150,6 +160,27 @@ class Plan:
                     with guarded(place):
                         place.parent.mkdir(parents=True, exist_ok=True)
                 yield [input], place
+
+
+class Known:
+    """The files of inputs, by what they are and by their names: each is looked at once."""
+
+    def __init__(self, inputs: Iterable[Input]) -> None:
+        paths = [input.path for input in inputs if input.path is not None]
+        self.names = {os.path.abspath(path) for path in paths}
+        self.files = {identity for path in paths if (identity := _identity(path)) is not None}
+
+    def __contains__(self, place: Path) -> bool:
+        identity = _identity(place)
+        return os.path.abspath(place) in self.names if identity is None else identity in self.files
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def is_jsonl(path: Path) -> bool:
@@ -182,20 +213,32 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def write_to(path: Path | None, *, append: bool = False) -> Iterator[Sink]:
+def write_to(
+    path: Path | None,
+    *,
+    append: bool = False,
+    inputs: Iterable[Input] = (),
+    within: Path | None = None,
+    harmless: bool = False,
+) -> Iterator[Sink]:
     """A file that is there when all went well, and not at all otherwise; None: standard output.
 
-    With ``append``, what it held is copied first: it is as it was until all is written.
+    With ``append``, what it held is copied first: it is as it was until all is written. A new file
+    is readable by nobody who may not read all of the ``inputs``. Where it is to stand ``within`` a
+    folder, no link leads out of that. What is written is JSON, or ``harmless`` to a terminal.
     """
     if path is None:
         if sys.stdout is None:
             raise Fault("standard output is closed", IO, hint="-o FILE")
         stdout = sys.stdout.buffer
         with contextlib.suppress(Discard):
-            yield stdout
+            is_raw = harmless or not terminal.is_terminal(sys.stdout)
+            yield stdout if is_raw else terminal.Escaped(stdout)
         stdout.flush()
         return
     real = Path(os.path.realpath(path))
+    if within is not None and not real.is_relative_to(os.path.realpath(within)):
+        raise Fault(f"a link that leads out of {within}", IO, where=str(path), hint="remove it")
     try:
         mode = os.stat(real).st_mode
     except OSError:
@@ -206,12 +249,22 @@ def write_to(path: Path | None, *, append: bool = False) -> Iterator[Sink]:
         with contextlib.suppress(Discard), guarded(path), open(real, "wb") as device:
             yield device
         return
-    with _beside(real, path, mode) as file:
+    with _beside(real, path, _allowed(inputs) if mode is None else stat.S_IMODE(mode)) as file:
         if append and mode is not None:
             with guarded(path):
                 _copy(real, file)
         with _packing(file, path) as sink:
             yield sink
+
+
+def _allowed(inputs: Iterable[Input]) -> int:
+    """The permissions of a new file: as usual, but for those that an input does not give."""
+    allowed = 0o666 & ~_umask()
+    for input in inputs:
+        if input.path is not None:
+            with contextlib.suppress(OSError):
+                allowed &= stat.S_IMODE(os.stat(input.path).st_mode) | 0o600
+    return allowed
 
 
 def _copy(path: Path, file: BinaryIO) -> None:
@@ -227,7 +280,7 @@ def _copy(path: Path, file: BinaryIO) -> None:
 
 
 @contextlib.contextmanager
-def _beside(real: Path, path: Path, mode: int | None) -> Iterator[BinaryIO]:
+def _beside(real: Path, path: Path, mode: int) -> Iterator[BinaryIO]:
     with guarded(path):
         if not real.parent.is_dir():
             hint = f"mkdir -p {path.parent}"
@@ -238,8 +291,11 @@ def _beside(real: Path, path: Path, mode: int | None) -> Iterator[BinaryIO]:
     try:
         with open(number, "wb") as file:
             yield file
+            with guarded(path):  # a crash must not leave a new name without what it stands for
+                file.flush()
+                os.fsync(file.fileno())
         with guarded(path):
-            os.chmod(name, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+            os.chmod(name, mode)
             os.replace(name, real)
     except BaseException as problem:
         with contextlib.suppress(OSError):

@@ -53,7 +53,7 @@ class Printer:
 
     def close(self) -> None:
         if self.is_sarif:
-            click.echo(encode(sarif(self.kept)))
+            terminal.put_json(encode(sarif(self.kept)))
 
 
 FORMS = ("text", "json", "github", "sarif")
@@ -75,7 +75,7 @@ def as_json(found: Found) -> None:
         "path": found.path,
         "message": found.message,
     }
-    click.echo(encode(entry))
+    terminal.put_json(encode(entry))
 
 
 def as_github(found: Found) -> None:

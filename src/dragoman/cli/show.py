@@ -17,7 +17,7 @@ from .faults import FOUND
 from .images import protocol
 from .inputs import Input, expand
 from .lines import Line, Span, width
-from .outputs import Discard, Plan, Sink, write_to
+from .outputs import Discard, Plan, Sink
 from .paint import Brush, paint
 from .portrait import Portrait, draw
 from .screen import Screen
@@ -100,8 +100,9 @@ def command(
     manner = Look(**look, counted=[])
     if manner.is_partial:
         manner = manner._replace(pointers=True)
-    for group, place in Plan(inputs, output, suffix=".html" if manner.html else ".txt").groups():
-        with write_to(place) as sink:
+    plan = Plan(inputs, output, suffix=".html" if manner.html else ".txt")
+    for group, place in plan.groups():
+        with plan.writing(place, group, harmless=True) as sink:
             found = conversations(batch, group, source, facet, lines)
             first = next(found, None)
             if first is None:

@@ -6,15 +6,18 @@ go through ``clean`` first, so that no document can command a terminal.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import click
+
+from .lines import visible
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # What looks like a key is not repeated, wherever it stands.
@@ -34,6 +37,11 @@ PROSE = 28
 """The columns that a reason needs beside other cells; with less, it stands below them."""
 MIN_TEXT = 16
 RESET = "\x1b[0m"
+# What acts on a terminal or hides on it, in the bytes of UTF-8; line ends and tabs are left alone.
+_ACTING = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]"
+    rb"|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf|\xf3\xa0[\x80-\xbf][\x80-\xbf]"
+)
 
 
 def is_colourful(stream: IO[Any] | None = None) -> bool:
@@ -68,6 +76,37 @@ def stdout_width() -> int | None:
     return shutil.get_terminal_size().columns
 
 
+class Escaped:
+    """A terminal that JSON is written to: what would act on it is written as JSON escapes it."""
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self.sink = sink
+
+    def write(self, data: bytes) -> int:
+        return self.sink.write(escaped(data))
+
+    def flush(self) -> None:
+        self.sink.flush()
+
+
+def escaped(data: bytes) -> bytes:
+    r"""JSON with the same meaning, in which nothing acts.
+
+    >>> escaped('{"a": "\u202e\x9b"}'.encode())
+    b'{"a": "\\u202e\\u009b"}'
+    """
+    return _ACTING.sub(_escape, data) if _ACTING.search(data) else data
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return json.dumps(found[0].decode("utf-8")).strip('"').encode()
+
+
+def put_json(data: bytes) -> None:
+    """One line of JSON, on stdout."""
+    click.echo(escaped(data) if is_terminal(sys.stdout) else data)
+
+
 def say(line: str = "", hang: int = 2) -> None:
     """One line for people, on stderr; wrapped where the terminal is narrower."""
     for each in wrap(line, width(), hang):
@@ -81,8 +120,11 @@ def put(line: str = "", hang: int = 2) -> None:
 
 
 def style(text: str, **looks: Any) -> str:
-    """The text with colour codes; ``say`` takes them away where they are not wanted."""
-    return click.style(text, **looks) if text else ""
+    """The text with colour codes; ``say`` takes them away where they are not wanted.
+
+    Names of files go through here: what would act on the terminal is shown as a sign.
+    """
+    return click.style(visible(text), **looks) if text else ""
 
 
 def bold(text: str) -> str:

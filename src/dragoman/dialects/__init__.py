@@ -59,6 +59,10 @@ def _hint(name: str) -> str:
     near = near or sorted(parts, key=lambda each: not each.startswith(word))
     near = near or difflib.get_close_matches(word, known, n=1)
     near = near or [each for each in known if len(word) > 3 and each.startswith(word)]
+    if not near:  # ``openia``: near to a part of several
+        parts = [part for each in names() for part in each.split("-") if len(part) > 3]
+        close = difflib.get_close_matches(word, parts, n=1)
+        near = [each for each in names() if close and each.startswith(close[0])]
     if not near:
         return f"; there are: {', '.join(names())}"
     return f", did you mean {' or '.join(map(repr, near[:3]))}?"

@@ -1,0 +1,131 @@
+"""Which tests run: all of them, a selection that ends soon, or the laws of one dialect.
+
+``pytest`` alone runs everything (``make test-all``). ``--quick`` (``make test``) keeps every test
+function but those in ``SLOW`` and those that need node; of a function with many parameters it keeps
+a sample that never changes: those whose ids have the lowest checksums. The checksum covers the
+name of the function, so that each law looks at other documents and other pairs of dialects; of each
+dialect there are a few at least. ``--dialect`` keeps what has the dialect as a parameter or as the
+dialect of its document, and the laws over the corpus with that dialect as the only target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+from zlib import crc32
+
+from dragoman import dialects
+from dragoman.testing import Document
+
+ALL = 24
+"""So many items of one function are kept, however many it has."""
+PART = 8
+"""Of those beyond, one in so many."""
+LEAST = 4
+"""So many items are kept of each dialect, as a parameter or as the dialect of a document."""
+LESS = 6
+"""A property is tried with one example in so many."""
+OF_A_DIALECT = 40
+"""So many items of one function are kept where one dialect is tried."""
+FEW = 3
+"""So many items are kept of a function whose items take long."""
+COSTLY = frozenset(
+    (
+        "designs/test_001_copilot.py::test_001_nothing_is_lost_in_silence",
+        "test_cli.py::test_words_are_completed",
+        "test_flight.py::test_a_writer_that_swallows_is_noticed",
+        "test_flight.py::test_generated_responses",
+        "test_flight.py::test_legal_orders",
+        "test_flight.py::test_the_law_holds_without_mutants",
+        "test_hostile_streams.py::test_each_value_replaced_by_another",
+        "test_hostile_streams.py::test_mangled_streams",
+        "test_leaves.py::test_each_leaf_is_there_or_is_reported",
+        "test_learned_schemas.py::test_every_facet_that_is_read_has_a_schema",
+        "test_private.py::test_no_reason_and_no_error_repeats_who_somebody_is",
+        "test_properties.py::test_malformed_or_answer",
+        "test_provider_upstreams.py::test_a_request_to_bedrock_is_signed_as_amazon_signs_it",
+        "test_provider_upstreams.py::test_the_vendors_client_sends_the_same",
+        "test_rules_hold.py::test_sessions",
+        "test_rules_hold.py::test_sessions_of_others",
+        "test_strangers.py::test_a_strange_key_comes_back_or_is_reported",
+    )
+)
+"""Functions whose items take more than 0.1 s each and 3 s together, as measured."""
+SLOW = frozenset(
+    (
+        "test_cli.py::test_a_packed_file_that_breaks_off_is_damaged",
+        "test_cli.py::test_many_lines_are_never_in_memory_together",
+        "test_hostile_streams.py::test_memory_is_flat",
+        "test_provider_streams.py::test_a_provider_that_nobody_holds_lives_as_long_as_its_stream",
+    )
+)
+"""Functions that take seconds for one item and look at memory and time: for the whole run alone."""
+
+chosen: dict[str, Any] = {"quick": False, "dialect": None}
+"""As the command line says; each worker sets it for itself."""
+
+
+def sampled(name: str, ids: list[str], most: int | None = None) -> list[int]:
+    """The places of the items to keep, of all that a function has."""
+    count = len(ids)
+    usual = FEW if name.removeprefix("tests/") in COSTLY else ALL + max(count - ALL, 0) // PART
+    kept = min(count, most or usual)
+    return list(range(count)) if kept == count else sorted(ranked(name, ids)[:kept])
+
+
+def ranked(name: str, ids: list[str]) -> list[int]:
+    """The places of all items, in an order that has no meaning and never changes."""
+    return sorted(range(len(ids)), key=lambda place: crc32(f"{name}[{ids[place]}]".encode()))
+
+
+def spread(name: str, ids: list[str], values: list[Mapping[str, Any]]) -> list[int]:
+    """The sample, and of each dialect in each role so many that none is left out."""
+    found = set(sampled(name, ids))
+    if len(found) == len(ids) or name.removeprefix("tests/") in COSTLY:
+        return sorted(found)
+    known = set(dialects.names())
+    seen: Counter[tuple[str, str]] = Counter()
+    for place in sorted(ranked(name, ids), key=lambda place: place not in found):
+        roles = [(role, getattr(v, "dialect", v)) for role, v in values[place].items()]
+        roles = [each for each in roles if isinstance(each[1], str) and each[1] in known]
+        if place in found or any(seen[each] < LEAST for each in roles):
+            found.add(place)
+            seen.update(roles)
+    return sorted(found)
+
+
+def concerns(dialect: str, values: Iterable[Any]) -> bool:
+    """Whether one of these parameters is the dialect, or is of it."""
+    return any(value == dialect or getattr(value, "dialect", None) == dialect for value in values)
+
+
+def kept(name: str, ids: list[str], values: list[Mapping[str, Any]], everywhere: bool) -> list[int]:
+    """The places of the items of one function that run, by what was chosen."""
+    dialect = chosen["dialect"]
+    if dialect is None:
+        return spread(name, ids, values) if chosen["quick"] else list(range(len(ids)))
+    near = [n for n, each in enumerate(values) if concerns(dialect, each.values())]
+    found = {near[n] for n in sampled(name, [ids[n] for n in near], OF_A_DIALECT)}
+    if everywhere:  # the laws with this dialect as their target
+        found.update(sampled(name, ids, OF_A_DIALECT))
+    return sorted(found)
+
+
+def examples(count: int) -> int:
+    """How many examples a property is tried with, of so many."""
+    return max(count // LESS, 5) if chosen["quick"] else count
+
+
+def is_own(file: str) -> bool:
+    """Whether a file of tests bears the name of the dialect that is tried."""
+    dialect = chosen["dialect"]
+    return dialect is not None and file.startswith(f"test_{dialect.partition('-')[0]}")
+
+
+def targets(document: Document) -> tuple[str, ...]:
+    """The dialects that a law over the corpus tries with a document."""
+    dialect = chosen["dialect"]
+    if dialect in (None, document.dialect):
+        return tuple(dialects.names())
+    return (dialect,)
