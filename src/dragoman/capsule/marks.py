@@ -35,10 +35,12 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
     if list(was) == now:
         return True
     places = [_place(pieces, shown, path) for path in now]
+    stood = [_container(pieces, path) for path in held]
+    if len(stood) == len(places) and all(a[0] is b[0] for a, b in zip(stood, places, strict=True)):
+        return True  # the same blocks under other numbers: texts before them were joined or split
     for path in reversed(held):
         at, key = _container(pieces, path)
-        stays = [place for place in places if at.__class__ is dict and place[0] is at]
-        if any(name == key for _, name, _ in stays):
+        if any(at is other and key == name for other, name, _ in places):
             places = [place for place in places if place[0] is not at or place[1] != key]
             continue  # it stands where it stood, so it is what it was
         if at.__class__ is dict and at.pop(key, None) is not None and not at:

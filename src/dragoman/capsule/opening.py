@@ -134,6 +134,13 @@ class _Entry:
             return False
         return not keys or bool(units[end - 1].key == keys[-1]) or self.has_grown(units[end - 1])
 
+    def changed(self, units: list[Unit], at: int) -> int:
+        """The first of the units from a place on that is not what it was."""
+        for number, key in enumerate(self.data["is"], at):
+            if 0 <= number < len(units) and units[number].key != key:
+                return number
+        return at
+
     def has_grown(self, unit: Unit) -> bool:
         size = self.data.get("size", 0)
         if unit.start < 0 or not 1 < size < len(unit.atoms) or len(unit.atoms) != len(unit.ats):
@@ -265,7 +272,7 @@ class _Opening:
                 if free and "by" not in entry.data and entry.fits(units, guess):
                     at = entry.at = guess
                 else:
-                    entry.hint = max(floor, min(guess, len(units) - 1))
+                    entry.hint = max(floor, min(entry.changed(units, guess), len(units) - 1))
                     continue
             else:
                 ends.pop()

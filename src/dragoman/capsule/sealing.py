@@ -376,8 +376,9 @@ def _tell_apart(entries: list[Json], units: Sequence[Unit]) -> None:
     for entry in entries:
         start, keys = entry["at"], entry["is"]
         slight = sum(unit.size for unit in units[start : start + len(keys)]) < SLIGHT
-        strict = max(entry.pop("odd", 0), int("with" in entry))
-        if slight or strict or not keys or repeated[keys[0]] > 1:
+        odd = entry.pop("odd", 0)
+        strict = 2 if odd == 2 else int("with" in entry)
+        if slight or odd or strict or not keys or repeated[keys[0]] > 1:
             entry["by"] = neighbours(units, start, len(keys))
         if strict:
             entry["strict"] = strict
@@ -402,9 +403,9 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
             out.append((x, x + 1, j, y + 1))  # it is of the reply that comes next
             i, j = x + 1, y + 1
             continue
-        if x > i and y > j:
+        if x > i:  # what was made up on the way has no counterpart: it goes alone
             out.append((i, x, j, y))
-        elif x > i or y > j:  # what has no counterpart goes with what stands before it
+        elif y > j:  # what has no counterpart goes with what stands before it
             b0, _, o0, _ = out.pop() if out else (i, i, j, j)
             out.append((b0, x, o0, y))
         if x < len(old):
