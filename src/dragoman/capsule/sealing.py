@@ -13,6 +13,7 @@ from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Message, Request, ToolCall, Tree
+from ..models import DEFAULT, Models
 from ..patching import equal, same
 from ..reading import encode
 from ..units import Unit, View, align
@@ -47,16 +48,27 @@ def seal(
     target: Dialect,
     facet: str,
     tree: Tree | None = None,
+    models: Models = DEFAULT,
 ) -> Json:
-    """What ``document`` could not hold of ``original``; ``tree`` is what that was read as."""
+    """What ``document`` could not hold of ``original``; ``tree`` is what that was read as.
+
+    ``models`` are those of the conversion: the way back is written for the same models.
+    """
     suffix = facet.replace("-", "_")
     if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
-    log = Ledger()
+    log = Ledger(models=models)
     heard = target.read(document, facet)
     back = source.write(heard, log)
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     losses = log.losses
+    key = source.history
+    if back.__class__ is list and original.__class__ is dict and key in original:
+        capsule["wrap"] = key  # a list of turns is written without what stood around it
+        back = {key: back}
+    elif original.__class__ is list and back.__class__ is dict and [*back] == [key]:
+        capsule["bare"] = key
+        back = back[key]
     try:
         alike = _alike(original, back)
         if not _is_all(original, back, alike):
@@ -344,7 +356,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     old, new = getattr(there, part), getattr(here, part)  # from the way back to the original
     if here.base is None and {unit.slot for unit in (*old, *new)} <= alike:
         return []
-    begin = _begin(new) if part == "turns" else 0
+    begin, start = (_begin(new), _begin(old)) if part == "turns" else (0, 0)
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
@@ -359,7 +371,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["marks"] = [marks, relative(is_)]
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-            if o1 > begin and any(map(instructs, chain(is_, was))):
+            if any(map(instructs, chain(new[max(o0, begin) : o1], old[max(b0, start) : b1]))):
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
