@@ -153,11 +153,8 @@ def test_the_way_home_of_a_conversation_that_grew(
 ) -> None:
     """The old part comes home exactly, whatever came behind it.
 
-    Turns are told apart by what they say, so no two of them say the same here, or nothing.
+    Where two turns of one speaker are one, the last item goes on with what was added.
     """
-    both = distinct(Request("m", (*old, *new)))
-    assert isinstance(both, Request)
-    old, new = both.messages[: len(old)], both.messages[len(old) :]
     document = dragoman.write(History(old), source).document
     there = dragoman.convert(document, source=source, target=target, facet="messages", carry=True)
     grown = grow(there.document, target, new)
@@ -165,7 +162,19 @@ def test_the_way_home_of_a_conversation_that_grew(
         grown, source=target, target=source, facet="messages", capsule=there.capsule
     )
     was, now = turns_of(document), turns_of(home.document)
-    assert now[: len(was)] == was
+    assert now[: len(was) - 1] == was[:-1]
+    assert not was or goes_on(was[-1], now[len(was) - 1])
+
+
+def goes_on(item: Any, longer: Any) -> bool:
+    """Whether an item is the same, or the same with more behind it."""
+    for key, value in item.items():
+        more = longer.get(key)
+        if isinstance(value, list) and isinstance(more, list):
+            more = more[: len(value)]
+        if more != value:
+            return False
+    return True
 
 
 def grow(document: Any, dialect: str, new: Any) -> Any:
@@ -176,10 +185,6 @@ def grow(document: Any, dialect: str, new: Any) -> Any:
         # Anthropic takes a system turn only right before the assistant's.
         fresh.insert(0, Message("assistant", (Text("ok"),)))
     more = turns_of(dragoman.write(History(tuple(fresh)), dialect).document)
-    if said and more and said[-1].get("role") == more[0].get("role") == "assistant":
-        # Two turns of the assistant that follow each other are one: that would be another turn.
-        asked = History((Message("user", (Text("And?"),)),))
-        more = [*turns_of(dragoman.write(asked, dialect).document), *more]
     if isinstance(document, list):
         return document + more
     key = "input" if "input" in document else "messages"

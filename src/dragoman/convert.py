@@ -87,7 +87,9 @@ def convert(
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, value)
-    carried = capsules.seal(value, document, reader, writer, facet, tree) if carry else None
+    carried = None
+    if carry:
+        carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
 

@@ -333,7 +333,9 @@ class Exchange:
     def capsules_for(self, original: Json, held: Json) -> dict[str, Json]:
         """``capsules``, given the upstream's reply and the history that the client holds."""
         known = join(self.sent, original, dialect=self.upstream).document
-        sealed = capsuling.seal(known, held, self._upstream, self._client, "request")
+        sealed = capsuling.seal(
+            known, held, self._upstream, self._client, "request", models=self._models
+        )
         return self._kept | {self.upstream: sealed}
 
 

@@ -35,15 +35,16 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
     if list(was) == now:
         return True
     places = [_place(pieces, shown, path) for path in now]
+    stood = [_container(pieces, path) for path in was]
+    if len(stood) == len(places) and all(a[0] is b[0] for a, b in zip(stood, places, strict=True)):
+        return True  # the same blocks under other numbers: texts before them were joined or split
     for path in reversed(held):
         at, key = _container(pieces, path)
-        stays = [place for place in places if at.__class__ is dict and place[0] is at]
-        if any(name == key for _, name, _ in stays):
+        if any(at is other and key == name for other, name, _ in places):
             places = [place for place in places if place[0] is not at or place[1] != key]
             continue  # it stands where it stood, so it is what it was
-        if at.__class__ is dict and at.pop(key, None) is not None and not at:
-            at, key = _container(pieces, path[:-1])
-            del at[int(key)]  # the mark was a block of its own
+        if at.__class__ is dict and at.pop(key, None) is not None:
+            _tidy(pieces, path, at)
     placed = True
     for at, key, value in places:
         if at.__class__ is dict and value.__class__ is dict:
@@ -53,6 +54,17 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
         else:
             placed = False
     return placed
+
+
+def _tidy(pieces: list[Json], path: Json, at: Json) -> None:
+    """Take away what held nothing but a mark: a block of its own, or options."""
+    while at.__class__ is dict and not at and len(path) > 2:
+        path = path[:-1]
+        at, key = _container(pieces, path)
+        if at.__class__ is list:
+            del at[int(key)]
+        elif at.__class__ is dict:
+            del at[key]
 
 
 def _place(pieces: list[Json], shown: list[Json], path: Json) -> tuple[Json, str, Json]:
@@ -68,7 +80,8 @@ def _place(pieces: list[Json], shown: list[Json], path: Json) -> tuple[Json, str
 def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) -> tuple[Json, str]:
     """What holds the last token of a path: itself, or what corresponds to it in the other pieces.
 
-    Items correspond counted from the end: reasoning that was left out stood at the beginning.
+    Items correspond counted from the end: reasoning that was left out stood at the beginning. So
+    do texts, by how much stands behind them: clients join texts, and split them.
     """
     number, *tokens = path
     at: Json = pieces[number][2] if number < len(pieces) else None
@@ -77,13 +90,35 @@ def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) 
         if at.__class__ is list and token.isdigit():
             index = int(token)
             if guide is not None:
-                index += len(at) - len(guide)
+                index = _counterpart(at, guide, index)
             at = at[index] if 0 <= index < len(at) else None
         else:
             at = at.get(token) if at.__class__ is dict else None
         if guide is not None:
             guide = guide[int(token)] if guide.__class__ is list else guide[token]
     return at, tokens[-1] if tokens else ""
+
+
+def _counterpart(items: list[Json], guide: list[Json], index: int) -> int:
+    """The number of the item that ends where an item of the guide ends."""
+    plain = index + len(items) - len(guide)
+    if len(items) == len(guide):
+        return plain
+    behind = _behind(guide, index + 1)
+    found = (n for n in range(len(items) - 1, -1, -1) if _behind(items, n + 1) == behind)
+    return next(found, plain)
+
+
+def _behind(items: list[Json], start: int) -> tuple[int, int]:
+    """What stands from a place on: how much text, and how many other things, marks aside."""
+    length = others = 0
+    for item in items[start:]:
+        text = item.get("text") if item.__class__ is dict else None
+        if text.__class__ is str:
+            length += len(text)
+        elif item.__class__ is not dict or item.keys() != {"cachePoint"}:
+            others += 1
+    return length, others
 
 
 def has_mark(pieces: list[Json], path: Json) -> bool:

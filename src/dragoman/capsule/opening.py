@@ -66,6 +66,12 @@ def open_(
     if capsule.get("facet") != facet:
         raise Malformed(f"the capsule belongs to a {capsule.get('facet')!r}, not to a {facet!r}")
     said_before = len(log.losses)
+    key = capsule.get("wrap")
+    if key.__class__ is str and document.__class__ is list:
+        document = {key: document}
+    key = capsule.get("bare")
+    if key is not None and document.__class__ is dict and [*document] == [key]:
+        document = document[key]
     try:
         if capsule["capsule"] == 1 or "count" not in capsule:
             root = patching.Root(document) if capsule.get("refs") else None
@@ -133,6 +139,13 @@ class _Entry:
         if any(units[at + n].key != key for n, key in enumerate(keys[:-1])):
             return False
         return not keys or bool(units[end - 1].key == keys[-1]) or self.has_grown(units[end - 1])
+
+    def changed(self, units: list[Unit], at: int) -> int:
+        """The first of the units from a place on that is not what it was."""
+        for number, key in enumerate(self.data["is"], at):
+            if 0 <= number < len(units) and units[number].key != key:
+                return number
+        return at
 
     def has_grown(self, unit: Unit) -> bool:
         size = self.data.get("size", 0)
@@ -222,6 +235,7 @@ class _Opening:
         self.grow()
         self.drop_sets()
         self.drop_conflicts()
+        self.keep_one()
         patched = self.settings()
         document = self.assemble(patched, {})
         for _ in range(3):
@@ -272,7 +286,7 @@ class _Opening:
                 if free and not entry.is_told() and entry.fits(units, guess):
                     at = entry.at = guess
                 else:
-                    entry.hint = max(floor, min(guess, len(units) - 1))
+                    entry.hint = max(floor, min(entry.changed(units, guess), len(units) - 1))
                     continue
             else:
                 ends.pop()
@@ -317,6 +331,18 @@ class _Opening:
                     entry.hint, entry.at = entry.at, None
             if bad:
                 self.drop_sets()
+
+    def keep_one(self) -> None:
+        """What was made up on the way stays where nothing else is left of the conversation."""
+        units, taken = self.units["turns"], self.taken("turns")
+        slot = units[-1].slot if units else ""
+        left = {unit.slot for number, unit in enumerate(units) if number not in taken}
+        left.update(piece[0] for entry in taken.values() for piece in entry.pieces)
+        if slot in left or all(entry.at is not None for entry in self.entries["turns"]):
+            return
+        for number, entry in taken.items():
+            if units[number].slot == slot:
+                entry.hint, entry.at = number, None
 
     def taken(self, part: str) -> dict[int, _Entry]:
         """Which units are restored, and by what."""
@@ -387,8 +413,16 @@ class _Opening:
         while number and "/".join([*into[: depth + 1], str(number - 1)]) in thoughts:
             number -= 1
         item = items[cut]
-        rest = [{**item, key: item[key][number:]}, *items[cut + 1 :]]
-        kept = [*items[:cut], {**item, key: item[key][:number]}]
+        places = [at.split("/") for at in unit.ats]
+        inside = [at[:depth] == into[:depth] and len(at) > depth for at in places]
+        old = {at[depth] for at, here in zip(places[:size], inside, strict=False) if here}
+        new = {at[depth] for at, here in zip(places[size:], inside[size:], strict=True) if here}
+        added = {k: v for k, v in item.items() if k == key or k not in old}
+        before = {k: v for k, v in item.items() if k == key or k not in new}
+        rest = [{**added, key: item[key][number:]}, *items[cut + 1 :]]
+        kept = [*items[:cut], {**before, key: item[key][:number]}]
+        if not number and key not in old:
+            del kept[-1][key]
         return [*shown[:-1], [slot, whole, kept]], rest
 
     def add(self, entry: _Entry, slot: str, items: list[Json]) -> None:
@@ -597,11 +631,13 @@ def _joined(items: list[Json], more: list[Json]) -> list[Json]:
     """Items with more of them behind; what continues the last one becomes a part of it."""
     if items and more and more[0].__class__ is items[-1].__class__ is dict:
         last, following = items[-1], more[0]
-        for key, value in following.items():
-            mine = last.get(key)
-            if mine.__class__ is list and value.__class__ is list:
-                if last.get("role") == following.get("role"):
-                    return [*items[:-1], {**last, key: mine + value}, *more[1:]]
+        if last.get("role") == following.get("role"):
+            whole = dict(last)
+            for key, value in following.items():
+                mine = whole.setdefault(key, value)
+                if mine.__class__ is list and value.__class__ is list and mine is not value:
+                    whole[key] = mine + value
+            return [*items[:-1], whole, *more[1:]]
     return [*items, *more]
 
 

@@ -11,6 +11,7 @@ from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Message, Request, Tree
+from ..models import DEFAULT, Models
 from ..patching import equal, same
 from ..reading import encode
 from ..units import Unit, View, align
@@ -43,16 +44,27 @@ def seal(
     target: Dialect,
     facet: str,
     tree: Tree | None = None,
+    models: Models = DEFAULT,
 ) -> Json:
-    """What ``document`` could not hold of ``original``; ``tree`` is what that was read as."""
+    """What ``document`` could not hold of ``original``; ``tree`` is what that was read as.
+
+    ``models`` are those of the conversion: the way back is written for the same models.
+    """
     suffix = facet.replace("-", "_")
     if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
-    log = Ledger()
+    log = Ledger(models=models)
     heard = target.read(document, facet)
     back = source.write(heard, log)
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     losses = log.losses
+    key = source.history
+    if back.__class__ is list and original.__class__ is dict and key in original:
+        capsule["wrap"] = key  # a list of turns is written without what stood around it
+        back = {key: back}
+    elif original.__class__ is list and back.__class__ is dict and [*back] == [key]:
+        capsule["bare"] = key
+        back = back[key]
     try:
         alike = _alike(original, back)
         if not _is_all(original, back, alike):
@@ -185,7 +197,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
     old, new = getattr(there, part), getattr(here, part)  # from the way back to the original
     if here.base is None and {unit.slot for unit in (*old, *new)} <= alike:
         return []
-    begin = _begin(new) if part == "turns" else 0
+    begin, start = (_begin(new), _begin(old)) if part == "turns" else (0, 0)
     out: list[Json] = []
     moved: list[tuple[Json, Counter[bytes], Counter[bytes]]] = []
     for b0, b1, o0, o1 in _runs(old, new):
@@ -200,7 +212,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["marks"] = [marks, relative(is_)]
             if b1 - b0 != o1 - o0 or not all(map(Unit.says_the_same, was, is_)):
                 moved.append((entry, _counted(is_), _counted(was)))
-            if o1 > begin and any(map(instructs, chain(is_, was))):
+            if any(map(instructs, chain(new[max(o0, begin) : o1], old[max(b0, start) : b1]))):
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
@@ -217,8 +229,9 @@ def _tell_apart(entries: list[Json], units: Sequence[Unit]) -> None:
     for entry in entries:
         start, keys = entry["at"], entry["is"]
         slight = sum(unit.size for unit in units[start : start + len(keys)]) < SLIGHT
-        strict = max(entry.pop("odd", 0), int("with" in entry))
-        if slight or strict or not keys or repeated[keys[0]] > 1:
+        odd = entry.pop("odd", 0)
+        strict = 2 if odd == 2 else int("with" in entry)
+        if slight or odd or strict or not keys or repeated[keys[0]] > 1:
             entry["by"] = neighbours(units, start, len(keys))
         if strict:
             entry["strict"] = strict
@@ -243,9 +256,9 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
             out.append((x, x + 1, j, y + 1))  # it is of the reply that comes next
             i, j = x + 1, y + 1
             continue
-        if x > i and y > j:
+        if x > i:  # what was made up on the way has no counterpart: it goes alone
             out.append((i, x, j, y))
-        elif x > i or y > j:  # what has no counterpart goes with what stands before it
+        elif y > j:  # what has no counterpart goes with what stands before it
             b0, _, o0, _ = out.pop() if out else (i, i, j, j)
             out.append((b0, x, o0, y))
         if x < len(old):
