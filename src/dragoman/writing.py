@@ -399,15 +399,20 @@ def drop_empty_texts(message: Message, log: Ledger) -> Message:
     return replace(message, content=tuple(content)) if empty else message
 
 
+GOES_ON = ",.;:!?)]}"
+"""What a text begins with that goes on with the sentence before it."""
+
+
 def joint(before: str, after: str, cited: bool) -> str:
     """What stands between two texts of a response that become one: a line break.
 
-    Nothing stands where white space does already, and after a text that is cited: there a
-    provider has cut a sentence in pieces, to tell where each of them comes from.
+    Nothing stands where white space does already, and where a provider has cut a sentence in
+    pieces to tell where each of them comes from: after a text that is cited, and before one that
+    begins with a punctuation mark.
     """
     if not before or not after or cited or before[-1].isspace() or after[0].isspace():
         return ""
-    return "\n"
+    return "" if after[0] in GOES_ON else "\n"
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -396,6 +396,8 @@ def texts(*words: str) -> list[Any]:
         (("One.", "", "Two."), "One.\nTwo."),
         (("One. ", "Two."), "One. Two."),  # white space parts them already
         (("One.", "\n\nTwo."), "One.\n\nTwo."),
+        (("It is sunny", ", and warm."), "It is sunny, and warm."),  # the sentence goes on
+        (("One", "Two"), "One\nTwo"),
     ],
 )
 def test_002_the_texts_of_a_response_are_joined_with_line_breaks(

@@ -35,7 +35,7 @@ from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
 """How nothing was spelled, where not as null."""
-JOINED = "joined into one text, with a line break unless white space or a citation parts them"
+JOINED = "joined into one text, with a line break unless the sentence goes on"
 
 
 class WriteMessages(Parts):
