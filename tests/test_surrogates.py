@@ -28,7 +28,7 @@ def ask(**more: Any) -> dict[str, Any]:
 
 def called(arguments: str) -> dict[str, Any]:
     function = {"name": "f", "arguments": arguments}
-    call = {"id": "c", "type": "function", "function": function}
+    call: dict[str, Any] = {"id": "c", "type": "function", "function": function}
     history = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -42,7 +42,7 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}
 DOCUMENTS: dict[str, dict[str, Any]] = {
     "in a text": ask(messages=[{"role": "user", "content": f"cut {HALF}"}]),
     "in a key": ask(metadata={f"a{HALF}": "b"}),
-    "in two keys that differ by it": ask(metadata={"a\ud83d": "b", "a\ud83e": "c"}),
+    "in two keys that differ by it": ask(metadata={f"a{x}": "b" for x in ("\ud83d", "\ud83e")}),
     "in a key and its value": ask(metadata={f"a{HALF}": f"b{HALF}"}),
     "in a key inside of another": ask(x={f"a{HALF}": {f"b{HALF}": [{f"c{HALF}": 1}]}}),
     "in a schema": ask(tools=[TOOL]),
@@ -103,7 +103,7 @@ def test_replies_and_errors_may_have_it() -> None:
 
 
 def stream(*deltas: dict[str, Any]) -> bytes:
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[Any] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
     docs = [{"id": "c", "created": 1, "model": "m", "choices": [choice]} for choice in choices]
     return b"".join(b"data: %b\n\n" % written(doc) for doc in docs) + b"data: [DONE]\n\n"

@@ -44,7 +44,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "prefill": ("Request.prefill", "Message", "Text"),
     "text.empty": ("Tool.description", "Text", "Text.blank"),
     "text.space": ("Text.text",),
-    "text.surrogate": ("Text.text",),
+    "text.surrogate": ("Text.text", "ToolCall.arguments"),
     "text.control": ("Text.text", "Tool.description", "Tool.schema", "ToolCall.arguments"),
     "text.boundary": ("Text.boundary", "Text.blank", "Reasoning.boundary"),
     "text.citations": ("Citation",),

@@ -423,7 +423,8 @@ def _loaded(doc: Json | bytes) -> tuple[Json, Whole | None]:
 def _failure(doc: Json | bytes, upstream: Dialect) -> tuple[Json, Failure]:
     """An error as the upstream gave it, as far as its dialect knows it."""
     try:
-        value = parse_leniently(doc) if isinstance(doc, bytes | bytearray | memoryview) else doc
+        raw = isinstance(doc, bytes | bytearray | memoryview)
+        value = parse_leniently(bytes(doc)) if raw else doc
         if value.__class__ is str:
             raise Malformed("expected an object, got a string")
     except Malformed:

@@ -55,6 +55,7 @@ class StreamReader:
         self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
         self.notes_on_signatures: list[str] = []  # where reasoning was encrypted anew in the end
         self.halves: dict[str, str] = {}  # halves of characters at the end of texts, by place
+        self.halved: dict[str, None] = {}  # calls whose arguments have half of a character
         self.cut = self.omitted = False  # there was half of a character, and never the other
 
     def read(self, frame: Frame) -> Sequence[Event]:
@@ -132,6 +133,14 @@ class StreamReader:
         self.cut = self.cut or bool(found.keys)
         self.omitted = self.omitted or bool(before)
         return value
+
+    def arguments_without_halves(self, text: str, at: str) -> Json:
+        """Arguments in which a character is cut in half; None if something else is wrong."""
+        found = well_formed(text.encode())
+        if found is None:
+            return None
+        self.halved[at] = None
+        return found.value
 
     def note_halves(self, log: Ledger) -> None:
         """Halves of characters that stayed alone."""

@@ -20,6 +20,7 @@ from .models import Models, given
 from .reading import encode, load, parse
 from .result import Result
 from .streaming import BlankReasoning, StreamReader, StreamWriter
+from .surrogates import WHY
 
 SIGNATURES = ("reasoning", "reasoning.seal")
 
@@ -270,6 +271,8 @@ def collected(transcoder: Transcoder) -> Result:
             why = "the text of the arguments is no JSON object, or has a key twice"
             log.approximated("tool_call.arguments", at, why)
         reader.note_halves(log)
+        for at in reader.halved:
+            log.approximated("text.surrogate", at, WHY)
         return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))

@@ -272,7 +272,7 @@ class AnthropicReader(StreamReader):
         try:
             value = decode(text)
         except UNREADABLE:
-            value = None
+            value = self.arguments_without_halves(text, f"/content/{index}")
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"/content/{index}"] = text

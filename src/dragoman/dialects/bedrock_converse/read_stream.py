@@ -249,7 +249,7 @@ class BedrockReader(StreamReader):
         try:
             value = decode(text)
         except UNREADABLE:
-            value = None
+            value = self.arguments_without_halves(text, f"{AT}/{number}")
         fit = isinstance(value, dict)
         if self.whole or not fit:
             self.written[f"{AT}/{number}"] = text

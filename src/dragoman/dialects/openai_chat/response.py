@@ -137,9 +137,9 @@ class Responses(Requests):
             found = self.read_choice_of_answer({**doc, "message": FILTERED}, index)
             message = replace(found.message, at=at)
             blanks = {"message": None} if "message" in doc else {}
-            extras = self.respell(found.extras, message=None)
-            extras = replace(extras, blanks=extras.blanks | blanks)
-            return replace(found, message=message, extras=extras)
+            said = self.respell(found.extras, message=None)
+            said = replace(said, blanks=said.blanks | blanks)
+            return replace(found, message=message, extras=said)
         message = self.read_assistant(need_dict(doc, "message", at), f"{at}/message")
         message = self.without_empty_texts(message)
         if (role := doc["message"].get("role")) != "assistant":

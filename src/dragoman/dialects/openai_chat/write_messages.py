@@ -232,7 +232,7 @@ class WriteMessages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
-            elif self.is_content(block, w):
+            elif self.stands_in_content(block):
                 said.texts.append(block)
                 rank = 1
             else:
@@ -261,7 +261,7 @@ class WriteMessages(Parts):
         """A kind of call that only some compatible server knows, at home."""
         return isinstance(block, Raw) and self.is_home(block.dialect) and "/tool_calls/" in block.at
 
-    def is_content(self, block: Block, w: Writing) -> bool:
+    def stands_in_content(self, block: Block) -> bool:
         """Whether a block stands in the content; reasoning does where a server put it there."""
         if isinstance(block, Reasoning):
             return "part" in self.spelling(block)

@@ -42,6 +42,8 @@ ITEMS = frozenset(
 )  # fmt: skip
 """Formats in which a thought is an item, with an id, summaries and an encrypted part."""
 UNKNOWN = "unknown"
+OTHERWISE = frozenset({"key", "blocks", "part"})
+"""How reasoning is spelled that stands elsewhere than in the list."""
 
 
 class Part(NamedTuple):
@@ -236,7 +238,7 @@ class Details(Compatible):
             super().write_beside(doc, block, w)
 
     def write_reasoning(self, doc: dict[str, Json], block: Reasoning, w: Writing) -> None:
-        if "key" in self.spelling(block):
+        if not OTHERWISE.isdisjoint(self.spelling(block)):
             return super().write_reasoning(doc, block, w)
         said = doc.get("reasoning_details", [])
         parts = self.parts_of(block)

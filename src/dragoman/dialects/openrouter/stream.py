@@ -23,6 +23,7 @@ from .details import (
     ENCRYPTED,
     FORMATS,
     ITEMS,
+    OTHERWISE,
     SEALED,
     SUMMARY,
     TEXT,
@@ -216,7 +217,7 @@ class OpenRouterWriter(ChatWriter):
     def open(self, event: Open) -> bytes:
         block, number = event.block, event.candidate
         spelling = self.dialect.spelling(block)
-        if isinstance(block, Reasoning) and "key" not in spelling:
+        if isinstance(block, Reasoning) and OTHERWISE.isdisjoint(spelling):
             _, begun = self.voice(number)
             if self.must_wait(event, (number, THOUGHT)):
                 return begun

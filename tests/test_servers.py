@@ -1,0 +1,204 @@
+"""Servers as they are: each deviation in every dialect of its family, and in every target.
+
+A row is a good stream with something that its specification does not know. It is a response, not an
+error: the same bytes in the same dialect, and the same blocks everywhere, however it is cut.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import pytest
+
+import dragoman
+from dragoman import Transcoder, dialects, testing
+from dragoman.framing.eventstream import write_frame
+from dragoman.model import Reasoning, Text, ToolCall
+
+STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
+CHAT = ("openai-chat", "azure-openai", "groq", "xai", "vllm", "llama-cpp", "deepseek", "openrouter")
+RESPONSES = ("openai-responses", "open-responses", "copilot")
+
+
+class Row(NamedTuple):
+    """What is odd, who may send it, the stream, what it says, and why it ended."""
+
+    what: str
+    sources: tuple[str, ...]
+    data: bytes
+    said: tuple[tuple[str, str], ...]
+    stop: str | None
+
+
+def sse(*docs: Any, done: bool = True) -> bytes:
+    said = [d if isinstance(d, bytes) else b"data: " + json.dumps(d).encode() for d in docs]
+    return b"\n\n".join((*said, *((b"data: [DONE]",) if done else ()), b""))
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return {"id": "c", "created": 1, "model": "m", "choices": [choice]}
+
+
+def call(index: int, arguments: str, **named: str) -> dict[str, Any]:
+    function = {"arguments": arguments, **({"name": "f"} if named else {})}
+    return {"tool_calls": [{"index": index, "function": function, **named}]}
+
+
+def event(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, **more}
+
+
+START = event(
+    "message_start",
+    message={"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [],
+             "stop_reason": None, "stop_sequence": None,
+             "usage": {"input_tokens": 1, "output_tokens": 1}},
+)  # fmt: skip
+STOPPED = [
+    event("message_delta", delta={"stop_reason": "max_tokens"}, usage={"output_tokens": 9}),
+    event("message_stop"),
+]
+RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": []}
+ITEM = {"type": "message", "id": "i", "role": "assistant", "status": "completed", "content": []}
+PART = {"type": "output_text", "text": "", "annotations": []}
+ENDED = ITEM | {"content": [PART | {"text": "Hi"}]}
+PLACE = {"output_index": 0, "item_id": "i", "content_index": 1}
+
+
+def converse(*events: tuple[str, dict[str, Any]]) -> bytes:
+    return b"".join(write_frame(name, json.dumps(doc).encode()) for name, doc in events)
+
+
+HI = (("text", "Hi"),)
+CALLED = (("call", '{"a":1}'),)
+ROWS = (
+    Row("blank heartbeats", (*CHAT, "mistral"),
+        sse(b"data:", chunk({"content": "H"}), b"event: ping\ndata: ", chunk({"content": "i"}),
+            b"data:  ", chunk({}, "stop")), HI, "end"),
+    Row("a call with a negative index (GLM)", (*CHAT, "mistral"),
+        sse(chunk(call(-1, '{"a":', id="x")), chunk(call(-1, "1}")), chunk({}, "tool_calls")),
+        CALLED, "tool-call"),
+    Row("[DONE] without a reason (Snowflake, Kimi)", (*CHAT, "mistral"),
+        sse(chunk({"content": "Hi"})), HI, None),
+    Row("reasoning as a part of the content (Databricks)", CHAT,
+        sse(chunk({"content": [{"type": "reasoning", "summary": [
+                {"type": "summary_text", "text": "Hm", "signature": "s"}]}]}),
+            chunk({"content": [{"type": "text", "text": "Hi"}]}), chunk({}, "stop")),
+        (("reasoning", "Hm"), *HI), "end"),
+    Row("blocks of Anthropic beside the content (LiteLLM)", CHAT,
+        sse(chunk({"reasoning_content": "Hm", "thinking_blocks": [
+                {"type": "thinking", "thinking": "Hm", "signature": None}]}),
+            chunk({"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s"}]}),
+            chunk({"content": "Hi"}), chunk({}, "stop")),
+        (("reasoning", "Hm"), *HI), "end"),
+    Row("a choice without a delta that was filtered (Azure)", CHAT,
+        sse({"choices": [], "prompt_filter_results": []},
+            {"id": "c", "created": 1, "model": "m",
+             "choices": [{"index": 0, "finish_reason": "content_filter"}]}), (), "filter"),
+    Row("parts counted from one (gpt-oss on Bedrock)", RESPONSES,
+        sse(event("response.created", response=RESPONSE),
+            event("response.output_item.added", output_index=0, item=ITEM),
+            event("response.content_part.added", part=PART, **PLACE),
+            event("response.output_text.delta", delta="H", **PLACE),
+            event("response.output_text.delta", delta="i", **PLACE),
+            event("response.output_item.done", output_index=0, item=ENDED),
+            event("response.completed",
+                  response=RESPONSE | {"status": "completed", "output": [ENDED]}), done=False),
+        HI, "end"),
+    Row("a limit inside a call that has no end (Anthropic)", ("anthropic-messages",),
+        sse(START, event("content_block_start", index=0, content_block={
+                "type": "tool_use", "id": "t", "name": "f", "input": {}}),
+            event("content_block_delta", index=0, delta={
+                "type": "input_json_delta", "partial_json": '{"a":'}), *STOPPED, done=False),
+        (("call", '{"a":'),), "length"),
+    Row("a text that begins with an empty start (Bedrock)", ("bedrock-converse",),
+        converse(("messageStart", {"role": "assistant"}),
+                 ("contentBlockStart", {"start": {}, "contentBlockIndex": 0}),
+                 ("contentBlockDelta", {"delta": {"text": "Hi"}, "contentBlockIndex": 0}),
+                 ("contentBlockStop", {"contentBlockIndex": 0}),
+                 ("messageStop", {"stopReason": "end_turn"}), ("metadata", {})), HI, "end"),
+    Row("reasoning that begins without a start (Bedrock)", ("bedrock-converse",),
+        converse(("messageStart", {"role": "assistant"}),
+                 ("contentBlockStart", {"contentBlockIndex": 0}),
+                 ("contentBlockDelta",
+                  {"delta": {"reasoningContent": {"text": "Hm"}}, "contentBlockIndex": 0}),
+                 ("contentBlockStop", {"contentBlockIndex": 0}),
+                 ("messageStop", {"stopReason": "end_turn"}), ("metadata", {})),
+        (("reasoning", "Hm"),), "end"),
+)  # fmt: skip
+CASES = [(row, source) for row in ROWS for source in row.sources]
+cases = pytest.mark.parametrize(
+    ("row", "source"), CASES, ids=[f"{source}: {row.what}" for row, source in CASES]
+)
+
+
+def said(transcoder: Transcoder) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for block in transcoder.response.candidates[0].message.content:
+        if isinstance(block, Text):
+            found.append(("text", block.text))
+        elif isinstance(block, ToolCall):
+            found.append(("call", block.arguments))
+        elif isinstance(block, Reasoning):
+            found.append(("reasoning", "".join(block.words)))
+    return tuple(found)
+
+
+@cases
+def test_it_is_a_response_everywhere(row: Row, source: str) -> None:
+    for target in STREAMS:
+        transcoder = Transcoder(source, target, now=0)
+        data = transcoder.feed(row.data) + transcoder.close()
+        assert transcoder.response.failure is None, target
+        stop = transcoder.response.candidates[0].stop
+        assert (stop and stop.reason) == row.stop
+        if target == source:
+            assert data == row.data
+        else:
+            assert said(transcoder) == row.said, target
+            told = [loss.what for loss in transcoder.losses]
+            assert ("stream.end" in told) == (row.stop is None), target
+
+
+@cases
+def test_the_laws_hold(row: Row, source: str) -> None:
+    for target in (source, "anthropic-messages", "openai-chat", "gemini"):
+        testing.rest_is_flight(row.data, source, target)
+        testing.cuts_do_not_matter(row.data, source, target, f"{row.what} {source} {target}")
+
+
+@cases
+def test_a_stream_that_just_stops_is_a_failure(row: Row, source: str) -> None:
+    testing.never_a_false_success(row.data, source, "openai-responses")
+
+
+@pytest.mark.parametrize("source", [*CHAT, "mistral"])
+def test_without_done_there_must_be_a_reason(source: str) -> None:
+    transcoder = Transcoder(source, "anthropic-messages")
+    transcoder.feed(sse(chunk({"content": "Hi"}), done=False))
+    transcoder.close()
+    assert transcoder.response.failure is not None
+
+
+@pytest.mark.parametrize("raw", ['{"a":', {"a": "b"}, [1]])
+def test_a_raw_input_is_what_the_model_wrote(raw: Any) -> None:
+    part = {"type": "tool-f", "toolCallId": "c", "state": "output-error", "rawInput": raw,
+            "errorText": "No."}  # fmt: skip
+    doc = {"id": "m", "role": "assistant", "parts": [part]}
+    home = dragoman.convert(doc, source="vercel-ui", target="vercel-ui", facet="response")
+    assert home.document == doc
+    chat = dragoman.convert(doc, source="vercel-ui", target="openai-chat", facet="response")
+    (written,) = chat.document["choices"][0]["message"]["tool_calls"]
+    text = raw if isinstance(raw, str) else json.dumps(raw, separators=(",", ":"))
+    assert written["function"]["arguments"] == text
+
+
+def test_a_line_of_fine_tuning_data_is_a_request() -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    line = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+    (guess, *_) = dragoman.detect(line)
+    assert (guess.dialect, guess.facet) == ("openai-chat", "request")
+    result = dragoman.convert(line, target="functiongemma")
+    assert "declaration:f" in str(result.document)
