@@ -14,7 +14,6 @@ import click
 
 from ..errors import Lossy, Malformed, MissingExtra, Unsayable, Unsupported
 from . import terminal
-from .lines import visible
 
 DONE, FOUND, USAGE, LOSS, MALFORMED, IO = range(6)
 BUG, INTERRUPTED, HUNG_UP = 70, 130, 141
@@ -48,7 +47,7 @@ class Fault(click.ClickException):
         said = [f"{where}{terminal.red('error')}: {terminal.clean(self.message)}"]
         said += [f"  {line}" for line in self.excerpt if line]
         if self.hint:
-            said.append(f"  {terminal.dim('next:')} {visible(self.hint)}")
+            said.append(f"  {terminal.dim('next:')} {terminal.harmless(self.hint)}")
         return said
 
     def show(self, file: object = None) -> None:

@@ -6,7 +6,6 @@ go through ``clean`` first, so that no document can command a terminal.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,8 +15,6 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Any, BinaryIO
 
 import click
-
-from .lines import visible
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # What looks like a key is not repeated, wherever it stands.
@@ -99,6 +96,8 @@ def escaped(data: bytes) -> bytes:
 
 
 def _escape(found: re.Match[bytes]) -> bytes:
+    import json
+
     return json.dumps(found[0].decode("utf-8")).strip('"').encode()
 
 
@@ -124,7 +123,16 @@ def style(text: str, **looks: Any) -> str:
 
     Names of files go through here: what would act on the terminal is shown as a sign.
     """
-    return click.style(visible(text), **looks) if text else ""
+    return click.style(harmless(text), **looks) if text else ""
+
+
+def harmless(text: str) -> str:
+    """A name or a hint in which nothing acts on a terminal and nothing hides."""
+    if text.isascii() and text.isprintable():
+        return text
+    from .lines import visible  # which few need
+
+    return visible(text)
 
 
 def bold(text: str) -> str:
