@@ -373,7 +373,7 @@ class Write(Read):
 
     def note_media(self, block: Media, w: Writing) -> None:
         for key in ("context", "citable", "transcript"):
-            if getattr(block, key) not in (None, ""):
+            if getattr(block, key) is not None:
                 w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
         if block.detail not in (None, "auto"):
             w.log.dropped("media.detail", block.at, "images have no detail level here")
