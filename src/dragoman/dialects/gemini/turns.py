@@ -224,7 +224,10 @@ class Turns(WriteParts):
                 break
             leading += 1
         system = self.write_system(messages[:leading], w) if leading else None
-        return system, self.write_turns(messages[leading:], w)
+        out = self.write_turns(messages[leading:], w)
+        if out and not w.home and out[0].get("role") == "model":
+            self.speak_first(out, messages, w)
+        return system, out
 
     def write_system(self, messages: Sequence[Message], w: Writing) -> Json | None:
         first = messages[0]
@@ -318,8 +321,6 @@ class Turns(WriteParts):
             results = self.write_turn(message, out, results, called, w)
         if hoisted:
             self.say_hoisted(out, w)
-        if out and not home and out[0].get("role") == "model":
-            self.speak_first(out, messages, w)
         return out
 
     def speak_first(self, out: list[Json], messages: Sequence[Message], w: Writing) -> None:
