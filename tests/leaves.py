@@ -724,6 +724,8 @@ def covers(loss: Any, below: list[str]) -> bool:
     code = loss.what
     if code in OWN:
         return below[-1] in COVERS[code] and (len(below) == 1 or below[0] in BOXES)
+    if code == "tool.kind":  # what a grammar is, and nothing that stands beside it
+        return below[-1] in COVERS[code] | {"syntax", "definition"}
     if code in COVERS:
         return not COVERS[code].isdisjoint(below)
     if code == "response.echo":

@@ -89,7 +89,7 @@ def spoken(messages: Sequence[Message], places: set[int], log: Ledger) -> Iterat
 
 def lacks_thinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> bool:
     """Whether the results at the end answer a turn that does not start with a thinking block."""
-    backwards = list(reversed(messages))
+    backwards = [message for message in reversed(messages) if message["role"] != "system"]
     answer = list(takewhile(lambda message: message["role"] == "user", backwards))
     if not any(is_result(block) for message in answer for block in blocks_of(message)):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -49,6 +50,7 @@ PLAIN_CONTENT = only("role", "parts")
 PLAIN_SYSTEM = only("parts")
 NOT_USER = frozenset({Reasoning, ToolCall})
 UNFIT = NOT_USER | {ToolResult}
+UNASKED = f"the user speaks before a call here, by saying {SILENCE!r}"
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
@@ -222,7 +224,10 @@ class Turns(WriteParts):
                 break
             leading += 1
         system = self.write_system(messages[:leading], w) if leading else None
-        return system, self.write_turns(messages[leading:], w)
+        out = self.write_turns(messages[leading:], w)
+        if out and not w.home and out[0].get("role") == "model":
+            self.speak_first(out, messages, w)
+        return system, out
 
     def write_system(self, messages: Sequence[Message], w: Writing) -> Json | None:
         first = messages[0]
@@ -318,6 +323,14 @@ class Turns(WriteParts):
             self.say_hoisted(out, w)
         return out
 
+    def speak_first(self, out: list[Json], messages: Sequence[Message], w: Writing) -> None:
+        """A call joined what the model said before anybody else spoke: the user comes first."""
+        opening = takewhile(lambda content: content["role"] == "model", out)
+        if any(has_call(content["parts"]) for content in opening):
+            first = next(message for message in messages if message.role == "assistant")
+            w.log.invented("message.empty", first.at, UNASKED)
+            out.insert(0, {"role": "user", "parts": [{"text": SILENCE}]})
+
     def say_hoisted(self, out: list[Json], w: Saying) -> None:
         """The media of results, behind them."""
         if w.hoisted:
@@ -358,8 +371,7 @@ class Turns(WriteParts):
             why = "a call stands in one turn with what the model says around it here"
             w.log.approximated("message.boundary", message.at, why)
             return True
-        why = f"the user speaks before a call here, by saying {SILENCE!r}"
-        w.log.invented("message.empty", message.at, why)
+        w.log.invented("message.empty", message.at, UNASKED)
         out.append({"role": "user", "parts": [{"text": SILENCE}]})
         return False
 
