@@ -53,6 +53,7 @@ class StreamReader:
         self.unfit: dict[str, None] = {}  # calls whose arguments are no object, as one is due
         self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
         self.notes_on_signatures: list[str] = []  # where reasoning was encrypted anew in the end
+        self.notes_on_ids: list[str] = []  # where the last event has another id for an item
 
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events that a frame amounts to."""

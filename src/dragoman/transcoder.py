@@ -19,6 +19,7 @@ from .result import Result
 from .streaming import BlankReasoning, StreamReader, StreamWriter
 
 SIGNATURES = ("reasoning", "reasoning.seal")
+IDS = ("message.id", "reasoning.id", "tool_call.item_id")
 
 
 class Amend(Protocol):
@@ -212,6 +213,7 @@ class Transcoder:
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
         self.note_signatures()
+        self.note_ids()
         self.note_head(tree)
         if tree.failure is None:
             out.append(self.writer.end(doc))
@@ -240,6 +242,16 @@ class Transcoder:
         for at in self.reader.notes_on_signatures:
             if at not in gone:
                 why = "the last event has this reasoning encrypted anew; the first is passed on"
+                self.log.approximated("stream.text", at, why)
+
+    def note_ids(self) -> None:
+        """Items that have another id in the last event of the source, if ids are passed on."""
+        if not self.reader.notes_on_ids:
+            return
+        gone = {loss.path for loss in self.log.losses if loss.what in IDS or loss.kind == "dropped"}
+        for at in self.reader.notes_on_ids:
+            if at not in gone and f"{at}/id" not in gone:
+                why = "the last event has another id for this item; the first is passed on"
                 self.log.approximated("stream.text", at, why)
 
 
