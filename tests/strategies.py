@@ -14,6 +14,7 @@ from dragoman.model import (
     Cache,
     Candidate,
     Citation,
+    Extras,
     Grammar,
     Hosted,
     Media,
@@ -299,7 +300,12 @@ WORK: list[Any] = [
     Hosted(
         "gemini", "code_execution", {"executableCode": {"language": "PYTHON", "code": "1"}}, "call"
     ),
-    Raw("openai-responses", {"type": "compaction", "id": "cmp_1", "encrypted_content": "b3BhcXVl"}),
+    Raw(
+        "openai-responses",
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "b3BhcXVl"},
+        code="compaction",
+        extras=Extras("openai-responses", spelling={"item": "whole"}),  # as it is read
+    ),
     Raw("anthropic-messages", {"type": "container_upload", "file_id": "file_1"}),
 ]
 of_one_dialect: Any = st.sampled_from(WORK)

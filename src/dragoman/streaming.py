@@ -57,6 +57,7 @@ class StreamReader:
         self.halves: dict[str, str] = {}  # halves of characters at the end of texts, by place
         self.halved: dict[str, None] = {}  # calls whose arguments have half of a character
         self.cut = self.omitted = False  # there was half of a character, and never the other
+        self.notes_on_ids: list[str] = []  # where the last event has another id for an item
 
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events that a frame amounts to."""

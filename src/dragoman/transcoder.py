@@ -23,6 +23,7 @@ from .streaming import BlankReasoning, StreamReader, StreamWriter
 from .surrogates import WHY
 
 SIGNATURES = ("reasoning", "reasoning.seal")
+IDS = ("message.id", "reasoning.id", "tool_call.item_id")
 
 
 class Amend(Protocol):
@@ -219,6 +220,7 @@ class Transcoder:
         self.note_signatures()
         if not self.same:
             self.reader.note_halves(self.log)
+        self.note_ids()
         self.note_head(tree)
         if tree.failure is None:
             out.append(self.writer.end(doc))
@@ -247,6 +249,16 @@ class Transcoder:
         for at in self.reader.notes_on_signatures:
             if at not in gone:
                 why = "the last event has this reasoning encrypted anew; the first is passed on"
+                self.log.approximated("stream.text", at, why)
+
+    def note_ids(self) -> None:
+        """Items that have another id in the last event of the source, if ids are passed on."""
+        if not self.reader.notes_on_ids:
+            return
+        gone = {loss.path for loss in self.log.losses if loss.what in IDS or loss.kind == "dropped"}
+        for at in self.reader.notes_on_ids:
+            if at not in gone and f"{at}/id" not in gone:
+                why = "the last event has another id for this item; the first is passed on"
                 self.log.approximated("stream.text", at, why)
 
 

@@ -182,6 +182,8 @@ class CopilotReader(StreamReader):
         if self.said.parts and not message.get("content"):
             lacking["content"] = str(self.said)
         calls = message.get("tool_calls") or []
+        if not isinstance(calls, list):
+            return final  # which reading refuses
         named = [call.get("id") for call in calls if isinstance(call, dict)]
         if unnamed := [self.call_doc(name) for name in self.calls if name not in named]:
             lacking["tool_calls"] = [*calls, *unnamed]

@@ -219,7 +219,7 @@ class Messages(Parts):
 
     def is_wordless(self, block: Block) -> bool:
         """A thought of which nothing can be said here."""
-        if not isinstance(block, Reasoning) or block.content or block.summary:
+        if not isinstance(block, Reasoning) or any(block.words):
             return False
         return block.seal is None or not home_only(self, block.seal.issuer)
 

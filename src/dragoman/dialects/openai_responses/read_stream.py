@@ -113,6 +113,7 @@ class Item:
         self.open: dict[tuple[str, int], int] = {}  # place and number there -> block
         self.blocks: dict[tuple[str, int], int] = {}  # the same, open or closed
         self.done = False
+        self.renamed = False  # by the event that ended it; then the id that it began with holds
 
     def key(self, place: str, number: int) -> tuple[str, int]:
         """Which part it is at rest: some servers begin to count at 1 (gpt-oss on Bedrock)."""
@@ -389,7 +390,9 @@ class ResponsesReader(StreamReader):
             raise Malformed(f"item {index} has ended before")
         if item.kind != final.kind:
             raise Malformed(f"item {index} was a {item.kind} and is a {final.kind}")
-        final.doc = named(final.doc, item)
+        item.renamed = has_other_id(final.doc, item)
+        if item.renamed:
+            final.doc = {**final.doc, "id": item.doc["id"]}
         blocks: list[Block] = []
         self.dialect.read_said_item(final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
@@ -518,7 +521,12 @@ class ResponsesReader(StreamReader):
             if item is None or (not item.done and item.kind == doc.get("type")):
                 events += self.item_done({"output_index": number, "item": doc})
             elif self.whole:
-                doc = kept(named(doc, item), item)
+                doc = kept(doc, item)
+                if has_other_id(doc, item):
+                    if item.renamed:
+                        doc = {**doc, "id": item.doc["id"]}
+                    else:
+                        self.notes_on_ids.append(item.at)
                 if texts(item.whole()) != texts(doc):
                     self.differs(item.at)
                 if item.kind == "message":
@@ -613,11 +621,10 @@ class ResponsesReader(StreamReader):
         return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
 
 
-def named(doc: dict[str, Json], item: Item) -> dict[str, Json]:
-    """An item under the id that it began with: some servers (Copilot) change it on the way."""
+def has_other_id(doc: dict[str, Json], item: Item) -> bool:
+    """Whether an item has another id than it began with, as all events of some servers have."""
     first = item.doc.get("id")
-    other = first.__class__ is str and doc.get("id") != first and doc.get("type") == item.kind
-    return {**doc, "id": first} if other else doc
+    return isinstance(first, str) and doc.get("id") != first and doc.get("type") == item.kind
 
 
 def kept(doc: dict[str, Json], item: Item) -> dict[str, Json]:

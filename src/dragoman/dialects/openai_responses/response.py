@@ -11,8 +11,10 @@ from ...model import (
     ErrorKind,
     Extras,
     Failure,
+    Hosted,
     Json,
     Message,
+    Raw,
     Refusal,
     Response,
     Stop,
@@ -264,7 +266,9 @@ class Responses(Requests):
         w.within = stem(tree.id)
         self.write_turn(candidate.message.content, items, w)
         if not w.home and out["status"] == "incomplete" and items and "status" in items[-1]:
-            items[-1]["status"] = "incomplete"
+            last = candidate.message.content[-1]
+            if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
+                items[-1]["status"] = "incomplete"
         self.note_message(candidate.message, w)
         if candidate.logprobs is not None:
             log.dropped("logprobs", candidate.at, "said with each text here, not beside them")

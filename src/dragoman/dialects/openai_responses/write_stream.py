@@ -112,12 +112,15 @@ class ResponsesWriter(FunctionsOnly):
             self.parts[event.index] = Part(block, {}, -1, 0)
             self.parts[event.index].turn = self.turn()
             return closed + (self.open_thought(event.index) if self.home else b"")
-        doc = self.dialect.write_item(block, self.w) if self.home else None
-        return closed if doc is None else closed + self.whole(doc)
+        items: list[Json] = []
+        self.dialect.write_turn([block], items, self.w)
+        self.latest = self.turn() if items else self.latest
+        return closed + b"".join(map(self.whole, items))
 
     def whole(self, doc: Json) -> bytes:
         added = self.event("response.output_item.added", output_index=self.count, item=doc)
         done = self.event("response.output_item.done", output_index=self.count, item=doc)
+        self.items[self.count] = doc
         self.count += 1
         return added + done
 

@@ -84,6 +84,7 @@ class OpenRouterReader(ChatReader):
         super().__init__(dialect, whole)
         self.entries: dict[int, list[Entry]] = {}
         self.run: dict[int, int] = {}  # summaries in the thought that is open
+        self.named: dict[int, Json] = {}  # the id that it began with
         self.signatures: dict[int, list[dict[str, Json]]] = {}  # whose call has not come yet
 
     def read_delta(
@@ -168,7 +169,7 @@ class OpenRouterReader(ChatReader):
         plain = is_summary(entry.doc)
         if opened is not None and run >= 0 and (plain or is_item_seal(entry.doc)):
             self.run[speaker.number] = run + 1 if plain else -1
-            if not plain and entry.doc.get("id") is not None:
+            if entry.doc.get("id") not in (None, self.named.get(speaker.number)):
                 why = "the id of a thought comes at its end here"
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
                 self.notes.append(("stream.order", at, why))
@@ -179,6 +180,7 @@ class OpenRouterReader(ChatReader):
         at = f"/choices/{speaker.number}/message/{THOUGHT}/{len(self.entries[speaker.number]) - 1}"
         block: Block = hollow(self.dialect.read_detail({**entry.doc, "type": entry.kind}, at))
         self.run[speaker.number] = 0 if plain else -1
+        self.named[speaker.number] = entry.doc.get("id")
         return self.begin_block(speaker, THOUGHT, block, events)
 
     def choice(self, speaker: Speaker) -> Json:

@@ -271,7 +271,8 @@ class WriteParts(WithOptions):
         shares = [self.write_seal(seal, block.at, w)]
         if block.id is not None:
             shares.append({"openai": {"itemId": block.id}})
-        summaries = block.id is not None or (seal is not None and seal.issuer == "openai")
+        encrypted = seal is not None and (seal.issuer, seal.kind) == ("openai", "encrypted")
+        summaries = block.id is not None or encrypted  # by these they are known again
         said = self.words_of(block, summaries, w)
         parts: list[Json] = []
         for index, text in enumerate(said):
