@@ -358,7 +358,7 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
         if kind(item) != "assistant" or _type(item) in REASONING:
             continue
         for key in ("reasoning_content", "reasoning", "reasoning_details", "thinking"):
-            if item.get(key) and (item.get("content") or item.get("tool_calls")):
+            if item.get(key) and _says_more([item]):
                 del item[key]
                 found = True
         key, parts = _content_key(item), _blocks(item)
@@ -379,8 +379,9 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
 
 
 def _says_more(items: list[Json]) -> bool:
-    """Whether there is more in a reply than reasoning."""
-    return any(kind(i) == "assistant" and _type(i) not in REASONING for i in items)
+    """Whether there is more in a reply than reasoning and empty texts."""
+    said = [i for i in items if kind(i) == "assistant" and _type(i) not in REASONING]
+    return any(item.get("tool_calls") or _words(_gist(item)) for item in said)
 
 
 def _in_order(turns: list[Json], kept: list[Json]) -> list[Json]:
@@ -949,11 +950,13 @@ def _exchanged(
     """Turns that changed places are one group, with all that stands between them."""
     home = [n for n, group in enumerate(groups) for _ in range(group.size)]
     here = {b: n for n, group in enumerate(groups) for b in range(group.start, group.end)}
-    lost = {_gist(original[o]): o for o in range(len(original)) if o not in places.values()}
+    lost = {o: _gist(turn) for o, turn in enumerate(original) if o not in places.values()}
     spans = [
-        sorted((here[b], home[lost[_gist(turn)]]))
-        for b, turn in enumerate(was)
-        if b not in places and _gist(turn) in lost
+        sorted((here[b], home[o]))
+        for b in range(len(was))
+        if b not in places
+        for o, said in lost.items()
+        if _words(_gist(was[b])) and _words(_gist(was[b])) in said
     ]
     out: list[Group] = []
     for number, group in enumerate(groups):
@@ -1058,7 +1061,6 @@ SAID = {
     "output",
     "name",
     "toolName",
-    "role",
     "result",
     "value",
     "response",
