@@ -358,7 +358,7 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
         if kind(item) != "assistant" or _type(item) in REASONING:
             continue
         for key in ("reasoning_content", "reasoning", "reasoning_details", "thinking"):
-            if item.get(key) and (item.get("content") or item.get("tool_calls")):
+            if item.get(key) and _says_more([item]):
                 del item[key]
                 found = True
         key, parts = _content_key(item), _blocks(item)
@@ -369,10 +369,25 @@ def reasoning_removed(turns: list[Json], dialect: str) -> list[Json] | None:
             found = True
             if not kept:
                 del item[key]
-    kept = [item for item in turns if _type(item) not in REASONING]
-    if any(kind(item) == "assistant" for item in kept) and len(kept) < len(turns):
-        return kept
-    return turns if found else None
+    kept = [
+        item
+        for start, end in rounds(turns, dialect)
+        for item in turns[start:end]
+        if _type(item) not in REASONING or not _says_more(turns[start:end])
+    ]
+    return _in_order(turns, kept) if found or len(kept) < len(turns) else None
+
+
+def _says_more(items: list[Json]) -> bool:
+    """Whether there is more in a reply than reasoning and empty texts."""
+    said = [i for i in items if kind(i) == "assistant" and _type(i) not in REASONING]
+    return any(item.get("tool_calls") or _words(_gist(item)) for item in said)
+
+
+def _in_order(turns: list[Json], kept: list[Json]) -> list[Json]:
+    """The turns that are kept, and those that are of no round: system prompts."""
+    ids = {id(item) for item in kept}
+    return [item for item in turns if id(item) in ids or kind(item) == "system"]
 
 
 def _is_reasoning(part: Json) -> bool:
@@ -894,6 +909,10 @@ class _Choices:
             # A system prompt in the middle is allowed between certain turns only, and content that
             # stands behind a result is of more than one turn.
             return not all(sides)
+        items = _flat(self.was[group.start : group.end])
+        if _has_items(self.way.source) and sum(_type(i) in REASONING for i in items) > 1:
+            # Replies that became one: a part of them says the same, and has less reasoning.
+            return not all(sides)
         # Between two other turns it may be another one that says the same.
         return not any(sides)
 
@@ -931,11 +950,13 @@ def _exchanged(
     """Turns that changed places are one group, with all that stands between them."""
     home = [n for n, group in enumerate(groups) for _ in range(group.size)]
     here = {b: n for n, group in enumerate(groups) for b in range(group.start, group.end)}
-    lost = {_gist(original[o]): o for o in range(len(original)) if o not in places.values()}
+    lost = {o: _gist(turn) for o, turn in enumerate(original) if o not in places.values()}
     spans = [
-        sorted((here[b], home[lost[_gist(turn)]]))
-        for b, turn in enumerate(was)
-        if b not in places and _gist(turn) in lost
+        sorted((here[b], home[o]))
+        for b in range(len(was))
+        if b not in places
+        for o, said in lost.items()
+        if _words(_gist(was[b])) and _words(_gist(was[b])) in said
     ]
     out: list[Group] = []
     for number, group in enumerate(groups):
@@ -1040,7 +1061,6 @@ SAID = {
     "output",
     "name",
     "toolName",
-    "role",
     "result",
     "value",
     "response",
@@ -1071,7 +1091,9 @@ def _gist(value: Json) -> str:
                 value
             ):
                 found.append(_text(sorted(value)))
-            is_result = _is_result(value)  # the name of the tool is the call's to say
+            is_result = (
+                _is_result(value) or value.get("role") == "tool"
+            )  # the name of the tool is the call's to say
             for name, inner in sorted(value.items()):
                 if not (is_result and name in ("name", "toolName", "type")):
                     walk(inner, name)

@@ -10,7 +10,7 @@ from .. import patching
 from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
-from ..model import History, Json, Message, Request, Tree
+from ..model import History, Json, Message, Reasoning, Request, Tree
 from ..models import DEFAULT, Models
 from ..patching import equal, same
 from ..reading import encode
@@ -216,6 +216,8 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
+            if o1 - o0 > b1 - b0 and any(map(_reasons, was)):
+                entry["odd"] = 3  # replies that became one: what is left of it may say the same
         entry |= held(here.pieces(is_), was)
         out.append(entry)
     _tie(moved)
@@ -230,7 +232,7 @@ def _tell_apart(entries: list[Json], units: Sequence[Unit]) -> None:
         start, keys = entry["at"], entry["is"]
         slight = sum(unit.size for unit in units[start : start + len(keys)]) < SLIGHT
         odd = entry.pop("odd", 0)
-        strict = 2 if odd == 2 else int("with" in entry)
+        strict = 2 if odd == 2 else int(odd == 3 or "with" in entry)
         if slight or odd or strict or not keys or repeated[keys[0]] > 1:
             entry["by"] = neighbours(units, start, len(keys))
         if strict:
@@ -274,6 +276,16 @@ def _goes_on(a: Unit, b: Unit) -> bool:
     """Whether two units are of one reply."""
     one, other = a.nodes[-1], b.nodes[0]
     return one.__class__ is Message and bool(one.role == other.role == "assistant")
+
+
+def _reasons(unit: Unit) -> bool:
+    """Whether there is reasoning in a unit, of which its gist tells nothing."""
+    return any(
+        block.__class__ is Reasoning
+        for node in unit.nodes
+        if node.__class__ is Message
+        for block in node.content
+    )
 
 
 def _counted(units: Sequence[Unit]) -> Counter[bytes]:
