@@ -250,7 +250,12 @@ def _runs(old: list[Unit], new: list[Unit]) -> list[tuple[int, int, int, int]]:
     """Which units correspond: one by one, or those between two that do."""
     if len(old) == len(new) and all(is_like(a, b) for a, b in zip(old, new, strict=True)):
         return [(n, n + 1, n, n + 1) for n in range(len(old))]
-    pairs = align([unit.key for unit in old], [unit.key for unit in new])
+    one, other = [unit.key for unit in old], [unit.key for unit in new]
+    if old and new and old[0].nodes[0].__class__ is Message:
+        lead = _begin(old)
+        if lead == _begin(new):  # system prompts at the front, as `system` or `developer`
+            one[:lead] = other[:lead] = [str(number) for number in range(lead)]
+    pairs = align(one, other)
     out: list[tuple[int, int, int, int]] = []
     i = j = 0
     for x, y in [*pairs, (len(old), len(new))]:
