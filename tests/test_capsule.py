@@ -552,3 +552,18 @@ def test_a_forged_capsule_costs_no_more(how: str) -> None:
         return steps(work)
 
     assert cost(160) < 5 * cost(40)
+
+
+def test_the_way_back_is_written_for_the_callers_models() -> None:
+    doc = {
+        "model": "prod",
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
+    models = {"model": [{"names": ["prod"], "like": "claude-opus-4-7"}]}
+    there = dragoman.convert(doc, source="anthropic", target="chat", carry=True, models=models)
+    home = dragoman.convert(
+        there.document, source="chat", target="anthropic", capsule=there.capsule, models=models
+    )
+    assert home.document == doc
