@@ -52,6 +52,13 @@ where an op of a list is ``{"keep": n, "was": digest}`` (so many items stay as t
 ``{"put": value}`` (an item comes). Version 1 had nothing but such a patch of the whole document;
 its capsules are still opened, with that version's limits.
 
+The keys of a capsule: ``count`` (of units, and of tools where these are units), ``turns`` and
+``tools`` (entries), ``patch`` and ``order`` (settings), ``mended`` (losses of the way back that it
+makes up for), ``echo`` (whose gist the digests are of), ``wrap`` or ``bare`` (a list of turns in an
+object, or without it). Those of an entry: ``at`` and ``is`` (the numbers and digests of its units),
+``put`` (the original), ``cuts`` (how long texts were that may have been joined or split), ``ids``
+or ``by`` (what else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``, ``reused``.
+
 A capsule is plain JSON and comes from outside: whatever is wrong with it is ``Malformed``.
 """
 
