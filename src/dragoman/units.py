@@ -451,7 +451,13 @@ def _counted(value: Json) -> Json:
         return {key: _counted(item) for key, item in value.items()}
     if value.__class__ is list:
         return [_counted(item) for item in value]
-    return int(value) if value.__class__ is float and value.is_integer() else value
+    if value.__class__ is float and value.is_integer() and abs(value) < EXACT:
+        return int(value)
+    return value
+
+
+EXACT = 2.0**53
+"""Numbers above are written in other ways, and none of them is a count."""
 
 
 def _marks(node: Any) -> Iterator[Cache]:

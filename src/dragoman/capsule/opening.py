@@ -179,6 +179,11 @@ class _Entry:
         """Whether it takes more than what it says to tell where it stands."""
         return "by" in self.data or "ids" in self.data
 
+    def is_prompt(self) -> bool:
+        """Whether it is put where no list is."""
+        put = self.data["put"]
+        return any(whole for _, whole, _ in (put["raw"] if put.__class__ is dict else put))
+
     def candidates(
         self, units: list[Unit], places: dict[str, list[int]], tail: int
     ) -> list[tuple[int, int]]:
@@ -188,6 +193,8 @@ class _Entry:
         if "size" in self.data and self.count == 1 and not found:
             found = [at for at, unit in enumerate(units) if self.has_grown(unit)]
         found = [at for at in found if self.fits(units, at) and self.is_near(units, at)]
+        if self.is_prompt():  # which stands before all that is said
+            found = [at for at in found if at <= was]
         if not self.is_told() and len(found) > 1:
             found = [at for at in found if at in (was, was + tail)]
         named = ids_in(self.data["put"], set()) if found else set()

@@ -87,7 +87,26 @@ def aligned(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[int, int]]:
     one, other = [Unit("", 0, [node]) for node in a], [Unit("", 0, [node]) for node in b]
     if len(one) == len(other) and all(map(is_like, one, other)):
         return [(n, n) for n in range(len(one))]
-    return align([unit.key for unit in one], [unit.key for unit in other])
+    mine, theirs = _runs(one), _runs(other)
+    out: list[tuple[int, int]] = []
+    for i, j in align([run[0] for run in mine], [run[0] for run in theirs]):
+        (_, start, size), (_, at, length) = mine[i], theirs[j]
+        out += [(start + n, at + n) for n in range(min(size, length))]
+    return out
+
+
+def _runs(units: Sequence[Unit]) -> list[tuple[tuple[str, ...], int, int]]:
+    """Units, and results that follow each other as one: some APIs want another order of these."""
+    out: list[tuple[list[str], int]] = []
+    last = ""
+    for number, unit in enumerate(units):
+        role = getattr(unit.nodes[0], "role", "")
+        if role == last == "tool":
+            out[-1][0].append(unit.key)
+        else:
+            out.append(([unit.key], number))
+        last = role
+    return [(tuple(sorted(keys)), start, len(keys)) for keys, start in out]
 
 
 def owner_of(path: str, owner: dict[str, Any]) -> Any:
