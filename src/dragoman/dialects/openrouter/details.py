@@ -195,20 +195,28 @@ class Details(Compatible):
         return replace(message, content=tuple(content))
 
     def write_signatures(self, doc: dict[str, Json], message: Message) -> None:
-        """Google's signatures, each in its place in the list, or at its end."""
+        """Google's signatures, each in its place in the list, or at its end; a text's comes last.
+
+        Only the last text can be signed, and in a stream nobody knows before its end which that is.
+        """
         details = doc.setdefault("reasoning_details", [])
         known = doc.get("tool_calls")
         calls = [call.get("id") for call in known] if known.__class__ is list else []
         placed: list[tuple[int, Json]] = []
+        late: list[Block] = []
         for block in message.content:
             call_id = calls.pop(0) if isinstance(block, ToolCall) and calls else None
             if not is_signed(block, message.content):
                 continue
             spelled = self.spelling(block).get("detail")
-            if spelled is None:
+            if spelled is None and isinstance(block, Text):
+                late.append(block)
+            elif spelled is None:
                 details.append(self.signature(block, call_id, len(details)))
             else:
                 placed.append((spelled[0], self.signature(block, None, 0)))
+        for block in late:
+            details.append(self.signature(block, None, len(details)))
         for index, entry in sorted(placed, key=lambda found: found[0]):
             details.insert(index, entry)
 
