@@ -255,7 +255,7 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "name": ("AI_APICallError",),  # which all errors of calls bear in the AI SDK
     "is_error": (False,),
     "isError": (False,),
-    "status": ("success", "completed", "complete", "done"),
+    "status": ("success", "completed", "complete", "done", "UNKNOWN"),  # gRPC's word for none
     "n": (1,),
     "candidateCount": (1,),
     "detail": ("auto",),
@@ -310,6 +310,7 @@ COVERS: dict[str, frozenset[str]] = {
         "text.boundary": "",
         "text.empty": "",
         "reasoning.seal": "signature data thoughtSignature thought_signature encrypted_content "
+        "thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index",
         "reasoning.summary": "summary",
@@ -420,6 +421,7 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             return
         if isinstance(value.get("type"), str):
             kind = value["type"]
+        value = once(value)
         for key, item in value.items():
             if free:
                 yield Leaf((*path, key, ""), key, True)
@@ -429,6 +431,19 @@ def walk(value: Any, path: Path = (), free: bool = False, kind: str = "") -> Ite
             yield from walk(item, (*path, index), free, kind)
     elif value not in BLANK:
         yield Leaf(path, value, free, kind)
+
+
+def once(message: dict[str, Any]) -> dict[str, Any]:
+    """A message without what LiteLLM says three times: reasoning as blocks, again, and as text."""
+    blocks, more = message.get("thinking_blocks"), message.get("provider_specific_fields")
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        return message
+    out = dict(message)
+    if isinstance(more, dict) and more.get("thinking_blocks") == blocks:
+        out["provider_specific_fields"] = {k: v for k, v in more.items() if k != "thinking_blocks"}
+    if out.get("reasoning_content") == "".join(str(b.get("thinking", "")) for b in blocks):
+        del out["reasoning_content"]
+    return out
 
 
 def is_silence(content: Any) -> bool:
