@@ -265,9 +265,18 @@ class Inquiry:
         cases = []
         for said, group in sorted(groups.items(), key=str):
             then = self.learn_object(group, skip=keys)
+            if "required" in then and None in said:
+                like = [s for s in spots if self.may_be(s, dict(zip(keys, said, strict=True)))]
+                then["required"] = [k for k in then["required"] if all(k in s.value for s in like)]
+                then = trimmed(then)
             if then:
                 cases.append({"if": condition(keys, said), "then": then})
         return schema | ({"allOf": cases} if cases else {})
+
+    def may_be(self, spot: Spot, said: dict[str, str | None]) -> bool:
+        """Whether an object of another kind is read if it does not say of which kind it is."""
+        left = [key for key, word in said.items() if word is None and key in spot.value]
+        return bool(left) and all(self.can_do_without(spot, key) for key in left)
 
     def learn_kinds(self, keys: list[str], spots: list[Spot]) -> dict[str, Json]:
         """What is true of the keys that tell kinds apart, in objects of all kinds."""
