@@ -179,6 +179,53 @@ def say_the_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return True
 
 
+def common_gist(said: Sequence[Any], mine: Sequence[Any]) -> list[Json] | None:
+    """What messages say, if one sees at once that others say the same, and that there are no marks.
+
+    ``say_the_same``, ``are_marked`` and ``gist_of`` in one go, for texts, calls and plain results.
+    """
+    if len(said) != len(mine):
+        return None
+    atoms: list[Json] = []
+    for a, b in zip(said, mine, strict=True):
+        if a.role != b.role or a.name != b.name:
+            return None
+        atoms.append([a.role, a.name])
+        one, two = a.content, b.content
+        if a.role == "assistant":
+            one = [block for block in one if block.__class__ is not Reasoning]
+            two = [block for block in two if block.__class__ is not Reasoning]
+        if not one or len(one) != len(two):
+            return None
+        for x, y in zip(one, two, strict=True):
+            atom = _common_atom(x, y) if x.__class__ is y.__class__ else None
+            if atom is None:
+                return None
+            atoms.append(atom)
+    return atoms
+
+
+def _common_atom(x: Any, y: Any) -> Json:
+    kind = x.__class__
+    if kind not in PLAIN or x.cache is not None:
+        return None
+    if kind is Text:
+        text = x.text
+        return text if text and text[0] != "[" and text == y.text else None
+    if kind is ToolCall:
+        if x.name != y.name or x.kind != y.kind:
+            return None
+        arguments = _arguments(x)
+        if x.arguments != y.arguments and _bytes(arguments) != _bytes(_arguments(y)):
+            return None
+        return ["call", x.name, arguments]
+    one, two = x.content, y.content
+    if len(one) != 1 or len(two) != 1 or bool(x.is_error) != bool(y.is_error):
+        return None
+    text = _common_atom(one[0], two[0]) if one[0].__class__ is two[0].__class__ is Text else None
+    return None if text is None else ["result", bool(x.is_error), [text]]
+
+
 def gist_of(nodes: Sequence[Any]) -> list[Json]:
     """What nodes say, one value for each thing that they say."""
     atoms: list[Json] = []
@@ -472,6 +519,7 @@ def _marks(node: Any) -> Iterator[Cache]:
 MARKED = frozenset({Text, Media, Passage, ToolCall, ToolResult})
 NESTED = frozenset({Passage, ToolResult})
 PAIRED = frozenset({ToolCall, ToolResult})
+PLAIN = frozenset({Text, ToolCall, ToolResult})
 
 
 # -- which belong together ------------------------------------------------------------------

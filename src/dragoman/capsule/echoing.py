@@ -18,7 +18,17 @@ from .. import patching
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Request
 from ..patching import equal, plainly_same
-from ..units import Unit, View, are_marked, digest, gist_of, ids_of, joined, say_the_same
+from ..units import (
+    Unit,
+    View,
+    are_marked,
+    common_gist,
+    digest,
+    gist_of,
+    ids_of,
+    joined,
+    say_the_same,
+)
 from .names import note_reused, reused_ids
 from .places import (
     has_news,
@@ -309,9 +319,12 @@ def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
         if first >= begin and is_instruction(nodes[first]):
             return None  # a system prompt in the middle
         said = turns.said[first:end]
-        if not say_the_same(said, nodes[first:end]) or are_marked(said):
-            return None
-        atoms = gist_of(said)
+        mine = nodes[first:end]
+        atoms = common_gist(said, mine)
+        if atoms is None:
+            if not say_the_same(said, mine) or are_marked(said):
+                return None
+            atoms = gist_of(said)
         key, size = digest(joined(atoms))
         entry = {"at": number, "is": [key]}
         if size < SLIGHT:
