@@ -499,6 +499,10 @@ def counts(leaf: Leaf) -> bool:
 
 FAILURES = {name: MEANT[name] for group in FAILED for name in group}
 FAILURES |= {PHRASES[name]: MEANT[PHRASES[name]] for name in FAILURES if name in PHRASES}
+# OpenAI's type for whatever the client did wrong, a wrong key included; a code tells what that was.
+ANY = "invalid_request_error"
+FAILURES[ANY] = frozenset().union(*(MEANT[str(n)] for n in (400, 401, 403, 404, 413, 429)))
+FAILURES[ANY] |= {"API key"}
 
 
 def is_phrase(word: str) -> bool:

@@ -7,6 +7,7 @@ not end there. Such a request is made to fit, and each change is in the ledger:
 
 - a call without a result, other than in the last turn, gets one that says that there is none;
 - a call with the id of one that waits for its result gets an id of its own;
+- a result without an id answers the call that has waited longest;
 - a second result for a call joins the first if they stand together;
 - any other result without a call becomes a message of the user.
 
@@ -39,7 +40,7 @@ def pair_up(tree: Request, target: str, log: Ledger) -> Request:
     if fits(tree.messages):
         return tree
     pairs = Pairs(tree.messages)
-    if not (pairs.twice or pairs.orphans or pairs.unanswered or pairs.renamed):
+    if not (pairs.twice or pairs.orphans or pairs.unanswered or pairs.renamed or pairs.guessed):
         return tree
     return replace(tree, messages=tuple(pairs.mended(tree.messages, target, log)))
 
@@ -75,6 +76,7 @@ class Pairs:
         self.unanswered: dict[int, list[ToolCall]] = {}  # behind which message a result is missing
         self.renamed: dict[tuple[int, int], str] = {}  # message and block -> the id of a call
         self.answers: dict[int, str] = {}  # a result -> the new id of its call
+        self.guessed: set[int] = set()  # results without an id, of calls that have one
         self.ids: set[str] | None = None
         self.numbers: dict[str, int] = {}
         waiting = Waiting()
@@ -96,6 +98,10 @@ class Pairs:
             if not isinstance(result, ToolResult):
                 continue
             found = waiting.answer(result)
+            if found is None and result.call_id is None:
+                found = waiting.longest(result.name)
+                if found is not None:
+                    self.guessed.add(index)
             if found is not None:
                 call = found
                 if call.id is not None and call.id != result.call_id:
@@ -148,7 +154,10 @@ class Pairs:
             elif index in self.answers:
                 result = message.content[0]
                 assert isinstance(result, ToolResult)
-                if result.call_id not in (None, self.answers[index]):
+                if index in self.guessed:
+                    why = f"the result has no id; it answers {self.answers[index]!r}, the next call"
+                    log.invented("tool_call.id", result.at, why)
+                elif result.call_id not in (None, self.answers[index]):
                     why = f"{result.call_id!r} is the id of another call"
                     log.renamed("tool_call.id", result.at, why)
                 result = replace(result, call_id=self.answers[index])
@@ -183,6 +192,7 @@ class Waiting:
         self.named: dict[str, list[tuple[int, deque[ToolCall]]]] = {}  # by id, turn after turn
         self.unnamed = pairing.Waiting()  # calls without an id, as writers pair them
         self.numbered: dict[str, Placed] = {}  # those of them that are left, by number
+        self.order: deque[str] = deque()  # the ids, as they came
 
     def has(self, name: str) -> bool:
         return bool(self.named.get(name))
@@ -193,10 +203,27 @@ class Waiting:
             self.unnamed.add(call, number)
             self.numbered[number] = (index, call)
             return
+        self.order.append(name)
         turns = self.named.setdefault(name, [])
         if not turns or turns[-1][0] != index:
             turns.append((index, deque()))
         turns[-1][1].append(call)
+
+    def longest(self, tool: str | None) -> ToolCall | None:
+        """The call with an id that has waited longest, if it is one of that tool."""
+        while self.order and not self.has(self.order[0]):
+            self.order.popleft()
+        if not self.order:
+            return None
+        turns = self.named[self.order[0]]
+        call = turns[0][1][0]
+        if tool not in (None, call.name):
+            return None
+        self.order.popleft()
+        turns[0][1].popleft()
+        if not turns[0][1]:
+            del turns[0]
+        return call
 
     def answer(self, result: ToolResult) -> ToolCall | None:
         """The call that a result answers: of the last turn that waits for it, the first."""

@@ -101,8 +101,15 @@ STATUSES: dict[ErrorKind, str] = {
 RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
 CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
 USAGE_TOTALS = ("promptTokenCount", "candidatesTokenCount", "totalTokenCount")
+def counts_nothing(doc: dict[str, Json]) -> bool:
+    """Whether what should count says something else alone: of a prompt that was blocked, say."""
+    usage = pick(doc, "usageMetadata", {})
+    return usage.__class__ is dict and bool(usage) and COUNTS.isdisjoint(usage)
+
+
 USAGE_KEYS = both(*USAGE_TOTALS, "cachedContentTokenCount", "thoughtsTokenCount")
 TOOL_COUNT = "toolUsePromptTokenCount"
+COUNTS = USAGE_KEYS | both(TOOL_COUNT)
 
 
 class Responses(Requests):
@@ -133,11 +140,12 @@ class Responses(Requests):
                 if time_of(created) != time:
                     spelling["createTime"] = time
         name, model = said_str(doc, "responseId", "", said), said_str(doc, "modelVersion", "", said)
-        usage = pick(doc, "usageMetadata", said)
-        where = f"/{said.get('usageMetadata', 'usageMetadata')}"
         counted: dict[str, str] = {}
         counts = None
-        if usage is not None:
+        if counts_nothing(doc):
+            taken -= both("usageMetadata")
+        elif (usage := pick(doc, "usageMetadata", said)) is not None:
+            where = f"/{said.get('usageMetadata', 'usageMetadata')}"
             counts = self.read_usage(as_dict(usage, where), where, counted)
         if said:
             spelling["snake"] = said

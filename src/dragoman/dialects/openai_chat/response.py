@@ -426,9 +426,11 @@ class Responses(Requests):
         )
 
     def error_kind(self, said: dict[str, str], status: ErrorKind | None) -> ErrorKind:
-        """What an error is: by its words, then by its number."""
-        found = self.errors.get(said.get("code", "")) or self.errors.get(said.get("type", ""))
-        return found or status or "other"
+        """What an error is: by its words, then by its number; what says more goes first."""
+        code, kind = self.errors.get(said.get("code", "")), self.errors.get(said.get("type", ""))
+        if code == "invalid-request" and kind is not None:
+            code = kind  # DeepSeek's code for a wrong key
+        return code or kind or status or "other"
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
         spelling = self.spelling(tree)

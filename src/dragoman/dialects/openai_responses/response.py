@@ -134,7 +134,7 @@ class Responses(Requests):
             taken = TAKEN | {"output_text"}
         if doc.get("status") == "incomplete":
             blocks = self.as_broken_off(blocks)
-        message = Message("assistant", blocks, at="/output")
+        message = Message("assistant", blocks, at="/output" if "output" in doc else "")
         usage = maybe_dict(doc, "usage", "")
         failure = doc.get("error")
         return Response(
