@@ -101,6 +101,8 @@ STATUSES: dict[ErrorKind, str] = {
 RESPONSE_KEYS = both("candidates", "usageMetadata", "modelVersion", "responseId")
 CANDIDATE_KEYS = both("index", "content", "finishReason", "finishMessage")
 USAGE_TOTALS = ("promptTokenCount", "candidatesTokenCount", "totalTokenCount")
+
+
 def counts_nothing(doc: dict[str, Json]) -> bool:
     """Whether what should count says something else alone: of a prompt that was blocked, say."""
     usage = pick(doc, "usageMetadata", {})

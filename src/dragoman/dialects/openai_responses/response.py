@@ -506,8 +506,11 @@ def words_of(doc: dict[str, Json]) -> tuple[dict[str, str], dict[str, Json] | No
 
 
 def kind_of(code: str | None, word: str | None) -> ErrorKind:
-    """What kind of error it is; the code knows better than the type."""
-    return ERRORS.get(code or "") or ERRORS.get(word or "", "other")
+    """What kind of error it is; the code knows better than the type, if it knows anything."""
+    found, kind = ERRORS.get(code or ""), ERRORS.get(word or "")
+    if found == "invalid-request" and kind is not None:
+        found = kind
+    return found or kind or "other"
 
 
 def end_of(blocks: tuple[Block, ...]) -> StopReason:
