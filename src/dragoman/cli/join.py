@@ -32,7 +32,7 @@ from .wrapped import View
     "dragoman join request.json response.json -t functiongemma -o train.jsonl --append",
     "dragoman join pairs.jsonl -t chat -o train.jsonl",
 )
-@click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=click.Path())
+@click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=options.PATH)
 @options.source_option
 @click.option(
     "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
