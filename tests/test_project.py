@@ -277,3 +277,15 @@ def test_the_demo_shows_every_dialect_at_80_columns() -> None:
     assert others == 3  # functiongemma, which names no model, and its variants
     assert "NOT the original" not in done.stdout
     assert max(map(len, lines)) <= 80
+
+
+def test_all_tests_are_all_and_ci_runs_them() -> None:
+    """Tests that node judges skip themselves without it, but not where CI is set."""
+    assert "make check" in (ROOT / ".ci" / "run").read_text().splitlines()
+    done = subprocess.run(
+        ["make", "-n", "check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    runs = [line for line in done.stdout.splitlines() if line.endswith("-m pytest -n auto")]
+    assert runs
+    assert all(line.startswith("CI=1 ") for line in runs)
