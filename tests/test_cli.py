@@ -750,3 +750,22 @@ def test_the_examples_of_the_help_fit_and_are_what_the_shell_takes(columns: int)
         assert all(len(line) <= columns for line in shown.splitlines()), name
         joined = re.sub(r"\\\n\s+", "", shown)
         assert [line.strip() for line in joined.splitlines()] == list(found.examples)
+
+
+def test_pairs_that_could_not_be_joined_are_counted_and_in_the_report(tmp_path: Path) -> None:
+    asked = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hi"}]}
+    message = {"role": "assistant", "content": "Hello"}
+    reply = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5"}
+    reply["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    pair = json.dumps({"request": asked, "response": reply})
+    file, report = tmp_path / "pairs.jsonl", tmp_path / "report.json"
+    file.write_text(f"{pair}\n{{bad\n{pair}\n{json.dumps({'request': asked})}\n")
+    arguments = ["join", str(file), "-o", str(tmp_path / "out.jsonl"), "--report", str(report)]
+    _, said, code = dragoman(arguments)
+    assert code == 4
+    assert "2 documents joined, 2 failed and left out" in said
+    assert "not JSON" in said
+    documents = json.loads(report.read_text())["documents"]
+    assert [(each["line"], bool(each.get("error"))) for each in documents] == [
+        (1, False), (2, True), (3, False), (4, True),
+    ]  # fmt: skip
