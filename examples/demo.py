@@ -52,13 +52,8 @@ def main() -> None:
 def show_briefly(original: bytes, target: str, width: int) -> None:
     """The turn with the calls, the losses by their kinds, and whether it comes back."""
     print(paint(f"── {target} ".ljust(width, "─"), "title"))
-    why = ""
     try:
-        try:
-            result = dragoman.convert(original, source=SOURCE, target=target, carry=True)
-        except dragoman.Unsayable as no_capsule:
-            why = str(no_capsule)
-            result = dragoman.convert(original, source=SOURCE, target=target)
+        result = dragoman.convert(original, source=SOURCE, target=target, carry=True)
     except dragoman.Unsayable as refusal:
         print("\n".join(textwrap.wrap(f"refused: {refusal}", width)) + "\n")
         return
@@ -70,10 +65,7 @@ def show_briefly(original: bytes, target: str, width: int) -> None:
             print(paint(f"{kind:<13}", kind) + f"\n{'':13}".join(lines))
     if not result.losses:
         print(paint("nothing lost", "good"))
-    if why:
-        print("\n".join(textwrap.wrap(f"without a capsule: {why}", width)) + "\n")
-    else:
-        print_way_home(original, result, target)
+    print_way_home(original, result, target)
 
 
 def turn_with_calls(document: object) -> str:

@@ -687,3 +687,85 @@ def test_what_is_shown_on_a_terminal_has_its_colours(monkeypatch: Any) -> None:
     assert code == 0
     assert b"\x1b[1m" in out
     assert b"u001b" not in out
+
+
+@pytest.mark.parametrize("command", ["convert -t chat -o out/", "detect", "check", "show"])
+def test_a_file_that_may_not_be_read_is_said_and_the_others_are_done(
+    command: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Nobody asks beforehand whether files can be read: the superuser's tests would not see it."""
+    request = {"model": "claude-opus-5-5", "max_tokens": 9, "messages": []}
+    request["messages"] = [{"role": "user", "content": "Hi"}]
+    for name in ("a.json", "b.json", "c.json"):
+        (tmp_path / name).write_text(json.dumps(request))
+    real = io.FileIO
+
+    def refused(path: Any, *args: Any, **settings: Any) -> io.FileIO:
+        if str(path) == "b.json":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **settings)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: str(path) != "b.json")
+    monkeypatch.setattr(io, "FileIO", refused)
+    out, said, code = dragoman([*command.split(), "a.json", "b.json", "c.json"])
+    assert code == 5
+    assert "b.json: error: permission denied" in said
+    if command.startswith("convert"):
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.json", "c.json"]
+    elif command == "show":
+        assert out.count(b"Hi") == 2
+    else:
+        assert b"c.json" in out + said.encode()
+
+
+def test_a_folder_that_may_not_be_read_is_said(tmp_path: Path, monkeypatch: Any) -> None:
+    request = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    for name in ("a", "closed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.json").write_text(json.dumps(request))
+    real = os.scandir
+
+    def refused(path: Any = ".") -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    arguments = ["convert", "-f", "anthropic", "-t", "chat", str(tmp_path), "-o"]
+    _, said, code = dragoman([*arguments, str(tmp_path / "out") + "/"])
+    assert code == 5
+    assert f"{tmp_path}/closed: error: permission denied" in said
+    assert (tmp_path / "out" / "a" / "x.json").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_the_examples_of_the_help_fit_and_are_what_the_shell_takes(columns: int) -> None:
+    for name in app.COMMANDS:
+        found = app.app.get_command(click.Context(app.app), name)
+        assert isinstance(found, app.Command)
+        with environment({"COLUMNS": str(columns)}):
+            text = dragoman([name, "--help"])[0].decode()
+        _, _, shown = text.partition("Examples:\n")
+        assert all(len(line) <= columns for line in shown.splitlines()), name
+        joined = re.sub(r"\\\n\s+", "", shown)
+        assert [line.strip() for line in joined.splitlines()] == list(found.examples)
+
+
+def test_pairs_that_could_not_be_joined_are_counted_and_in_the_report(tmp_path: Path) -> None:
+    asked = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hi"}]}
+    message = {"role": "assistant", "content": "Hello"}
+    reply = {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5"}
+    reply["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    pair = json.dumps({"request": asked, "response": reply})
+    file, report = tmp_path / "pairs.jsonl", tmp_path / "report.json"
+    file.write_text(f"{pair}\n{{bad\n{pair}\n{json.dumps({'request': asked})}\n")
+    arguments = ["join", str(file), "-o", str(tmp_path / "out.jsonl"), "--report", str(report)]
+    _, said, code = dragoman(arguments)
+    assert code == 4
+    assert "2 documents joined, 2 failed and left out" in said
+    assert "not JSON" in said
+    documents = json.loads(report.read_text())["documents"]
+    assert [(each["line"], bool(each.get("error"))) for each in documents] == [
+        (1, False), (2, True), (3, False), (4, True),
+    ]  # fmt: skip

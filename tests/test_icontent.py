@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dragoman
 from dragoman import testing
 from dragoman.testing import Document
 
@@ -86,3 +87,19 @@ def test_all_come_home_and_nothing_is_lost_in_silence(name: str, contents: Any) 
         testing.audit(document, target)
         testing.pointers(document, target)
         testing.home(document, target)
+
+
+def test_a_recording_that_is_dropped_is_one_loss() -> None:
+    """Its transcript goes with it, an empty one too: the whole part has one entry."""
+    audio = {"id": "", "data": "", "expires_at": 0, "transcript": ""}
+    message = {"role": "assistant", "content": "Hi", "audio": audio}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    response = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    result = dragoman.convert(
+        response | {"choices": [choice]},
+        source="openai-chat",
+        target="icontent-design",
+        facet="response",
+    )
+    lost = [str(loss) for loss in result.losses if loss.path == "/choices/0/message/audio"]
+    assert lost == ["dropped media at /choices/0/message/audio (images are the only media here)"]

@@ -6,12 +6,14 @@ The law: a second run changes nothing, and `--back` restores what was there, ove
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dragoman.cli import migrate, outputs
 from transcripts import dragoman
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -95,19 +97,19 @@ def test_who_is_stopped_between_the_two_files_has_lost_nothing(
 ) -> None:
     folder = stored("anthropic-messages", tmp_path)
     before = tree(folder)
-    real = outputs.write_to
+    real = os.replace
 
-    def stopped(path: Path, **settings: Any) -> Any:
+    def stopped(name: str, path: Path) -> None:
         if not str(path).endswith(".capsule.json"):
             raise KeyboardInterrupt
-        return real(path, **settings)
+        real(name, path)
 
-    monkeypatch.setattr(migrate, "write_to", stopped)
+    monkeypatch.setattr(os, "replace", stopped)
     assert dragoman(["migrate", "-f", "anthropic", "-t", "chat", str(folder)])[2] == 130
     capsules = {k: v for k, v in tree(folder).items() if k.endswith(".capsule.json")}
     assert len(capsules) == 1
     assert {k: v for k, v in tree(folder).items() if k not in capsules} == before
-    monkeypatch.setattr(migrate, "write_to", real)
+    monkeypatch.setattr(os, "replace", real)
     assert dragoman(["migrate", "-f", "anthropic", "-t", "chat", str(folder)])[2] in (0, 3)
     assert dragoman(["migrate", "--back", str(folder)])[2] == 0
     assert {k: json.loads(v) for k, v in before.items()} == values(folder)
@@ -136,3 +138,64 @@ def test_a_capsule_that_is_none_is_not_written_over(tmp_path: Path) -> None:
     assert code == 4
     assert "not what a migration writes" in said
     assert other.read_text() == "{}"
+
+
+def test_a_migration_that_was_stopped_leaves_nothing_for_the_way_back(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """What a capsule says of a file that was never written is forgotten by the next run."""
+    said = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    said += [{"role": "assistant", "content": [call]}]
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps({"one": said, "two": said}))
+    before = json.loads(file.read_text())
+    real = os.replace
+
+    def stopped(name: str, path: Path) -> None:
+        if not str(path).endswith(".capsule.json"):
+            raise KeyboardInterrupt
+        real(name, path)
+
+    arguments = ["migrate", "-f", "anthropic", "-t", "chat", str(file), "--at"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stopped)
+        assert dragoman([*arguments, "/one"])[2] == 130
+    assert dragoman([*arguments, "/two"])[2] == 0
+    assert json.loads(file.read_text())["one"] == before["one"]
+    capsule = json.loads((tmp_path / "a.json.capsule.json").read_text())
+    assert [part["at"] for part in capsule["parts"]] == ["/two"]
+    assert dragoman(["migrate", "--back", str(file)])[2] == 0
+    assert json.loads(file.read_text()) == before
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+from dragoman.cli import main
+sys.exit(main())
+"""
+
+
+def test_a_full_disk_leaves_every_file_as_it_was_and_the_others_are_done(tmp_path: Path) -> None:
+    """The capsule of one fits and the file does not, or the other way round; one fits whole."""
+    thought = {"type": "thinking", "thinking": "Hm. " * 3000, "signature": "EqQBCkYIBxgC"}
+    text = {"type": "text", "text": "Hm. " * 3000}
+    for name, block in (("a", text), ("b", thought), ("c", text | {"text": "Hello"})):
+        said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}]
+        request = {"model": "m", "max_tokens": 9, "messages": said, "stop_sequences": ["x"]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(request))
+    before = tree(tmp_path)
+    arguments = ["migrate", "-f", "anthropic", "-t", "chat", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 5, done.stderr
+    after = tree(tmp_path)
+    assert set(after) == {*before, "c.json.capsule.json"}
+    assert [name for name in before if after[name] != before[name]] == ["c.json"]
+    squeezed = "".join(done.stderr.split())  # long paths are wrapped
+    assert f"{tmp_path}/a.json:error:filetoolarge" in squeezed
+    assert f"{tmp_path}/b.json.capsule.json:error:filetoolarge" in squeezed
+    assert "1filemigrated,2failedandleftastheywere" in squeezed
+    assert "standardoutput" not in squeezed

@@ -17,6 +17,7 @@ from dragoman import DragomanError, check, convert, dialects
 from transcripts import dragoman
 
 SECRET = "Zq7-PERSON-91x"
+NUMBER = 90210733
 # Too long for some, with characters that others refuse, and no text at all.
 VALUES: tuple[Any, ...] = (SECRET + "y" * 80, f"\u00e9 {SECRET}", [SECRET])
 PLACES = (
@@ -72,13 +73,17 @@ def test_no_reason_and_no_error_repeats_who_somebody_is(source: str) -> None:
 
 def test_no_excerpt_does(tmp_path: Path) -> None:
     inner = json.dumps({"device_id": SECRET, "session_id": SECRET})
-    for personal in ({"user": SECRET}, {"metadata": {"user_id": inner}}, {"email": SECRET}):
+    for personal in (
+        {"user": SECRET}, {"metadata": {"user_id": inner}}, {"email": SECRET},
+        {"session_id": [SECRET, SECRET]}, {"device_id": {"a": SECRET}}, {"account_id": NUMBER},
+    ):  # fmt: skip
         broken = {"model": "m", **personal, "messages": [{"role": "user", "content": 7}]}
         file = tmp_path / "broken.json"
         file.write_text(json.dumps(broken))
         _, said, code = dragoman(["convert", "-f", "chat", "-t", "anthropic", str(file)])
         assert code == 4
         assert SECRET not in said
+        assert str(NUMBER) not in said
         caret = next(line for line in said.splitlines() if line.strip() == "^")
         shown = said.splitlines()[said.splitlines().index(caret) - 1]
         assert shown[len(caret) - 1] == "7"  # what is masked does not move what is shown

@@ -202,3 +202,31 @@ def test_a_line_of_fine_tuning_data_is_a_request() -> None:
     assert (guess.dialect, guess.facet) == ("openai-chat", "request")
     result = dragoman.convert(line, target="functiongemma")
     assert "declaration:f" in str(result.document)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ('{"a":1}', ("tool_use", "tool_calls", "tool_use", "TOOL_CALL")),
+        ('{"a":', (None, "stop", "malformed_model_output", "COMPLETE")),
+    ],
+)
+def test_an_unknown_end_after_whole_calls_asks_to_run_them(
+    arguments: str, words: tuple[str | None, ...]
+) -> None:
+    """An agent goes on by this word; a call that was cut must not look like one to run."""
+    data = sse(chunk(call(0, arguments, id="a", type="function")), chunk({}, "eos"))
+    response = dragoman.collect(data, "openai-chat").document
+    targets = ("anthropic-messages", "mistral", "bedrock-converse", "cohere")
+    for target, word in zip(targets, words, strict=True):
+        result = dragoman.convert(
+            response, source="openai-chat", target=target, facet="response", now=0
+        )
+        transcoder = Transcoder("openai-chat", target, now=0)
+        collected = dragoman.collect(transcoder.feed(data) + transcoder.close(), target).document
+        for document in (result.document, collected):
+            first = document["choices"][0] if "choices" in document else document
+            said = (first.get(key) for key in ("stop_reason", "stopReason", "finish_reason"))
+            assert next((each for each in said if each), None) == word, target
+        for losses in (result.losses, transcoder.losses):
+            assert [loss.path for loss in losses if loss.what == "stop.reason"] == ["/choices/0"]

@@ -80,6 +80,8 @@ def convert(
     if not carry and capsule is None:
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
+    if capsule is not None:
+        tree = capsules.named(capsule, tree, writer)
     document = writer.write(tree, log)
     if halves is not None:
         if carry:

@@ -199,7 +199,11 @@ def _audited(document: Document, target: str, facts: Facts | None) -> str:
 
 def home(document: Document, target: str) -> None:
     """There and back again with the capsule: the original, exactly, key order included."""
-    there = converted(document, target, carry=True)
+    try:
+        there = converted(document, target, carry=True)
+    except Unsayable as refusal:
+        converted(document, target)  # refuses as well, or else the capsule is to blame
+        raise AssertionError(f"refused with a capsule only: {refusal}") from None
     capsule = json.loads(json.dumps(there.capsule))
     back = convert(
         there.document, source=target, target=document.dialect, facet=document.facet,

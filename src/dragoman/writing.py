@@ -17,6 +17,7 @@ from .model import (
     SIGNERS,
     Block,
     Cache,
+    Candidate,
     Json,
     Media,
     Message,
@@ -279,6 +280,27 @@ def _without_halves(text: str, at: str, log: Ledger) -> Json:
         return None
     log.approximated("text.surrogate", at, surrogates.WHY)
     return found.value
+
+
+def wants_calls_run(candidate: Candidate) -> bool:
+    """Whether calls stand complete before an end that the dialect has no word for.
+
+    An agent goes on where the reason is that of calls; nothing else tells it that these are whole.
+    """
+    if candidate.stop is None or candidate.stop.reason != "other":
+        return False
+    calls = [block for block in candidate.message.content if isinstance(block, ToolCall)]
+    return bool(calls) and all(call.kind != "function" or is_whole(call) for call in calls)
+
+
+def is_whole(call: ToolCall) -> bool:
+    """Whether the arguments of a call are a JSON object; nothing at all stands for an empty one."""
+    if not call.arguments.strip():
+        return True
+    try:
+        return decode(call.arguments).__class__ is dict
+    except (MsgspecError, UnicodeError, RecursionError):
+        return False
 
 
 def fault_of(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -58,7 +59,10 @@ def answer(*content: Any) -> dict[str, Any]:
 
 
 def lesson(
-    *content: Any, user: str = "Context here", target: str = "functiongemma-teaching"
+    *content: Any,
+    user: str = "Context here",
+    target: str = "functiongemma-teaching",
+    losses: Sequence[str] | None = None,
 ) -> str:
     """The design's ``anthropicToFunctionGemma``: the request joined with its answer, converted."""
     request = {
@@ -70,6 +74,9 @@ def lesson(
     }
     joined = dragoman.join(request, answer(*content), dialect="anthropic-messages")
     result = dragoman.convert(joined.document, source="anthropic-messages", target=target)
+    if losses is not None:  # those of the request are the same for all
+        found = [x for x in result.losses if x.path.startswith("/messages/1")]
+        assert [f"{x.kind} {x.what} {x.path}" for x in found] == list(losses)
     line = result.to_json()
     assert b"\n" not in line  # one JSON object for each line
     text = json.loads(line)["text"]
@@ -177,7 +184,15 @@ def test_an_empty_tool_result_is_written_and_read(content: Any) -> None:
 
 
 def test_several_texts_are_lines_of_one_comment() -> None:
-    text = lesson(said("One."), said("Two."), called({"selected": []}))
+    text = lesson(
+        said("One."),
+        said("Two."),
+        called({}),
+        losses=[
+            "approximated text.boundary /messages/1/content/1",
+            "dropped tool_call.id /messages/1/content/2",
+        ],
+    )
     assert "<start_of_turn>model\n/* One.\nTwo. */\n<start_function_call>\n" in text
 
 
@@ -199,7 +214,12 @@ def test_no_reasoning_is_an_empty_comment() -> None:
     ],
 )  # fmt: skip
 def test_function_calls(arguments: Any, written: str) -> None:
-    assert call_in(lesson(called(arguments))) == f"call:select_symbols{written}"
+    """A value that was no text cannot be told from one, which is reported."""
+    losses = ["dropped tool_call.id /messages/1/content/0"]
+    if not all(isinstance(value, str) for value in arguments.values()):
+        losses.append("approximated tool_call.arguments /messages/1/content/0")
+    text = lesson(called(arguments), losses=losses)
+    assert call_in(text) == f"call:select_symbols{written}"
 
 
 @pytest.mark.parametrize(
@@ -260,6 +280,7 @@ def test_a_lesson_is_read_back() -> None:
         {"text": DESIGNED}, source="functiongemma-teaching", target="openai-chat", model="m"
     ).document
     assert [message["role"] for message in chat["messages"]] == ["system", "user", "assistant"]
+    assert chat["messages"][2]["content"] == "Selecting symbols..."  # the comment
     call = chat["messages"][2]["tool_calls"][0]["function"]
     assert call == {"name": "select_symbols", "arguments": '{"selected":"Foo,Bar"}'}
     assert chat["tools"][0]["function"]["parameters"] == TOOL["input_schema"]

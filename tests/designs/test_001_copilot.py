@@ -209,6 +209,7 @@ def test_001_convert_tool_without_strict() -> None:
 def test_001_convert_multiple_tools() -> None:
     tools = [TOOL | {"name": name} for name in ("one", "two", "three")]
     assert [tool["function"]["name"] for tool in to_tools(tools)] == ["one", "two", "three"]
+    assert all(tool["type"] == "function" for tool in to_tools(tools))  # the variant
     assert to_tools([]) == []
 
 

@@ -39,6 +39,9 @@ two turns of a role follow each other) keeps what was added. Ids: a restored tur
 ids, and where the client replaced them, those of its calls and results in other turns follow. Cache
 marks: where B holds them too, they stand where the client has put them last.
 
+The model: where A requires one and B has no field for it, the capsule names it (``model``), so that
+the way back can be written at all.
+
 Everything that is not a turn or a tool (settings, and documents without turns, such as responses)
 is restored by a structural patch, part by part, where the part is still what it was:
 
@@ -64,5 +67,6 @@ A capsule is plain JSON and comes from outside: whatever is wrong with it is ``M
 
 from __future__ import annotations
 
+from .modelled import named as named
 from .opening import open_ as open_
 from .sealing import seal as seal

@@ -18,6 +18,7 @@ from ..units import Unit, View, align
 from . import echoing
 from .echoing import SLIGHT
 from .marks import relative
+from .modelled import NAMELESS, named, wants_model
 from .names import note_reused, reused_ids
 from .places import (
     LARGE,
@@ -55,8 +56,12 @@ def seal(
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
     log = Ledger(models=models)
     heard = target.read(document, facet)
-    back = source.write(heard, log)
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
+    if wants_model(heard, source):  # which the target has no field for
+        tree = source.read(original, facet) if tree is None else tree
+        capsule["model"] = (tree.model if isinstance(tree, Request) else None) or NAMELESS
+        heard = named(capsule, heard, source)
+    back = source.write(heard, log)
     losses = log.losses
     key = source.history
     if back.__class__ is list and original.__class__ is dict and key in original:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -59,7 +60,23 @@ class Command(Narrow):
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:
-                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+                    for line in continued(example, formatter.width - formatter.current_indent):
+                        formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+def continued(command: str, width: int) -> list[str]:
+    """A command on lines of so many columns, as a shell takes it.
+
+    >>> print(*continued("dragoman show --full --pointers request.json", 30), sep="\\n")
+    dragoman show --full \\
+      --pointers request.json
+    """
+    if len(command) <= width:
+        return [command]
+    lines = textwrap.wrap(
+        command, width - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command]:

@@ -30,8 +30,8 @@ _IGNORABLE = options.Words("part", IGNORABLE.items)
     "dragoman diff --ignore model,params one.json two.json",
     "dragoman convert -q -t responses request.json | dragoman diff --json request.json -",
 )
-@click.argument("a", type=click.Path())
-@click.argument("b", type=click.Path())
+@click.argument("a", type=options.PATH)
+@click.argument("b", type=options.PATH)
 @click.option("-f", "--from", "both", type=options.DIALECT, help="The dialect of both, if told.")
 @click.option("--a-from", "from_a", type=options.DIALECT, help="The dialect of A, if told.")
 @click.option("--b-from", "from_b", type=options.DIALECT, help="The dialect of B, if told.")

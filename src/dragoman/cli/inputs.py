@@ -77,6 +77,7 @@ class Input:
             raise Fault("no file matches", IO_FAILED, where=self.name, hint="check the path")
         try:
             if self.path.is_dir():
+                os.scandir(self.path).close()  # one that cannot be read says so
                 said = ", ".join(KNOWN)
                 raise Fault("no conversations in it", IO_FAILED, where=self.name, hint=f"{said}?")
             self.file = _Counted(io.FileIO(self.path), self)
@@ -204,15 +205,18 @@ def expand(paths: Iterable[str]) -> list[Input]:
 def walk(folder: str) -> Iterator[str]:
     """The files of a folder and of those in it that may hold conversations, by their names.
 
-    What is hidden is passed over, and so are capsules that stand beside documents.
+    What is hidden is passed over, and so are capsules that stand beside documents. A folder that
+    cannot be read is among them: it is said when its turn comes.
     """
-    for place, folders, names in os.walk(folder):
+    closed: list[OSError] = []
+    for place, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.startswith(".") or suffix_of(Path(name)) not in KNOWN:
                 continue
             if not is_capsule(name):
                 yield os.path.join(place, name)
+    yield from (problem.filename for problem in closed)
 
 
 def is_capsule(name: str) -> bool:

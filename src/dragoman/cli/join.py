@@ -32,7 +32,7 @@ from .wrapped import View
     "dragoman join request.json response.json -t functiongemma -o train.jsonl --append",
     "dragoman join pairs.jsonl -t chat -o train.jsonl",
 )
-@click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=click.Path())
+@click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=options.PATH)
 @options.source_option
 @click.option(
     "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
@@ -149,6 +149,8 @@ class Joining:
                 joint.notes = (*invented(tree), *made.losses, *joint.notes)
             if joint is not None:
                 yield joint
+            else:
+                self.left_out(response)
 
     def packed(self) -> Iterator[Document]:
         """The pairs of one file, joined."""
@@ -157,11 +159,14 @@ class Joining:
                 self.alone = document.line is None and not document.label
                 with self.batch.attempt(document):
                     if document.hint is None or not document.hint.is_joined:
+                        parse(document.data)  # what is no JSON is no pair either, but says why
                         hint = 'dragoman join REQUEST RESPONSE, or {"request", "response"}'
                         raise Fault("no pair", MALFORMED, where=document.name, hint=hint)
                     self.tell(document, identify(document, self.source, "request"))
                 if self.batch.fault is None:
                     yield document
+                else:
+                    self.left_out(document)
 
     def pairs(self) -> Iterator[Document]:
         """The documents of two files, each with its fellow, joined."""
@@ -185,6 +190,7 @@ class Joining:
             self.tell(request, asked)
             dialects.get(asked.dialect).read(parse(request.data), "request")
         if asked is None or self.batch.fault is not None:
+            self.left_out(request)
             return None
         joint: Document | None = None
         with self.batch.attempt(Document(response.input, response.data, response.line)):
@@ -194,6 +200,8 @@ class Joining:
             joint = joined(request, response, asked, said)
             joint.notes = tuple(Loss(x.kind, x.what, place(x.path), x.why) for x in joint.notes)
             response.place = place
+        if joint is None:
+            self.left_out(response)
         return joint
 
     def documents(self, input: Input) -> Iterator[Document]:
@@ -226,6 +234,10 @@ class Joining:
             if said:
                 self.batch.say(said)
         self.later.clear()
+
+    def left_out(self, document: Document) -> None:
+        """A document that nothing was made of is in the summary and in the report as well."""
+        self.tally.add((), self.batch.fault, input=document.input.name, line=document.line)
 
     def note(self, joint: Document, losses: tuple[Loss, ...]) -> None:
         assert joint.hint is not None

@@ -6,9 +6,10 @@ Beside each file that changes stands a capsule, ``FILE.capsule.json``:
      "capsule"}, ...], "earlier": the capsule of a migration before that one, if there was one}
 
 ``before`` and ``after`` are digests of the file. A file that is as it was left is done, whatever
-it looks like: so a second run changes nothing. The capsule is written first; whoever is stopped
-between the two finds the file as it was, and the next run does it again. No file is ever
-half-written, and a file of which a part cannot be converted stays as it is.
+it looks like: so a second run changes nothing. Both files are written under other names, then
+renamed, the capsule first; whoever is stopped between the two finds the file as it was (``before``
+tells), and the next run does it again. No file is ever half-written, and a file of which a part
+cannot be converted stays as it is.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class Migration:
 
     def migrate(self, input: Input) -> None:
         data, form = self.read(input)
-        record = recorded(input)
+        record = standing(recorded(input), data)
         done = record is not None and record["migrated"]["to"] == self.target
         if record is not None and done and record["migrated"]["after"] == digest(data):
             self.same += 1
@@ -148,10 +149,10 @@ class Migration:
         if not parts:
             self.same += 1
             return
-        self.changed += 1
-        self.note(input, parts)
         if not self.dry_run:
             self.write(input, data, form, lines, parts, record)
+        self.changed += 1
+        self.note(input, parts)
 
     def parts(self, document: Document, value: Json, migrated: bool) -> Iterator[Part]:
         """What is to be converted in one document."""
@@ -237,10 +238,11 @@ class Migration:
             before = before.get("earlier")
         if before is not None:
             record["earlier"] = before
-        with write_to(beside(input), inputs=[input]) as sink:
-            sink.write(encode(record) + b"\n")
         with write_to(input.path) as sink:
             sink.write(new)
+            sink.flush()  # a full disk is met before anything has its name
+            with write_to(beside(input), inputs=[input]) as capsule:
+                capsule.write(encode(record) + b"\n")
 
     def note(self, input: Input, parts: list[Part]) -> None:
         losses = tuple(loss for part in parts for loss in part.losses)
@@ -276,13 +278,13 @@ class Migration:
                         value, lost = restored(document, value, part, record["migrated"]["to"])
                         losses += lost
                 lines.append(value)
+            if not self.dry_run:
+                with write_to(input.path) as sink:
+                    sink.write(spelled(lines, indent, data.endswith(b"\n")))
             self.tally.add(
                 losses, input=input.name, line=None, source=record["migrated"]["to"], facet=None,
                 target=None,
             )  # fmt: skip
-            if not self.dry_run:
-                with write_to(input.path) as sink:
-                    sink.write(spelled(lines, indent, data.endswith(b"\n")))
         self.changed += 1
         if self.dry_run:
             return
@@ -392,6 +394,13 @@ def recorded(input: Input) -> Any:
     except (Malformed, KeyError, TypeError, AttributeError):
         pass
     raise Fault("not what a migration writes", MALFORMED, where=str(path), hint="move it away")
+
+
+def standing(record: Any, data: bytes) -> Any:
+    """What a migration has left, without one that was stopped before it wrote this file."""
+    while record is not None and record["migrated"]["before"] == digest(data):
+        record = record.get("earlier")
+    return record
 
 
 def digest(data: bytes) -> str:

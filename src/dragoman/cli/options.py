@@ -106,11 +106,13 @@ class ModelsFile(Kind):
 DIALECT = DialectName()
 FACET = Word("facet", _facets)
 LOSSES = Words("loss", _losses)
+# One that cannot be read is reported when its turn comes, and the others are done.
+PATH = click.Path(readable=False)
 
 
 def files(name: str = "files", *, nargs: int = -1) -> Callable[[F], F]:
     """The files to read: any number, folders of them, or standard input."""
-    return click.argument(name, nargs=nargs, metavar="[FILE|DIR]...", type=click.Path())
+    return click.argument(name, nargs=nargs, metavar="[FILE|DIR]...", type=PATH)
 
 
 def source_option(function: F) -> F:

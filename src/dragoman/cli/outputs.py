@@ -289,12 +289,11 @@ def _beside(real: Path, path: Path, mode: int) -> Iterator[BinaryIO]:
             prefix=f".{real.name[:100]}.", suffix=".part", dir=real.parent
         )
     try:
-        with open(number, "wb") as file:
-            yield file
-            with guarded(path):  # a crash must not leave a new name without what it stands for
+        with guarded(path):  # closing writes what is left, and fails again where writing failed
+            with open(number, "wb") as file:
+                yield file
                 file.flush()
-                os.fsync(file.fileno())
-        with guarded(path):
+                os.fsync(file.fileno())  # a new name never stands for what is not on the disk
             os.chmod(name, mode)
             os.replace(name, real)
     except BaseException as problem:

@@ -25,7 +25,8 @@ SECRET = re.compile(
 # The values of fields that say who somebody is, or which device; an excerpt does not repeat them.
 PERSONAL = re.compile(
     r'"(?:user|user_?id|end_?user\w*|safety_identifier|account_\w*id|organization_id|device_?id'
-    r'|installation_id|session_?id|email|external_customer_id)"\s*:\s*"((?:[^"\\]|\\.)*)',
+    r'|installation_id|session_?id|email|external_customer_id)"\s*:\s*'
+    r'"?((?<=")(?:[^"\\]|\\.)*|[\[{][^\]}]*|-?\d[\d.]*)',  # a text, what holds some, a number
     re.IGNORECASE,
 )
 WIDEST = 100

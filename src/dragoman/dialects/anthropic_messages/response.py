@@ -29,6 +29,7 @@ from ...reading import (
     need_list,
     uncounted,
 )
+from ...writing import wants_calls_run
 from .blocks import NAME
 from .request import Requests
 
@@ -238,6 +239,10 @@ class Responses(Requests):
                 out["stop_details"] = stop.detail
         else:
             word = STOP_WORDS.get(stop.reason)
+            if word is None and wants_calls_run(candidate):
+                word = "tool_use"
+                why = f"{stop.native or stop.reason!r} is {word!r} here"
+                log.approximated("stop.reason", candidate.at, why)
             out["stop_reason"] = word
             if word is None:
                 why = f"no word here for {stop.native or stop.reason!r}"

@@ -30,6 +30,7 @@ from ...reading import (
     need_list,
     uncounted,
 )
+from ...writing import wants_calls_run
 from .request import Requests
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.
@@ -207,9 +208,8 @@ class Responses(Requests):
         if word is None:
             why = f"no word here for {stop.native or stop.reason!r}"
             log.approximated("stop.reason", candidate.at, why)
-            word = (
-                "malformed_model_output"  # a reason is demanded, and it must not look like success
-            )
+            # A reason is demanded; it must not look like success, unless there are calls to run.
+            word = "tool_use" if wants_calls_run(candidate) else "malformed_model_output"
         out["stopReason"] = word
         if stop.sequence is not None:
             log.dropped("stop.sequence", candidate.at, "which string it was is not said here")

@@ -28,6 +28,7 @@ from ...reading import (
     need_dict,
     uncounted,
 )
+from ...writing import wants_calls_run
 from .documents import CohereWriting, respell
 from .request import Requests
 
@@ -194,7 +195,8 @@ class Responses(Requests):
             w.log.dropped("stop.sequence", candidate.at, "which string it was is not said here")
         if stop.detail is not None:
             w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
-        word = out["finish_reason"] = STOP_WORDS[stop.reason]
+        reason: StopReason = "tool-call" if wants_calls_run(candidate) else stop.reason
+        word = out["finish_reason"] = STOP_WORDS[reason]
         if STOP[word] != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)

@@ -367,11 +367,11 @@ class Write(Read):
             return [self.write_own_media(block, w)]
         if block.source.kind in ("text", "blocks"):
             return self.write_text_document(block, w)
-        self.note_media(block, w)
         source = self.write_source(block, w)
         if source is None:
             self.lose(block.extras, block.at, w.log)
             return []
+        self.note_media(block, w)
         return [self.emit(self.write_image_or_file(source, block, w), block, w.log)]
 
     def write_image_or_file(

@@ -36,7 +36,7 @@ from ...reading import (
     need_list,
     uncounted,
 )
-from ...writing import Writing, drop_empty_texts, is_empty_text
+from ...writing import Writing, drop_empty_texts, is_empty_text, wants_calls_run
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 
@@ -335,6 +335,8 @@ class Responses(Requests):
         word = "stop" if stop.reason == "filter" and refused else self.stop_words[stop.reason]
         if stop.reason == "other" and not candidate.message.content:
             word = self.stop_words["unfinished"]  # what says nothing must not look complete
+        elif word == self.stop_words["end"] and wants_calls_run(candidate):
+            word = self.stop_words["tool-call"]
         if self.stop_reason(word, said) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
