@@ -292,6 +292,18 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
     ),
     (
         ANTHROPIC,
+        [HI, by("assistant", text("x"))],
+        {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+        [("thinking-missing", "/messages/1/content/0")],
+    ),
+    (
+        ANTHROPIC,
+        [HI, by("assistant", THOUGHT, text("x"))],
+        {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+        [],
+    ),
+    (
+        ANTHROPIC,
         [HI, by("assistant", THOUGHT, text("x"))],
         {},
         [("thinking-final", "/messages/1/content/0")],

@@ -294,7 +294,7 @@ def test_most_apis_need_a_model() -> None:
 @pytest.mark.parametrize("target", NEEDY)
 def test_a_request_without_a_model_is_refused_until_one_is_named(target: str) -> None:
     document = asking(None)
-    for nameless in (document, document | {"model": ""}):
+    for nameless in (document, document | {"model": ""}, document | {"model": " "}):
         with pytest.raises(Unsayable, match=f"{target} requires a model"):
             dragoman.convert(nameless, source="gemini", target=target)
         named = dragoman.convert(nameless, source="gemini", target=target, model="m")
@@ -308,6 +308,13 @@ def test_an_empty_model_is_refused() -> None:
     for empty in ("", "  "):
         with pytest.raises(dragoman.Unsupported, match="model= is empty"):
             dragoman.convert(asking("m"), source="openai-chat", target="gemini", model=empty)
+
+
+@pytest.mark.parametrize("target", ["gemini", "bedrock-converse", "azure-openai"])
+def test_an_empty_model_is_refused_where_none_is_needed(target: str) -> None:
+    for empty in ("", "  "):
+        with pytest.raises(Unsayable, match="the model is empty: give model= - at /model"):
+            dragoman.convert(asking("m") | {"model": empty}, source="vllm", target=target)
 
 
 @pytest.mark.parametrize("facet", ["messages", "response", "stream"])

@@ -167,6 +167,13 @@ SHAPES: dict[str, tuple[str, str, Any, str, str]] = {
          {"role": "tool", "tool_call_id": "c", "content": [
              {"type": "text", "text": "[tool error]", "zq": 1}, {"type": "text", "text": "No."}]}],
         "anthropic-messages", "/2/content/0/zq"),
+    "a message item right behind another": (
+        "openai-responses", "request",
+        {"model": "m", "input": [
+            {"type": "message", "id": f"msg_{phase}", "status": "completed", "role": "assistant",
+             "phase": phase, "content": [{"type": "output_text", "text": "So.", "annotations": []}]}
+            for phase in ("commentary", "final_answer")]},
+        "copilot", "/input/1/id"),
 }  # fmt: skip
 
 

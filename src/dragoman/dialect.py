@@ -201,10 +201,12 @@ class Dialect:
     def judge_model(self, tree: Request, log: Ledger) -> None:
         """A request must name a model; one that the API may not serve is passed on."""
         model = tree.model
-        if not model:
+        if not model or model.isspace():
             if self.needs_model:
                 what = f"{self.name} requires a model, and the request names none: give model="
                 raise Unsayable(what, tree.at)
+            if model is not None and self.endpoints:  # it would be left out of the address
+                raise Unsayable("the model is empty: give model=", tree.params.where("model"))
         elif self.serves and (maker := log.models.vendor_of(model)) not in (None, *self.serves):
             if tree.params.ats.get("model") != "":  # which the caller of ``convert`` has named
                 why = f"{model!r} is a model of {maker}; {self.name} may not serve it"

@@ -882,7 +882,10 @@ def for_all(
 
 def needs_a_model(tree: Tree, target: str) -> bool:
     """Whether a request names no model, for which some formats have no place, and must."""
-    return isinstance(tree, Request) and not tree.model and dialects.get(target).needs_model
+    if not isinstance(tree, Request) or (tree.model or "").strip():
+        return False
+    writer = dialects.get(target)
+    return writer.needs_model or (tree.model is not None and bool(writer.endpoints))
 
 
 def converted(document: Document, target: str, **options: Any) -> Result:

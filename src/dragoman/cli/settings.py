@@ -11,6 +11,7 @@ from ..reading import parse
 from .faults import usage
 
 EXAMPLE = "e.g. --set temperature=0.2 --set reasoning.effort=high"
+MODELS = (("model",), ("modelId",))
 
 
 class Setting(NamedTuple):
@@ -38,6 +39,8 @@ def _parse(said: str) -> Setting:
         value = parse(text)
     except Malformed:
         value = text
+    if keys in MODELS and value.__class__ is str and not value.strip():
+        raise usage(f"--set {name}= is empty: name a model of the target")
     return Setting(keys, value)
 
 

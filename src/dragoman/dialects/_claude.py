@@ -9,6 +9,7 @@ from ..ledger import Ledger
 from ..model import Message, Params, Request, Text, Thinking, ToolCall, ToolChoice
 from ..models import UNKNOWN, Facts, Models
 from ..normal import BUDGETS, effort_of
+from ._claude_turns import is_signed
 
 LEAST = 1024
 """tokens that a budget of thought has"""
@@ -35,11 +36,31 @@ def is_claude(model: str | None, models: Models) -> bool:
 LAST_LEFT_OUT = "the last message is not written, and the model goes on with the turn before it"
 
 
+def no_prefill(tree: Request, facts: Facts, thinks: bool) -> str | None:
+    """Why the model does not go on with what the assistant says last.
+
+    "This model does not support assistant message prefill. The conversation must end with a user
+    message." And "You cannot pre-fill responses when thinking is enabled": within a budget, the
+    final turn "must start with a thinking block".
+    """
+    if facts.prefill is False:
+        return f"prefill is not supported by {tree.model}; the user says {CONTINUE!r}"
+    spoken = (m.content for m in reversed(tree.messages) if m.role == "assistant")
+    if thinks and not any(map(is_signed, next(spoken, ())[:1])):
+        return f"prefill is not supported while thinking is enabled; the user says {CONTINUE!r}"
+    return None
+
+
 def begins_answer(message: Message) -> bool:
     """Whether a last message is the beginning of the answer: the assistant's, and no call."""
     return message.role == "assistant" and not any(
         block.__class__ is ToolCall for block in message.content
     )
+
+
+def ends_in_words(tree: Request) -> bool:
+    """Whether the last message is the beginning of the answer."""
+    return bool(tree.messages) and begins_answer(tree.messages[-1])
 
 
 def fit(tree: Request, facts: Facts, log: Ledger) -> Request:

@@ -24,6 +24,7 @@ from ..ledger import Ledger
 from ..lowering import SEARCH
 from ..model import (
     Block,
+    Extras,
     Hosted,
     Json,
     Media,
@@ -266,6 +267,10 @@ class Copilot(OpenAIResponses):
         if not texts and result.is_error:
             return ()
         return (Text("".join(text.text for text in texts), at=result.at),)
+
+    def begins_item(self, extras: Extras) -> bool:
+        """OpenAI's items stay apart too: each has a phase of its own."""
+        return "item" in extras.spelling and self.knows(extras.dialect)
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         """What the assistant said, in the form of an answer; in a history its id is a dummy."""

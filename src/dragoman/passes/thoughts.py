@@ -77,11 +77,11 @@ def is_stored_thought(block: Block) -> bool:
 
 
 def disable_thinking(tree: Conversation, bench: Bench) -> Conversation:
-    """Without thinking, a tool loop may go on whose first block was not kept."""
+    """Without thinking, a tool loop may go on whose first block was not kept, and so may a turn."""
     if not isinstance(tree, Request) or tree.params.thinking is None:
         return tree
     config = tree.params.thinking
-    why = "thinking is omitted: the turn that calls the tools does not start with a thinking block"
+    why = "thinking is omitted: the last turn of the assistant does not start with a thinking block"
     bench.log.dropped("thinking", config.at, why)
     lose_extras(config, why, bench.log)
     return replace(tree, params=replace(tree.params, thinking=None))

@@ -36,7 +36,17 @@ from ...reading import (
     need_list,
 )
 from ...writing import Writing, is_plain_text, write_usual
-from .._claude import CONTINUE, EXCLUDED, LAST_LEFT_OUT, begins_answer, fit, is_excluded, mended
+from .._claude import (
+    CONTINUE,
+    EXCLUDED,
+    LAST_LEFT_OUT,
+    begins_answer,
+    ends_in_words,
+    fit,
+    is_excluded,
+    mended,
+    no_prefill,
+)
 from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .blocks import NAME
 from .turns import Turns
@@ -250,8 +260,10 @@ class Requests(Turns):
         if not w.home:
             if facts is not UNKNOWN or tree.params.thinking is not None:
                 tree = fit(tree, facts, log)
-            tree = without_final_space(apart(tree, log), log)
+            tree = apart(tree, log)
         self.write_params(out, tree, w)
+        if not w.home and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
+            tree = without_final_space(tree, log)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
             tools = self.write_tool_list(tree.tools, w)
@@ -270,7 +282,7 @@ class Requests(Turns):
             self.limit_marks(w)
         turns = out["messages"]
         if tree.messages and turns and not w.home and turns[-1]["role"] == "assistant":
-            self.note_prefill(tree, turns, w)
+            self.note_prefill(out, tree, w)
         if "thinking" in out and not w.home:
             self.fit_thinking(out, tree, w)
         return self.emit(out, tree, log)
@@ -278,7 +290,7 @@ class Requests(Turns):
     def fit_thinking(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         """In the middle of a tool loop, thinking needs the thinking block that began it."""
         config = tree.params.thinking
-        if config is None or out["thinking"].get("type") != "enabled":
+        if config is None or not thinks(out):
             return
         if lacks_thinking(out["messages"], is_result, is_thinking):
             del out["thinking"]
@@ -287,25 +299,16 @@ class Requests(Turns):
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         return mended(tree, log.models.facts(self.vendor, tree.model), log)
 
-    def note_prefill(self, tree: Request, turns: list[Json], w: Writing) -> None:
-        """The model goes on with an assistant's turn that ends the conversation, or refuses it:
-        "This model does not support assistant message prefill. The conversation must end with a
-        user message."
-        """
-        last = tree.messages[-1]
-        if w.home:
+    def note_prefill(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+        """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
+        last, turns = tree.messages[-1], out["messages"]
+        if not begins_answer(last) and (last.role == "assistant" or not is_beginning(turns[-1])):
             return
-        if not begins_answer(last):
-            if last.role == "assistant" or not is_beginning(turns[-1]):
-                return
-            if w.facts.prefill is not False:
-                w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
-                return
-        if w.facts.prefill is False:
-            if turns[-1]["role"] == "assistant":
-                turns.append({"role": "user", "content": CONTINUE})
-                why = f"prefill is not supported by {w.model}; the user says {CONTINUE!r}"
-                w.log.approximated("prefill", last.at, why)
+        if refused := no_prefill(tree, w.facts, thinks(out)):
+            turns.append({"role": "user", "content": CONTINUE})
+            w.log.approximated("prefill", last.at, refused)
+        elif not begins_answer(last):
+            w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
         elif not tree.prefill:
             why = "the model goes on with this turn here, and does not answer anew"
             w.log.approximated("prefill", last.at, why)
@@ -464,6 +467,11 @@ class Requests(Turns):
 
 def is_result(block: Json) -> bool:
     return bool(block.get("type") == "tool_result")
+
+
+def thinks(out: dict[str, Json]) -> bool:
+    """Whether the model thinks within a budget."""
+    return "thinking" in out and out["thinking"].get("type") == "enabled"
 
 
 def is_thinking(block: Json) -> bool:

@@ -549,9 +549,11 @@ def thinking_turns(page: Page) -> Problems:
             "contain `thinking`. To use thinking blocks, enable `thinking` in your request."
         )
         yield Problem("thinking-final", found[0][0], message)
-    if thinking_of(page) is None or len(turns) < 2 or not last.of_type("tool_result"):
+    if last.role != "assistant" and (len(turns) < 2 or not last.of_type("tool_result")):
         return
-    blocks = turns[-2].blocks
+    if thinking_of(page) is None:
+        return
+    blocks = last.blocks if last.role == "assistant" else turns[-2].blocks
     if blocks and blocks[0][1].get("type") not in THOUGHTS:
         message = (
             f"Expected `thinking` or `redacted_thinking`, but found `{blocks[0][1].get('type')}`. "

@@ -146,7 +146,10 @@ class Turns(Tools):
             turn = None
             if not home and (role == "system" or role == "developer"):
                 waiting.append(message)
-                self.note_place(messages, index, w)
+                if self.waits(messages, index, w):
+                    continue
+                self.flush_system(waiting, out, w)
+                results = False
                 continue
             if waiting and role == "assistant":
                 self.flush_system(waiting, out, w)
@@ -246,12 +249,19 @@ class Turns(Tools):
             content = [{"type": "text", "text": content}]
         turn["content"] += content
 
-    def note_place(self, messages: Sequence[Message], index: int, w: Writing) -> None:
-        """A system turn must follow a user turn and precede the assistant's, or end the list."""
+    def waits(self, messages: Sequence[Message], index: int, w: Writing) -> bool:
+        """Whether a system turn is written later: it must follow a user turn and precede the
+        assistant's, or end the list. Words that become the user's stay in their place, but for
+        results, which come right behind their calls.
+        """
         others = (m.role for m in messages[index + 1 :] if m.role not in ("system", "developer"))
-        if next(others, None) in ("user", "tool"):
+        follows = next(others, None)
+        if follows == "user" and w.facts.system_turns is False:
+            return False
+        if follows in ("user", "tool"):
             why = "a system turn stands right before the assistant's turn here"
             w.moved("message.position", messages[index].at, why)
+        return True
 
     def flush_system(self, waiting: list[Message], out: list[dict[str, Json]], w: Writing) -> None:
         for message in waiting:

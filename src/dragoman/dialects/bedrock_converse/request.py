@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ... import fitting
 from ...ledger import Ledger
-from ...model import Extras, History, Json, Message, Request, Tool, ToolCall, ToolResult
+from ...model import Extras, History, Json, Message, Request, Thinking, Tool, ToolCall, ToolResult
 from ...models import Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import (
@@ -14,10 +14,12 @@ from .._claude import (
     EXCLUDED,
     LAST_LEFT_OUT,
     begins_answer,
+    ends_in_words,
     fit,
     is_claude,
     is_excluded,
     mended,
+    no_prefill,
 )
 from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .._nine import ID_RULE, Nine
@@ -101,7 +103,9 @@ class Requests(ParamFields):
         facts = w.address(maker_of(tree.model, log.models), tree.model)
         if not w.home:
             tree = fit(tree, facts, log)
-            tree = without_final_space(apart(tree, log), log) if w.signed else tree
+            tree = apart(tree, log) if w.signed else tree
+            if w.signed and not (ends_in_words(tree) and self.refuses_prefill(tree, w)):
+                tree = without_final_space(tree, log)
             if facts.call_ids == "nine":
                 w.ids = Nine(ID_RULE, "tool_call.id")
         # Tools come before the system prompt and the messages: that is the order of the cache.
@@ -120,7 +124,7 @@ class Requests(ParamFields):
     def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> Request:
         """In the middle of a tool loop, thinking needs the thinking block that began it."""
         config = tree.params.thinking
-        if w.home or config is None or config.budget is None or config.mode not in (None, "on"):
+        if w.home or config is None or not within_budget(config):
             return tree  # it is off, or the model's own judgement
         if not lacks_thinking(out["messages"], is_result, is_thinking):
             return tree
@@ -176,6 +180,10 @@ class Requests(ParamFields):
         tree = mended(tree, facts, log)
         return fitting.without_media(tree, facts, log)
 
+    def refuses_prefill(self, tree: Request, w: Said) -> str | None:
+        """Why the model does not go on with what the assistant says last."""
+        return no_prefill(tree, w.facts, w.signed and within_budget(tree.params.thinking))
+
     def note_prefill(self, tree: Request, turns: list[Json], w: Said) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
         last = tree.messages[-1] if tree.messages else None
@@ -184,14 +192,12 @@ class Requests(ParamFields):
         if not begins_answer(last):
             if last.role == "assistant" or not turns or not is_beginning(turns[-1]):
                 return
-            if w.facts.prefill is not False:
-                w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
-                return
-        if w.facts.prefill is False:
+        if refused := self.refuses_prefill(tree, w):
             if turns[-1]["role"] == "assistant":
                 turns.append({"role": "user", "content": [{"text": CONTINUE}]})
-                why = f"prefill is not supported by {w.model}; the user says {CONTINUE!r}"
-                w.log.approximated("prefill", last.at, why)
+                w.log.approximated("prefill", last.at, refused)
+        elif not begins_answer(last):
+            w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
         elif not tree.prefill:
             why = "the model goes on with this turn here, and does not answer anew"
             w.log.approximated("prefill", last.at, why)
@@ -229,6 +235,11 @@ def is_beginning(turn: Json) -> bool:
     """Whether a turn at the end is one with which the model goes on."""
     said = turn["content"]
     return turn["role"] == "assistant" and not any("toolUse" in block for block in said)
+
+
+def within_budget(config: Thinking | None) -> bool:
+    """Whether the model thinks within a budget."""
+    return config is not None and config.budget is not None and config.mode in (None, "on")
 
 
 def is_thinking(block: Json) -> bool:

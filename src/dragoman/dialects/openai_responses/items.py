@@ -395,7 +395,7 @@ class Items(Calls):
             elif easy and (block.__class__ is Text or block.__class__ is Refusal):
                 out.append(self.write_easy(block, w))
             elif block.__class__ is Text or self.is_part(block, w.home):
-                if said and block.extras is not None and "item" in self.spelling(block):
+                if said and block.extras is not None and self.begins_item(block.extras):
                     out.append(self.write_said(said, w))
                     said = []
                 said.append(block)
@@ -413,6 +413,10 @@ class Items(Calls):
                     out.append(doc)
         if said:
             out.append(self.write_said(said, w))
+
+    def begins_item(self, extras: Extras) -> bool:
+        """Whether a text was the first of a message item."""
+        return "item" in extras.spelling and self.is_home(extras.dialect)
 
     def is_part(self, block: Block, home: bool) -> bool:
         """Whether a block of the model's turn stands inside a message item."""

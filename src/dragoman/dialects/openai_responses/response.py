@@ -52,6 +52,8 @@ INCOMPLETE: dict[str, StopReason] = {
     "content_filter": "filter",
     "steered": "cancelled",
 }
+BROKEN_OFF = ("incomplete", "failed")
+"""what a response is whose last item did not come to its end"""
 # What stands for each reason here: the status, why it is incomplete, whether that says it all.
 ENDS: dict[StopReason, tuple[str, str | None, bool]] = {
     "end": ("completed", None, True),
@@ -132,7 +134,7 @@ class Responses(Requests):
         if doc.get("output_text").__class__ is str and doc["output_text"] == said_in(blocks):
             spelling["output_text"] = True  # the SDK's convenience: nothing that was not said
             taken = TAKEN | {"output_text"}
-        if doc.get("status") == "incomplete":
+        if doc.get("status") in BROKEN_OFF:
             blocks = self.as_broken_off(blocks)
         message = Message("assistant", blocks, at="/output" if "output" in doc else "")
         usage = maybe_dict(doc, "usage", "")
@@ -151,7 +153,7 @@ class Responses(Requests):
         )
 
     def as_broken_off(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """The last item of an incomplete response is incomplete: its status says nothing more."""
+        """The last item of a response that broke off is incomplete: its status says nothing more."""
         for index in range(len(blocks) - 1, -1, -1):
             extras = blocks[index].extras
             if extras is None or "status" not in extras.fields:
@@ -265,7 +267,7 @@ class Responses(Requests):
         out["output"] = items
         w.within = stem(tree.id)
         self.write_turn(candidate.message.content, items, w)
-        if not w.home and out["status"] == "incomplete" and items and "status" in items[-1]:
+        if not w.home and out["status"] in BROKEN_OFF and items and "status" in items[-1]:
             last = candidate.message.content[-1]
             if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
                 items[-1]["status"] = "incomplete"

@@ -206,12 +206,7 @@ class Tools(Items):
             inner["description"] = tool.description
         if tool.kind == "custom":
             return self.write_custom(tool, inner, w)
-        self.write_parameters(inner, tool, w)
-        strict = tool.strict
-        if strict and not w.home and inner.get("parameters") is not None:
-            inner["parameters"], strict = schemas.strictly(
-                tool, inner["parameters"], schemas.OPENAI, w.log
-            )
+        strict = self.write_parameters(inner, tool, w)
         if strict is not None:
             inner["strict"] = strict
         elif not w.home or "strict" in self.spelling(tool):
@@ -250,31 +245,42 @@ class Tools(Items):
             out["format"] = {"type": "grammar", **({"grammar": said} if nested else said)}
         return self.emit(out, tool, w.log)
 
-    def write_parameters(self, inner: dict[str, Json], tool: Tool, w: ItemWriting) -> None:
-        schema = tool.schema
+    def write_parameters(self, inner: dict[str, Json], tool: Tool, w: ItemWriting) -> bool | None:
+        """The schema of a tool; gives whether it is enforced."""
+        schema, strict = tool.schema, tool.strict
         if w.home:
             if schema is not None:
                 inner["parameters"] = schema
-            return
-        if schema.__class__ is dict and "type" in schema and "properties" in schema:
-            inner["parameters"] = schema  # the usual shape
-            return
+            return strict
         if schema is not None and schema.__class__ is not dict:
             w.log.approximated("tool.schema", tool.at, "the parameters of a tool are an object")
             schema = {}
-        if schema is not None:
-            missing: dict[str, Json] = {}
-            if "type" not in schema:
-                # "schema must be a JSON Schema of 'type: "object"', got 'type: "None"'."
-                missing["type"] = "object"
-            if schema.get("type", "object") == "object" and "properties" not in schema:
-                # "In context=(), object schema missing properties."
-                missing["properties"] = {}
-            if missing:
-                said = " and ".join(missing)
-                w.log.invented("tool.schema", tool.at, f"the {said} of a schema must be said")
-                schema = missing | schema
+        if schema is not None and not ("type" in schema and "properties" in schema):
+            schema, strict = self.complete(schema, tool, w)
+        elif strict and schema is not None:
+            schema, strict = schemas.strictly(tool, schema, schemas.OPENAI, w.log)
         inner["parameters"] = schema
+        return strict
+
+    def complete(
+        self, schema: dict[str, Json], tool: Tool, w: ItemWriting
+    ) -> tuple[Json, bool | None]:
+        """A schema with what every schema must have here, and whether it is enforced."""
+        missing: dict[str, Json] = {}
+        if "type" not in schema:
+            # "schema must be a JSON Schema of 'type: "object"', got 'type: "None"'."
+            missing["type"] = "object"
+        whole, strict = missing | schema, tool.strict
+        if strict:  # before its properties are said: an object of any would become an empty one
+            whole, strict = schemas.strictly(tool, whole, schemas.OPENAI, w.log)
+        if whole.get("type") == "object" and "properties" not in whole:
+            # "In context=(), object schema missing properties."
+            missing["properties"] = {}
+            whole = {"properties": {}} | whole
+        if missing:
+            said = " and ".join(missing)
+            w.log.invented("tool.schema", tool.at, f"the {said} of a schema must be said")
+        return whole, strict
 
     # -- choice -----------------------------------------------------------------------------
 
