@@ -220,6 +220,7 @@ class Transcoder:
         self.note_signatures()
         if not self.same:
             self.reader.note_halves(self.log)
+            self.reader.note_unknown(self.log, f"only {self.source.name} knows")
         self.note_ids()
         self.note_head(tree)
         if tree.failure is None:
@@ -285,6 +286,7 @@ def collected(transcoder: Transcoder) -> Result:
         reader.note_halves(log)
         for at in reader.halved:
             log.approximated("text.surrogate", at, WHY)
+        reader.note_unknown(log, "a response has no place for")
         return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))
