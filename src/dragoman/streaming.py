@@ -100,6 +100,7 @@ class StreamReader:
         self.notes_on_ids: list[str] = []  # where the last event has another id for an item
         self.unknown: dict[str, tuple[str, str]] = {}  # keys of events -> the first event, place
         self.superseded: dict[str, None] = {}  # keys that stood in an object that another replaced
+        self.late: dict[str, None] = {}  # fields of blocks that had been passed on without them
 
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events that a frame amounts to."""
@@ -146,19 +147,23 @@ class StreamReader:
         self,
         kind: str,
         doc: dict[str, Json],
-        at: str = "",
         inside: str = "",
         keys: Keys | None = None,
+        at: str | None = None,
     ) -> None:
-        """Note the keys of an event that nobody knows, or of an object ``inside`` the event.
+        """Note the keys of an event that nobody knows, or of an object ``inside`` an event.
 
-        ``at`` is the place in the response that the event is about. What every event of a stream
-        has is noted once.
+        What every event of a stream has is noted once, where the first of them belongs.
         """
         keys = keys or self.keys.get(kind, self.others)
         if keys is not None and not keys.fit(doc):
+            where = self.belongs_to(kind, doc) if at is None else at
             for pointer in keys.others(doc, inside):
-                self.unknown.setdefault(pointer, (kind, at))
+                self.unknown.setdefault(pointer, (kind, where))
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        """The place in the response that an event is about."""
+        return ""
 
     def supersede(self, old: Json, new: Json, at: str) -> None:
         """Note the keys that an object had, and that the one that takes its place has not."""
@@ -172,6 +177,25 @@ class StreamReader:
         elif old.__class__ is list and new.__class__ is list:
             for number, (one, other) in enumerate(zip(old, new, strict=False)):
                 self.supersede(one, other, f"{at}/{number}")
+
+    def arrive(self, old: Mapping[str, Json], new: Mapping[str, Json], at: str) -> None:
+        """Note the fields of a block that came, or changed, when it had been passed on."""
+        for key, value in new.items():
+            where = f"{at}/{escape(key)}"
+            before = old.get(key)
+            if key in old and before.__class__ is dict and value.__class__ is dict:
+                self.arrive(before, value, where)
+            elif key not in old or before != value:
+                self.late[where] = None
+
+    def note_late(self, log: Ledger) -> None:
+        """Fields that came late, where the target would have said them in time."""
+        if self.late:
+            gone = {loss.path for loss in log.losses if loss.kind == "dropped"}
+            for at in self.late:
+                if gone.isdisjoint(ways_to(at)):
+                    why = f"{last_of(at)!r} came when what it belongs to had been passed on"
+                    log.dropped("extras", at, why)
 
     def note_unknown(self, log: Ledger, whose: str) -> None:
         """Keys of events that have no place in the response, each once, at what they belong to."""
@@ -242,6 +266,12 @@ class StreamReader:
 def last_of(pointer: str) -> str:
     """The key that a pointer ends with."""
     return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+
+
+def ways_to(pointer: str) -> list[str]:
+    """A pointer, and those of all that it is in."""
+    steps = pointer.split("/")
+    return ["/".join(steps[:count]) for count in range(len(steps), 0, -1)]
 
 
 class Said:

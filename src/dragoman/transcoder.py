@@ -221,6 +221,8 @@ class Transcoder:
         if not self.same:
             self.reader.note_halves(self.log)
             self.reader.note_unknown(self.log, f"only {self.source.name} knows")
+            if not self.writer.needs_whole:
+                self.reader.note_late(self.log)
         self.note_ids()
         self.note_head(tree)
         if tree.failure is None:

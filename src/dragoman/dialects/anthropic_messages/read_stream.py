@@ -116,7 +116,7 @@ class AnthropicReader(StreamReader):
             way = self.ways.get(kind) if isinstance(kind, str) else None
             if way is None:
                 return (Odd(self.dialect.name, doc),)
-            self.look(kind, doc, f"/content/{doc['index']}" if "index" in doc else "")
+            self.look(kind, doc)
             return way(doc)
         index, delta = usual.index, usual.delta
         opened = self.opened.get(index)
@@ -125,6 +125,9 @@ class AnthropicReader(StreamReader):
         text = delta.text or delta.thinking or delta.partial_json
         opened.said.add(text)
         return () if opened.hosted else (Delta(index, text),)
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        return f"/content/{doc['index']}" if "index" in doc else ""
 
     def start(self, doc: dict[str, Json]) -> Sequence[Event]:
         message = need_dict(doc, "message", "")
@@ -195,7 +198,7 @@ class AnthropicReader(StreamReader):
         kind = delta.get("type")
         if kind.__class__ is str and kind in DELTA_KEYS:
             at = f"/content/{index}"
-            self.look("content_block_delta", delta, at, "/delta", DELTA_KEYS[kind])
+            self.look("content_block_delta", delta, "/delta", DELTA_KEYS[kind], at)
         if kind.__class__ is str and kind in TEXTS:
             text = delta.get(TEXTS[kind][0])
             if text.__class__ is not str:

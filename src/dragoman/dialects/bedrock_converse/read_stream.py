@@ -139,11 +139,10 @@ class BedrockReader(StreamReader):
         if self.begun is None:
             self.message = dict(doc) if name == "messageStart" else {"role": "assistant"}
             events.append(self.begin(self.silent()))
-        if (keys := KEYS.get(name)) is not None and not keys.fit(doc):
-            self.look(name, doc, self.about(doc))
+        self.look(name, doc)
         return events + way(doc)
 
-    def about(self, doc: dict[str, Json]) -> str:
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         """The block that an event is about: one that is open, or the next one."""
         index = doc.get("contentBlockIndex")
         piece = self.open_now.get(index) if index.__class__ is int else None
@@ -173,8 +172,8 @@ class BedrockReader(StreamReader):
         kind = next(iter(start), "")
         known = kind in START_KEYS
         if known:
-            at = self.about(doc)
-            self.look("contentBlockStart", start, at, "/start", START_KEYS[kind])
+            at = self.belongs_to("contentBlockStart", doc)
+            self.look("contentBlockStart", start, "/start", START_KEYS[kind], at)
         inner = dict(need_dict(start, kind, "/start")) if known else start
         piece, events = self.enter(self.number(doc), kind if known else "", inner), list[Event]()
         if kind == "toolUse" and isinstance(block := self.read_piece(piece), ToolCall):
@@ -210,7 +209,7 @@ class BedrockReader(StreamReader):
         if kind != piece.kind:
             raise Malformed(f"{kind!r} for a block that is {piece.kind or 'another'!r}", "/delta")
         if not (keys := DELTA_KEYS.get(kind, NONE)).fit(delta):
-            self.look("contentBlockDelta", delta, f"{AT}/{piece.number}", "/delta", keys)
+            self.look("contentBlockDelta", delta, "/delta", keys, f"{AT}/{piece.number}")
         return events + self.grow(piece, delta)
 
     def grow(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:

@@ -127,7 +127,7 @@ class CohereReader(StreamReader):
             return self.fail(self.dialect.read_error(doc))
         events: list[Event] = []
         if kind is not None:
-            self.look(kind, doc, self.about(kind, doc))
+            self.look(kind, doc)
         if kind == "message-start" and self.head is None:
             self.start(doc, events)
             return events
@@ -166,8 +166,7 @@ class CohereReader(StreamReader):
                 events.append(Odd(self.dialect.name, doc))
         return events
 
-    def about(self, kind: str, doc: dict[str, Json]) -> str:
-        """What an event is about: a part of the message, or all of it."""
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         index = doc.get("index")
         if kind.startswith("content"):
             return f"/message/content/{index or 0}"
@@ -183,7 +182,7 @@ class CohereReader(StreamReader):
         self.head = {k: v for k, v in doc.items() if k not in ("type", "delta")}
         delta = maybe_dict(doc, "delta", "") or {}
         message = maybe_dict(delta, "message", "/delta") or {}
-        self.look("message-start", delta, "/message", "/delta", START)
+        self.look("message-start", delta, "/delta", START, "/message")
         # A server names all that may come, and all of it is empty; it means nothing.
         usual = all(key in message and not message[key] for key in BESIDE)
         self.message = {k: v for k, v in message.items() if not (usual and k in BESIDE)}

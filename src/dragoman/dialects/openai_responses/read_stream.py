@@ -240,20 +240,19 @@ class ResponsesReader(StreamReader):
         way = self.ways.get(kind) if isinstance(kind, str) else None
         if way is not None:
             if way != self.broken:  # an error is read whole
-                self.look(kind, doc, self.about(doc))
+                self.look(kind, doc)
             return way(doc | {"type": kind})
         if doc.get("error") is not None:
             return self.broken(doc)
         if isinstance(kind, str) and kind.startswith(NEWS):
-            self.look(kind, doc, self.about(doc))
+            self.look(kind, doc)
             if self.head is None and doc.get("response").__class__ is dict:
                 return self.created(doc)
             self.compare(doc)
             return ()
         return (Odd(self.dialect.name, doc),)
 
-    def about(self, doc: dict[str, Json]) -> str:
-        """The item that an event is about."""
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         return f"/output/{doc['output_index']}" if "output_index" in doc else ""
 
     def compare(self, doc: dict[str, Json]) -> None:
@@ -261,7 +260,7 @@ class ResponsesReader(StreamReader):
         self.supersede(doc.get("response"), self.head, "")
         if doc.get("part").__class__ is dict:
             place = "summary" if "summary_index" in doc else "content"
-            at = f"{self.about(doc)}/{place}/{doc.get(f'{place}_index', 0)}"
+            at = f"{self.belongs_to('', doc)}/{place}/{doc.get(f'{place}_index', 0)}"
             self.supersede(doc["part"], {"type": "", "text": ""}, at)
 
     def created(self, doc: dict[str, Json]) -> Sequence[Event]:
