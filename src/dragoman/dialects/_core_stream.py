@@ -34,6 +34,7 @@ KEYS = {
     "tool-call-delta": Keys(*CALL, "argsTextDelta"),
 }
 WHOLE_CALL = Keys(*CALL, "args")
+REDACTED = Keys("type", "data")
 
 
 class Call:
@@ -162,6 +163,7 @@ class CoreReader(StreamReader):
         part = {"type": "redacted", **{k: v for k, v in doc.items() if k != "type"}}
         at = f"/reasoning/{len(self.thoughts)}"
         seal = Seal(need_str(doc, "data", ""), "anthropic", "encrypted")
+        self.late |= dict.fromkeys(REDACTED.others(doc, at))
         self.thoughts.append(part)
         index = self.enter("reasoning", Reasoning(at=at), events)
         events += (Sealed(index, seal), Close(index))
@@ -209,6 +211,8 @@ class CoreReader(StreamReader):
                 call.doc, call.open = call.doc | {"args": str(call.said)}, False
                 events.append(Close(call.index))
         self.head |= {k: v for k, v in doc.items() if k != "type"}
+        if doc.get("warnings"):
+            self.late["/warnings"] = None  # elsewhere a stream begins with them
         self.done = True
         events.append(End(self.silent()))
 

@@ -137,6 +137,8 @@ class Speaker:
 
 
 NESTED = (dict, list)
+CHUNK = "chat.completion.chunk"
+TEXT_PART = Keys("type", "text")
 # What a delta may say of a call that has begun. Signatures have a note of their own.
 CALL = Keys(
     "index", "id", "type", SIGNED, gateways.FIELDS,
@@ -296,8 +298,11 @@ class ChatReader(StreamReader):
                 self.read_reasoning(speaker, part, events)
             elif kind != "text":
                 self.read_whole(speaker, part, where, events)
-            elif text := need_str(part, "text", where):
-                self.add(speaker, "content", text, events)
+            else:
+                content = f"/choices/{speaker.number}/message/content"
+                self.look(CHUNK, part, at, TEXT_PART, content)
+                if text := need_str(part, "text", where):
+                    self.add(speaker, "content", text, events)
 
     def read_whole(
         self, speaker: Speaker, part: dict[str, Json], at: str, events: list[Event]
@@ -684,9 +689,13 @@ class ChatReader(StreamReader):
         if speaker.reasoning is not None or speaker.parts:
             message["content"] = self.content_in_parts(speaker, message["content"])
         if speaker.blocks:
-            message[BLOCKS] = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
+            blocks = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
+            where = f"/choices/{speaker.number}/message"
+            self.supersede(message.get(BLOCKS), blocks, f"{where}/{BLOCKS}")
+            message[BLOCKS] = blocks
             if speaker.doubled:
                 fields = message.get(gateways.FIELDS) or {}
+                self.supersede(fields, {**fields, BLOCKS: blocks}, f"{where}/{gateways.FIELDS}")
                 message[gateways.FIELDS] = {**fields, BLOCKS: message[BLOCKS]}
         if speaker.annotations:
             message["annotations"] = list(speaker.annotations)

@@ -582,6 +582,9 @@ class ResponsesReader(StreamReader):
         numbers = self.numbers_of(docs)
         for number in set(self.items).difference(numbers) if docs else ():
             if self.is_part(self.items[number].whole(), docs):
+                part = self.items[number]
+                like = next((doc for doc in docs if doc.get("type") == part.kind), None)
+                self.supersede(part.doc, like, part.at)
                 events += [Close(index) for index in self.items.pop(number).open.values()]
         for number, doc in zip(numbers, docs, strict=True):
             item = self.items.get(number)
