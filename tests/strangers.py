@@ -7,6 +7,10 @@ a time. The same dialect must give the same document, or refuse it. Another must
 loss and each refusal points at a place that exists, and what is written can be read.
 
 A key is looked for in plain JSON: our readers are asked only whether they refuse a document.
+
+The same holds for the events of a stream, one at a time: the bytes stay, or are refused; in another
+dialect the key is in the bytes, or is reported, where it stands in the collected response or at
+what the event is about.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import leaves
-from dragoman import Malformed, Unsayable, convert, read
+from dragoman import Malformed, Transcoder, Unsayable, convert, dialects, read
+from dragoman.framing import Frame, framer, write_frame
 from dragoman.testing import resolves
 
 ADDED, MARK, VALUE = "zq_added", "zq_", "zq-stranger"
@@ -140,6 +145,65 @@ def fault(stranger: Stranger, dialect: str, target: str, facet: str) -> str | No
     if any(reports(loss, stranger.pointer) for loss in result.losses):
         return None
     return f"{stranger.pointer} vanishes"
+
+
+# -- the law for streams ----------------------------------------------------------------------
+
+
+def frames_of(data: bytes, dialect: str) -> list[Frame]:
+    frames = framer(dialects.get(dialect).framings or dialects.get(dialect).framing)
+    return [*frames.feed(data), *frames.close()]
+
+
+def written(frames: Sequence[Frame], dialect: str) -> bytes:
+    return b"".join(write_frame(dialects.get(dialect).framing, frame) for frame in frames)
+
+
+def strange_streams(
+    frames: Sequence[Frame], dialect: str, seen: set[Any]
+) -> Iterator[tuple[str, Stranger, bytes]]:
+    """Streams with a strange key in one event: which event it is, what it became, and the bytes."""
+    for number, (name, data) in enumerate(frames):
+        try:
+            event = json.loads(data)
+        except ValueError:
+            continue  # [DONE]
+        kind = f"{name or (event.get('type') if isinstance(event, dict) else '')}"
+        for stranger in strangers(event, seen, (kind,)):
+            frame = (name, json.dumps(stranger.document).encode())
+            yield kind, stranger, written([*frames[:number], frame, *frames[number + 1 :]], dialect)
+
+
+def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> str | None:
+    """What is wrong with a stream of another dialect, made of one with a strange key."""
+    transcoder = Transcoder(source, target, now=0)
+    said = transcoder.feed(data) + transcoder.close()
+    if transcoder.problem is not None or transcoder.reader.truncated:
+        return None  # refused, or no end in sight: the target fails, and says so
+    if source == target:
+        return None if said == data else f"{stranger.pointer} does not pass"
+    if transcoder.reader.failure is not None:
+        return None  # an error is a document of its own, for which the law at rest holds
+    document, losses = transcoder.reader.document(), transcoder.losses
+    for loss in losses:
+        if not resolves(document, loss.path):
+            return f"{loss}, which is nowhere"
+    if stranger.value in (None, "", [], {}) or stranger.key.encode() in said:
+        return None
+    if any(repr(stranger.key) in loss.why or loss.what == "stream.event" for loss in losses):
+        return None
+    places = [(*path, stranger.key) for path, item in objects(document) if stranger.key in item]
+    pointers = [Stranger(None, place[:-1], place[-1], None).pointer for place in places]
+    if any(tells(loss, at) for loss in losses for at in pointers):  # LiteLLM says some of it twice
+        return None
+    return f"{stranger.pointer} vanishes"
+
+
+def tells(loss: Any, pointer: str) -> bool:
+    """As ``reports``; and that what came bit by bit is another text in the end."""
+    return reports(loss, pointer) or (
+        loss.what == "stream.text" and f"{pointer}/".startswith(f"{loss.path}/")
+    )
 
 
 def reports(loss: Any, pointer: str) -> bool:

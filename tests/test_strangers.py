@@ -11,10 +11,21 @@ import pytest
 
 import leaves
 import strangers
-from dragoman import Malformed, convert, dialects, read
+from dragoman import (
+    DragomanError,
+    Malformed,
+    Transcoder,
+    collect,
+    convert,
+    decompose,
+    dialects,
+    read,
+)
 from dragoman.dialect import Dialect
 from dragoman.ledger import Ledger
+from dragoman.streaming import StreamReader
 from dragoman.testing import load_corpus, speaks
+from portraits import streams
 from strangers import Stranger
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
@@ -52,6 +63,107 @@ def test_the_law_sees_a_key_that_vanishes(monkeypatch: pytest.MonkeyPatch) -> No
     for target in ("openai-chat", "anthropic-messages"):
         faults = [strangers.fault(s, "openai-chat", target, facet) for facet, s in found]
         assert len([fault for fault in faults if fault]) > len(found) / 4
+
+
+# -- the events of streams ----------------------------------------------------------------------
+
+STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
+
+
+def recorded(dialect: str) -> Iterator[bytes]:
+    """Streams of a dialect: awkward ones, and those that the responses of the corpus come as."""
+    yield from (stream.data for stream in streams() if stream.dialect == dialect)
+    for case in CORPUS:
+        for document in case.documents:
+            if document.facet == "response" and document.dialect == dialect:
+                try:
+                    yield decompose(document.body, dialect)
+                except DragomanError:
+                    continue  # a document that is there to be refused
+
+
+def strange_streams(dialect: str) -> Iterator[tuple[str, Stranger, bytes]]:
+    """The strange streams of a dialect, one for each shape that its events have."""
+    seen: set[object] = set()
+    for data in recorded(dialect):
+        frames = strangers.frames_of(data, dialect)
+        yield from strangers.strange_streams(frames, dialect, seen)
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_a_strange_key_of_an_event_passes_or_is_reported(dialect: str) -> None:
+    faults: list[str] = []
+    others = [name for name in STREAMS if name != dialect]
+    for kind, stranger, data in strange_streams(dialect):
+        some = strangers.sample(others, TARGETS, f"{kind}{stranger.pointer}")
+        for target in (dialect, *some):
+            if (problem := strangers.stream_fault(stranger, data, dialect, target)) is not None:
+                faults.append(f"{kind} > {target}: {problem}: {stranger.document}"[:300])
+    assert not faults, f"{len(faults)}\n" + "\n".join(faults[:40])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "target"), [(name, STREAMS[number - 1]) for number, name in enumerate(STREAMS)]
+)
+def test_what_every_event_has_is_reported_once(dialect: str, target: str) -> None:
+    """A proxy that puts a key into all events costs one entry, at a place that exists."""
+    for data in recorded(dialect):
+        frames = strangers.frames_of(data, dialect)
+        strange = strangers.written([with_a_key(frame) for frame in frames], dialect)
+        transcoder = Transcoder(dialect, target, now=0)
+        transcoder.feed(strange)
+        transcoder.close()
+        told = [x for x in transcoder.losses if repr("zq_added") in x.why and "event" in x.why]
+        assert len(told) <= 1
+
+
+def with_a_key(frame: Any) -> Any:
+    name, data = frame
+    return (name, data[:-1] + b',"zq_added":1}') if data[-1:] == b"}" and len(data) > 2 else frame
+
+
+READ_BY_EVENT = [
+    "anthropic-messages", "bedrock-converse", "cohere", "openai-responses", "vercel-core",
+    "vercel-model", "vercel-ui",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", READ_BY_EVENT)
+def test_the_law_sees_a_key_of_an_event_that_vanishes(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without ``look``, a key of an event is lost where the response has no place for it."""
+    monkeypatch.setattr(StreamReader, "look", lambda *_, **__: None)
+    target = "mistral"
+    faults = [
+        strangers.stream_fault(stranger, data, dialect, target)
+        for _, stranger, data in strange_streams(dialect)
+        if stranger.key == strangers.ADDED
+    ]
+    assert any(faults)
+
+
+def test_a_key_of_an_event_is_reported_at_its_block() -> None:
+    """Also where the stream is only collected: a response has no place for it."""
+    head = {"type": "message", "id": "m", "role": "assistant", "model": "c", "content": []}
+    text = {"type": "content_block_delta", "index": 0, "zq": 1}
+    events: list[Any] = [
+        {"type": "message_start", "message": head | {"usage": {"input_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        text | {"delta": {"type": "text_delta", "text": "Hi"}},
+        text | {"delta": {"type": "text_delta", "text": " you", "zq/2": 2}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    frames = [(event["type"], strangers.text(event).encode()) for event in events]
+    data = strangers.written(frames, "anthropic-messages")
+    transcoder = Transcoder("anthropic-messages", "openai-chat", now=0)
+    transcoder.feed(data)
+    told = [(x.kind, x.what, x.path) for x in transcoder.losses if "zq" in x.why]
+    assert told == [("dropped", "extras", "/content/0")] * 2
+    assert [loss.path for loss in collect(data, "anthropic-messages").losses] == ["/content/0"] * 2
+    assert not Transcoder("anthropic-messages", "anthropic-messages").losses
 
 
 @pytest.mark.parametrize(

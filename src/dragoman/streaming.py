@@ -7,7 +7,7 @@ own client does. So what was lost is what is lost at rest, and nothing has to be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 from zlib import crc32
 
@@ -30,16 +30,56 @@ from .events import (
 from .framing import Frame
 from .ledger import Ledger
 from .model import Block, Citation, Failure, Json, Reasoning, Response, Seal, ToolCall
-from .reading import DEPTH, UNREADABLE, compact, decode, parse, plain
+from .reading import DEPTH, UNREADABLE, compact, decode, escape, nearest, parse, plain
 from .surrogates import FIRST, HALF, SECOND, WHY, joined, replaced, well_formed
 from .writing import may_open
 
 TRUNCATED = "the stream ended before the answer did"
+NOTHING: tuple[Json, ...] = (None, "", [], {})
 REDACTED_LATE = "what is redacted has no words here; they were said before it was known to be"
+
+
+class Keys:
+    """The keys that an object of an event is known to have, and those of the objects inside it.
+
+    Named are those that a reader takes, and those that say nothing (padding, sequence numbers).
+    An object that stands in the response as it came is not looked into: it is read at rest.
+    """
+
+    __slots__ = ("inner", "only")
+
+    def __init__(self, *keys: str, **inner: Keys) -> None:
+        self.only = frozenset((*keys, *inner)).issuperset
+        self.inner = tuple(inner.items())
+
+    def fit(self, doc: dict[str, Json]) -> bool:
+        """Whether there is no other key; what is asked of each event that is not the usual one."""
+        if not self.only(doc):
+            return False
+        for key, keys in self.inner:
+            value = doc.get(key)
+            if value.__class__ is dict and not keys.fit(value):
+                return False
+        return True
+
+    def others(self, doc: dict[str, Json], at: str = "") -> Iterator[str]:
+        """The pointers of the keys that are not known, apart from those that are null."""
+        for key, value in doc.items():
+            if not self.only((key,)) and value is not None:
+                yield f"{at}/{escape(key)}"
+        for key, keys in self.inner:
+            value = doc.get(key)
+            if value.__class__ is dict:
+                yield from keys.others(value, f"{at}/{key}")
 
 
 class StreamReader:
     """Frames of one dialect in, events out. Subclass it for each dialect that has a stream."""
+
+    keys: ClassVar[Mapping[str, Keys]] = {}
+    """The keys of events, by type."""
+    others: ClassVar[Keys | None] = None
+    """Those of events that are not named; None where such an event stands in the response."""
 
     home = False
     """Whether the answer stays in its dialect, where it is said again as it was."""
@@ -58,6 +98,9 @@ class StreamReader:
         self.halved: dict[str, None] = {}  # calls whose arguments have half of a character
         self.cut = self.omitted = False  # there was half of a character, and never the other
         self.notes_on_ids: list[str] = []  # where the last event has another id for an item
+        self.unknown: dict[str, tuple[str, str]] = {}  # keys of events -> the first event, place
+        self.superseded: dict[str, None] = {}  # keys that stood in an object that another replaced
+        self.late: dict[str, None] = {}  # fields of blocks that had been passed on without them
 
     def read(self, frame: Frame) -> Sequence[Event]:
         """The events that a frame amounts to."""
@@ -99,6 +142,74 @@ class StreamReader:
             tree = self.begun or Response(None, None, ())
             failure = self.failure or Failure("server", str(problem))
         return tree if failure is None else replace(tree, failure=failure)
+
+    def look(
+        self,
+        kind: str,
+        doc: dict[str, Json],
+        inside: str = "",
+        keys: Keys | None = None,
+        at: str | None = None,
+    ) -> None:
+        """Note the keys of an event that nobody knows, or of an object ``inside`` an event.
+
+        What every event of a stream has is noted once, where the first of them belongs.
+        """
+        keys = keys or self.keys.get(kind, self.others)
+        if keys is not None and not keys.fit(doc):
+            where = self.belongs_to(kind, doc) if at is None else at
+            for pointer in keys.others(doc, inside):
+                self.unknown.setdefault(pointer, (kind, where))
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        """The place in the response that an event is about."""
+        return ""
+
+    def supersede(self, old: Json, new: Json, at: str) -> None:
+        """Note the keys that an object had, and that the one that takes its place has not."""
+        if old.__class__ is dict and new.__class__ is dict:
+            for key, value in old.items():
+                where = f"{at}/{escape(key)}"
+                if key in new:
+                    self.supersede(value, new[key], where)
+                elif value not in NOTHING:
+                    self.superseded[where] = None
+        elif old.__class__ is list and new.__class__ is list:
+            for number, (one, other) in enumerate(zip(old, new, strict=False)):
+                self.supersede(one, other, f"{at}/{number}")
+
+    def arrive(self, old: Mapping[str, Json], new: Mapping[str, Json], at: str) -> None:
+        """Note the fields of a block that came, or changed, when it had been passed on."""
+        for key, value in new.items():
+            where = f"{at}/{escape(key)}"
+            before = old.get(key)
+            if key in old and before.__class__ is dict and value.__class__ is dict:
+                self.arrive(before, value, where)
+            elif key not in old or before != value:
+                self.late[where] = None
+
+    def note_late(self, log: Ledger) -> None:
+        """Fields that came late, where the target would have said them in time."""
+        if self.late:
+            gone = {loss.path for loss in log.losses if loss.kind == "dropped"}
+            for at in self.late:
+                if gone.isdisjoint(ways_to(at)):
+                    why = f"{last_of(at)!r} came when what it belongs to had been passed on"
+                    log.dropped("extras", at, why)
+
+    def note_unknown(self, log: Ledger, whose: str) -> None:
+        """Keys of events that have no place in the response, each once, at what they belong to."""
+        if not self.unknown and not self.superseded:
+            return
+        doc = self.document()
+        for pointer, (kind, at) in self.unknown.items():
+            why = f"{whose} {last_of(pointer)!r} of the event {kind}"
+            log.dropped("extras", nearest(doc, at)[0], why)
+        for at in self.superseded:
+            where, left = nearest(doc, at)
+            if left:  # else the response has it after all
+                why = f"{whose} {last_of(at)!r}, which one event has and another leaves out"
+                log.dropped("extras", where, why)
 
     def parse(self, frame: Frame) -> dict[str, Json]:
         """The JSON object that a frame bears."""
@@ -150,6 +261,17 @@ class StreamReader:
         if self.omitted or self.halves:
             why = "the first half of a surrogate pair ended a delta, no second came; it is omitted"
             log.approximated("text.surrogate", "", why)
+
+
+def last_of(pointer: str) -> str:
+    """The key that a pointer ends with."""
+    return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+
+
+def ways_to(pointer: str) -> list[str]:
+    """A pointer, and those of all that it is in."""
+    steps = pointer.split("/")
+    return ["/".join(steps[:count]) for count in range(len(steps), 0, -1)]
 
 
 class Said:

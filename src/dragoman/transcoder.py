@@ -17,7 +17,7 @@ from .ledger import Ids, Ledger, Loss
 from .lowering import Opening
 from .model import Failure, History, Json, Response
 from .models import Models, given
-from .reading import encode, load, parse
+from .reading import encode, load, nearest, parse
 from .result import Result
 from .streaming import BlankReasoning, StreamReader, StreamWriter
 from .surrogates import WHY
@@ -220,12 +220,26 @@ class Transcoder:
         self.note_signatures()
         if not self.same:
             self.reader.note_halves(self.log)
+            self.reader.note_unknown(self.log, f"only {self.source.name} knows")
+            if not self.writer.needs_whole:
+                self.reader.note_late(self.log)
         self.note_ids()
         self.note_head(tree)
         if tree.failure is None:
             out.append(self.writer.end(doc))
         else:
             out.append(self.writer.fail(doc))
+        self.place_losses()
+
+    def place_losses(self) -> None:
+        """What was noted on the way points at what there was; in the end that may be elsewhere."""
+        losses = self.log.losses
+        noted = [n for n, x in enumerate(losses) if x.path and x.what.startswith("stream.")]
+        document = self.reader.document() if noted else None
+        for number in noted:
+            where, left = nearest(document, losses[number].path)
+            if left:
+                losses[number] = replace(losses[number], path=where)
 
     def note_head(self, tree: Response) -> None:
         """What is known in the end only, where the stream should have begun with it."""
@@ -285,6 +299,7 @@ def collected(transcoder: Transcoder) -> Result:
         reader.note_halves(log)
         for at in reader.halved:
             log.approximated("text.surrogate", at, WHY)
+        reader.note_unknown(log, "a response has no place for")
         return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))

@@ -11,7 +11,7 @@ end where something else begins. The arguments of a call come bit by bit, and wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -21,10 +21,20 @@ from ..framing import Frame
 from ..ledger import Ledger
 from ..model import Block, Citation, Json, Reasoning, Refusal, Response, Seal, Text, ToolCall
 from ..reading import as_dict, encode, need_str
-from ..streaming import REDACTED_LATE, FunctionsOnly, OneByOne, Said, StreamReader
+from ..streaming import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
 from ..writing import is_blank
 
 RANKS = {"reasoning": 0, "text": 1, "call": 2}
+CALL = ("type", "toolCallType", "toolCallId", "toolName")
+# Other parts stand in the response as they are.
+KEYS = {
+    "text-delta": Keys("type", "textDelta"),
+    "reasoning": Keys("type", "textDelta"),
+    "reasoning-signature": Keys("type", "signature"),
+    "tool-call-delta": Keys(*CALL, "argsTextDelta"),
+}
+WHOLE_CALL = Keys(*CALL, "args")
+REDACTED = Keys("type", "data")
 
 
 class Call:
@@ -39,6 +49,7 @@ class Call:
 
 class CoreReader(StreamReader):
     dialect: Any
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: Dialect, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -79,8 +90,19 @@ class CoreReader(StreamReader):
         events: list[Event] = []
         if self.begun is None:
             events.append(self.begin(self.silent()))
+        self.look(kind, doc)
         way(doc, events)
         return events
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        if kind == "tool-call-delta":
+            return self.place_of(doc.get("toolCallId"))
+        return "/text" if kind == "text-delta" else f"/reasoning/{len(self.thoughts)}"
+
+    def place_of(self, name: Json) -> str:
+        """Where a call stands, or will stand."""
+        names = list(self.calls)
+        return f"/toolCalls/{names.index(name) if name in names else len(names)}"
 
     def silent(self) -> Response:
         said = {k: v for k, v in (self.document() or {}).items() if k not in SAID}
@@ -141,6 +163,7 @@ class CoreReader(StreamReader):
         part = {"type": "redacted", **{k: v for k, v in doc.items() if k != "type"}}
         at = f"/reasoning/{len(self.thoughts)}"
         seal = Seal(need_str(doc, "data", ""), "anthropic", "encrypted")
+        self.late |= dict.fromkeys(REDACTED.others(doc, at))
         self.thoughts.append(part)
         index = self.enter("reasoning", Reasoning(at=at), events)
         events += (Sealed(index, seal), Close(index))
@@ -164,6 +187,7 @@ class CoreReader(StreamReader):
 
     def called(self, doc: dict[str, Json], events: list[Event]) -> None:
         call = self.calls.get(need_str(doc, "toolCallId", "")) or self.open_call(doc, events)
+        self.late |= dict.fromkeys(WHOLE_CALL.others(doc, self.place_of(doc["toolCallId"])))
         said, final = str(call.said), doc.get("args")
         if not call.open:
             return
@@ -187,6 +211,8 @@ class CoreReader(StreamReader):
                 call.doc, call.open = call.doc | {"args": str(call.said)}, False
                 events.append(Close(call.index))
         self.head |= {k: v for k, v in doc.items() if k != "type"}
+        if doc.get("warnings"):
+            self.late["/warnings"] = None  # elsewhere a stream begins with them
         self.done = True
         events.append(End(self.silent()))
 

@@ -7,7 +7,7 @@ blocks come one after the other. Counts of tokens are cumulative, and the last o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +17,7 @@ from ...events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, h
 from ...framing import Frame
 from ...model import Json, Raw, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
-from ...streaming import Said, StreamReader, as_written
+from ...streaming import Keys, Said, StreamReader, as_written
 from ...writing import repeats_a_key
 
 if TYPE_CHECKING:
@@ -32,6 +32,25 @@ TEXTS = {
 CUT = ("max_tokens", "model_context_window_exceeded")
 # Types of blocks -> what comes bit by bit.
 GROWS = {"text": "text", "thinking": "thinking", "tool_use": "input"}
+
+
+# Messages, blocks and what amends them stand in the response as they are.
+KEYS = {
+    "message_start": Keys("type", "message"),
+    "content_block_start": Keys("type", "index", "content_block"),
+    "content_block_delta": Keys("type", "index", "delta"),
+    "content_block_stop": Keys("type", "index"),
+    "message_stop": Keys("type"),
+    "ping": Keys("type"),
+}
+DELTA_KEYS = {
+    "text_delta": Keys("type", "text"),
+    # estimated_tokens tells how far the reasoning has come; usage counts it in the end
+    "thinking_delta": Keys("type", "thinking", "estimated_tokens"),
+    "input_json_delta": Keys("type", "partial_json"),
+    "signature_delta": Keys("type", "signature"),
+    "citations_delta": Keys("type", "citation"),
+}
 
 
 class Piece(Struct, forbid_unknown_fields=True):
@@ -68,6 +87,7 @@ class Opened:
 
 class AnthropicReader(StreamReader):
     dialect: AnthropicMessages
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: AnthropicMessages, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -94,7 +114,10 @@ class AnthropicReader(StreamReader):
             doc = self.parse(frame)
             kind = doc.get("type") or frame[0]
             way = self.ways.get(kind) if isinstance(kind, str) else None
-            return (Odd(self.dialect.name, doc),) if way is None else way(doc)
+            if way is None:
+                return (Odd(self.dialect.name, doc),)
+            self.look(kind, doc)
+            return way(doc)
         index, delta = usual.index, usual.delta
         opened = self.opened.get(index)
         if opened is None:
@@ -103,10 +126,14 @@ class AnthropicReader(StreamReader):
         opened.said.add(text)
         return () if opened.hosted else (Delta(index, text),)
 
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        return f"/content/{doc['index']}" if "index" in doc else ""
+
     def start(self, doc: dict[str, Json]) -> Sequence[Event]:
         message = need_dict(doc, "message", "")
         if self.head is not None:
             if not self.blocks and message.get("id") == self.head.get("id"):
+                self.supersede(message, self.head | {"content": []}, "")
                 return ()  # said twice, by some gateways
             raise Malformed("the message has begun before")
         self.head = dict(message)
@@ -169,6 +196,9 @@ class AnthropicReader(StreamReader):
         if opened is None:
             raise Malformed(f"block {index} is not open")
         kind = delta.get("type")
+        if kind.__class__ is str and kind in DELTA_KEYS:
+            at = f"/content/{index}"
+            self.look("content_block_delta", delta, "/delta", DELTA_KEYS[kind], at)
         if kind.__class__ is str and kind in TEXTS:
             text = delta.get(TEXTS[kind][0])
             if text.__class__ is not str:
@@ -205,7 +235,8 @@ class AnthropicReader(StreamReader):
         block, text = opened.doc, str(opened.said)
         if opened.key == "input":
             if text:
-                block["input"] = self.arguments(index, text)
+                before, block["input"] = block["input"], self.arguments(index, text)
+                self.supersede(before, block["input"], f"/content/{index}/input")
             elif block["input"] and not opened.hosted:  # it came whole
                 events.append(Delta(index, compact(block["input"])))
             if not self.whole and not opened.hosted and "arguments" not in block["input"]:
@@ -224,7 +255,9 @@ class AnthropicReader(StreamReader):
         usage = maybe_dict(doc, "usage", "")
         if usage is not None:
             known = {k: v for k, v in usage.items() if v is not None}
-            self.head["usage"] = {**usage, **(self.head.get("usage") or {}), **known}
+            before = self.head.get("usage") or {}
+            self.head["usage"] = {**usage, **before, **known}
+            self.supersede(before, self.head["usage"], "/usage")
         self.head |= {k: v for k, v in doc.items() if k not in ("type", "delta", "usage")}
         return ()
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import Malformed
@@ -27,7 +29,7 @@ from ...reading import (
     need_list,
     need_str,
 )
-from ...streaming import Said, StreamReader, as_written
+from ...streaming import Keys, Said, StreamReader, as_written
 from ...writing import repeats_a_key
 from .response import type_name
 
@@ -38,6 +40,37 @@ PADDING = "p"
 AT = "/output/message/content"
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlockDelta.html
 DELTAS = frozenset({"text", "toolUse", "toolResult", "reasoningContent", "citation", "image"})
+
+# Messages, why they stop, their metadata, the beginnings of blocks, results and images stand in
+# the response as they are. A delta or a beginning is of one kind, the first of its keys.
+KEYS = {
+    "contentBlockStart": Keys("contentBlockIndex", "start"),
+    "contentBlockDelta": Keys("contentBlockIndex", "delta"),
+    "contentBlockStop": Keys("contentBlockIndex"),
+}
+DELTA_KEYS = {
+    "text": Keys("text", "citation"),
+    "reasoningContent": Keys(reasoningContent=Keys("text", "signature", "redactedContent")),
+    "toolUse": Keys(toolUse=Keys("input")),
+    **{kind: Keys(kind) for kind in ("toolResult", "image")},
+}
+NONE = Keys()  # of a delta that says nothing
+START_KEYS = {kind: Keys(kind) for kind in ("toolUse", "toolResult", "image")}
+
+
+class Words(Struct, forbid_unknown_fields=True):
+    text: str
+
+
+class Usual(Struct, forbid_unknown_fields=True):
+    """Nearly every event there is. Anything more in it, and it is read with care."""
+
+    contentBlockIndex: int
+    delta: Words
+    p: str = ""
+
+
+decode_usual = msgspec.json.Decoder(Usual).decode
 
 
 class Piece:
@@ -57,6 +90,7 @@ class Piece:
 
 class BedrockReader(StreamReader):
     dialect: BedrockConverse
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: BedrockConverse, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -76,6 +110,19 @@ class BedrockReader(StreamReader):
         }
 
     def read(self, frame: Frame) -> Sequence[Event]:
+        if frame[0] != "contentBlockDelta":
+            return self.read_with_care(frame)
+        try:
+            usual = decode_usual(frame[1])
+        except UNREADABLE:
+            return self.read_with_care(frame)
+        piece, text = self.open_now.get(usual.contentBlockIndex), usual.delta.text
+        if piece is None or piece.kind != "text":
+            return self.read_with_care(frame)
+        piece.said.add(text)
+        return (Delta(piece.number, text),) if text else ()
+
+    def read_with_care(self, frame: Frame) -> Sequence[Event]:
         name, doc = frame[0], self.parse(frame)
         if not name:  # JSON, in which the name of the event is a key
             name = next(iter(doc), "")
@@ -92,7 +139,14 @@ class BedrockReader(StreamReader):
         if self.begun is None:
             self.message = dict(doc) if name == "messageStart" else {"role": "assistant"}
             events.append(self.begin(self.silent()))
+        self.look(name, doc)
         return events + way(doc)
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        """The block that an event is about: one that is open, or the next one."""
+        index = doc.get("contentBlockIndex")
+        piece = self.open_now.get(index) if index.__class__ is int else None
+        return f"{AT}/{len(self.blocks) if piece is None else piece.number}"
 
     def start(self, doc: dict[str, Json]) -> list[Event]:
         if self.blocks:
@@ -116,7 +170,10 @@ class BedrockReader(StreamReader):
         if not start:
             return []  # some models announce a text so; it begins with its first delta
         kind = next(iter(start), "")
-        known = kind in ("toolUse", "toolResult", "image")
+        known = kind in START_KEYS
+        if known:
+            at = self.belongs_to("contentBlockStart", doc)
+            self.look("contentBlockStart", start, "/start", START_KEYS[kind], at)
         inner = dict(need_dict(start, kind, "/start")) if known else start
         piece, events = self.enter(self.number(doc), kind if known else "", inner), list[Event]()
         if kind == "toolUse" and isinstance(block := self.read_piece(piece), ToolCall):
@@ -151,6 +208,8 @@ class BedrockReader(StreamReader):
             kind = "text"
         if kind != piece.kind:
             raise Malformed(f"{kind!r} for a block that is {piece.kind or 'another'!r}", "/delta")
+        if not (keys := DELTA_KEYS.get(kind, NONE)).fit(delta):
+            self.look("contentBlockDelta", delta, "/delta", keys, f"{AT}/{piece.number}")
         return events + self.grow(piece, delta)
 
     def grow(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:

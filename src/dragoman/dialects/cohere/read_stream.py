@@ -7,16 +7,18 @@ planned only goes on. The last event tells why the answer ended, or that it fail
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import Malformed
 from ...events import Cite, Close, Delta, End, Event, Odd, Open
 from ...framing import Frame
 from ...model import Block, Json, Raw, Reasoning, Response, Text
-from ...reading import as_dict, maybe_dict, maybe_int, maybe_list, maybe_str
-from ...streaming import Said, StreamReader
+from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_int, maybe_list, maybe_str
+from ...streaming import Keys, Said, StreamReader
 from .citations import first_text, place_of
 
 if TYPE_CHECKING:
@@ -25,6 +27,53 @@ if TYPE_CHECKING:
 WORDS = {"text": "text", "thinking": "thinking"}
 BESIDE = ("content", "tool_plan", "tool_calls", "citations")
 IN_TURNS = "texts, a plan and calls came in another order; at rest each has its place"
+
+
+def keys(*inside: str, **objects: Keys) -> Keys:
+    """Those of an event, given what its delta says of the message."""
+    return Keys("type", "index", delta=Keys(message=Keys(*inside, **objects)))
+
+
+# The head, the contents, calls and citations that begin, and the end stand in the response.
+KEYS = {
+    "content-start": keys("content"),
+    "content-delta": Keys(
+        "type", "index", "logprobs", delta=Keys(message=Keys(content=Keys("text", "thinking")))
+    ),
+    "content-end": Keys("type", "index"),
+    "tool-plan-delta": keys("tool_plan"),
+    "tool-call-start": keys("tool_calls"),
+    "tool-call-delta": keys(tool_calls=Keys(function=Keys("arguments"))),
+    "tool-call-end": Keys("type", "index"),
+    "citation-start": keys("citations"),
+    "citation-end": Keys("type", "index"),
+    "message-end": Keys("type", "id", "delta"),
+}
+START = Keys("message")
+
+
+class Words(Struct, forbid_unknown_fields=True):
+    text: str | None = None
+    thinking: str | None = None
+
+
+class Message(Struct, forbid_unknown_fields=True):
+    content: Words
+
+
+class Change(Struct, forbid_unknown_fields=True):
+    message: Message
+
+
+class Usual(Struct, forbid_unknown_fields=True):
+    """Nearly every event there is. Anything more in it, and it is read with care."""
+
+    type: Literal["content-delta"]
+    delta: Change
+    index: int = 0
+
+
+decode_usual = msgspec.json.Decoder(Usual).decode
 
 
 class Part:
@@ -38,6 +87,7 @@ class Part:
 
 class CohereReader(StreamReader):
     dialect: Cohere
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: Cohere, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -56,6 +106,19 @@ class CohereReader(StreamReader):
         self.count = 0
 
     def read(self, frame: Frame) -> Sequence[Event]:
+        try:
+            usual = decode_usual(frame[1])
+        except UNREADABLE:
+            return self.read_with_care(frame)
+        part, words = self.by_index.get(("content", usual.index)), usual.delta.message.content
+        if part is None or (words.text is None) == (words.thinking is None):
+            return self.read_with_care(frame)
+        events: list[Event] = []
+        if said := words.text or words.thinking:
+            self.add(part, said, events)
+        return events
+
+    def read_with_care(self, frame: Frame) -> Sequence[Event]:
         if frame[1] == b"[DONE]" or frame[1] == b'"[DONE]"':  # which an answer ends before
             return self.close()
         doc = self.parse(frame)
@@ -63,6 +126,8 @@ class CohereReader(StreamReader):
         if kind is None and doc.get("message").__class__ is str:
             return self.fail(self.dialect.read_error(doc))
         events: list[Event] = []
+        if kind is not None:
+            self.look(kind, doc)
         if kind == "message-start" and self.head is None:
             self.start(doc, events)
             return events
@@ -101,12 +166,23 @@ class CohereReader(StreamReader):
                 events.append(Odd(self.dialect.name, doc))
         return events
 
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        index = doc.get("index")
+        if kind.startswith("content"):
+            return f"/message/content/{index or 0}"
+        if kind.startswith("tool-call"):
+            return f"/message/tool_calls/{index or 0}"
+        if kind == "tool-plan-delta":
+            return "/message/tool_plan"
+        return "/message/citations" if kind.startswith("citation") else ""
+
     # -- beginning and end ------------------------------------------------------------------
 
     def start(self, doc: dict[str, Json], events: list[Event]) -> None:
         self.head = {k: v for k, v in doc.items() if k not in ("type", "delta")}
         delta = maybe_dict(doc, "delta", "") or {}
         message = maybe_dict(delta, "message", "/delta") or {}
+        self.look("message-start", delta, "/delta", START, "/message")
         # A server names all that may come, and all of it is empty; it means nothing.
         usual = all(key in message and not message[key] for key in BESIDE)
         self.message = {k: v for k, v in message.items() if not (usual and k in BESIDE)}
@@ -116,6 +192,7 @@ class CohereReader(StreamReader):
 
     def end(self, doc: dict[str, Json], delta: dict[str, Json], events: list[Event]) -> None:
         self.tail = {k: v for k, v in delta.items() if k != "message"}
+        self.supersede(delta.get("message"), self.message, "/message")
         if doc.get("id") is not None:
             self.tail["id"] = doc["id"]
         error = self.tail.pop("error", None)

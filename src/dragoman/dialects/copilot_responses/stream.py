@@ -21,7 +21,7 @@ from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
 from ...reading import as_dict, encode, maybe_list, maybe_str, need_str, parse
-from ...streaming import FunctionsOnly, InTurns, Said, StreamReader, is_complete
+from ...streaming import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
 from ...writing import is_blank
 from ..openai_responses.parts import OUTPUT
 
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from . import CopilotResponses
 
 DONE = b"[DONE]"
+KEYS = {
+    "message": Keys("type", "role", "content"),
+    "function_call": Keys("type", "call_id", "name", "arguments"),
+    "reasoning": Keys("type", "content"),
+    "status": Keys("type", "status"),
+    "done": Keys("type", "response"),
+}
+PART = Keys("type", "text")
 
 
 class Call:
@@ -46,6 +54,7 @@ INDEX = attrgetter("index")
 
 class CopilotReader(StreamReader):
     dialect: CopilotResponses
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: CopilotResponses, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -82,8 +91,16 @@ class CopilotReader(StreamReader):
         if not self.began:
             self.began = True
             events.append(self.begin(Response(None, None, (), dialect=self.dialect.name)))
+        self.look(doc["type"], doc)
         way(doc, events)
         return events
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        if kind == "function_call":
+            names, name = list(self.calls), doc.get("call_id")
+            number = names.index(name) if name in names else len(names)
+            return f"/message/tool_calls/{number}"
+        return {"message": "/message/content", "reasoning": "/reasoning"}.get(kind, "")
 
     def open(self, block: Block, events: list[Event]) -> int:
         """A block begins, so that what came before it has ended, if it can have."""
@@ -128,6 +145,7 @@ class CopilotReader(StreamReader):
         for index, part in enumerate(maybe_list(doc, "content", "") or ()):
             at = f"/content/{index}"
             out += need_str(as_dict(part, at), "text", at)
+            self.look(doc["type"], part, "/content", PART)
         return out
 
     def call(self, doc: dict[str, Json], events: list[Event]) -> None:

@@ -18,7 +18,7 @@ from ...events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
 from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_list
-from ...streaming import Said, StreamReader
+from ...streaming import Keys, Said, StreamReader
 from .pieces import Pieces, begins, goes_on
 from .spelling import both
 
@@ -29,6 +29,8 @@ HEAD = both("modelVersion", "responseId", "createTime")
 ENDS = both("finishReason")
 NOTHING: Json = [{"text": ""}]
 PLAIN = frozenset({"text", "thought"})
+PARTIAL = "partialArgs"
+PIECE = Keys("jsonPath", "stringValue", "numberValue", "boolValue", "nullValue", "willContinue")
 
 
 Counts: TypeAlias = dict[str, int | str | list[dict[str, int | str]]]
@@ -248,6 +250,9 @@ class GeminiReader(StreamReader):
             raise Malformed("a call begins before the one before it has come whole")
         else:
             return doc
+        at = f"/candidates/{voice.number}/content/parts/{len(voice.parts)}/functionCall/args"
+        for piece in doc["functionCall"].get(PARTIAL) or ():
+            self.look(PARTIAL, piece, f"/functionCall/{PARTIAL}", PIECE, at)
         if not call.done:
             return None
         voice.call = None

@@ -34,11 +34,12 @@ from ...reading import (
     as_dict,
     as_list,
     encode,
+    escape,
     expected,
     maybe_list,
     need_str,
 )
-from ...streaming import Said, StreamReader, is_complete
+from ...streaming import Keys, Said, StreamReader, is_complete
 from ...writing import is_blank
 from . import gateways
 from .gateways import BLOCKS
@@ -135,6 +136,16 @@ class Speaker:
         self.heard = False  # there was a delta, or a message
 
 
+NESTED = (dict, list)
+CHUNK = "chat.completion.chunk"
+TEXT_PART = Keys("type", "text")
+# What a delta may say of a call that has begun. Signatures have a note of their own.
+CALL = Keys(
+    "index", "id", "type", SIGNED, gateways.FIELDS,
+    function=Keys("name", "arguments", gateways.FIELDS), custom=Keys("name", "input"),
+)  # fmt: skip
+
+
 class ChatReader(StreamReader):
     dialect: OpenAIChat
     padding: ClassVar[str] = "obfuscation"
@@ -194,6 +205,8 @@ class ChatReader(StreamReader):
             known = key in self.head and (value is None or (key in FIRST and self.head[key]))
             known = known or (key == "id" and self.begun is not None)  # it has another by now
             if key not in APART and key != self.padding and not known:
+                if key in self.head and value.__class__ in NESTED:
+                    value = self.overlay(self.head[key], value, f"/{escape(key)}")
                 self.head[key] = value
         if self.begun is None and (choices or self.head.get("id")):
             events.append(self.begin(self.silent()))
@@ -205,6 +218,14 @@ class ChatReader(StreamReader):
                 self.head |= error  # it stands there at rest as well
             events += self.fail(self.dialect.read_error(error))
         return events
+
+    def overlay(self, old: Json, new: Json, at: str) -> Json:
+        """An object that comes again: what it leaves out holds, such as Azure's filters, of which
+        the last chunk says ``{}``. Counts are replaced: each stands for all of the response.
+        """
+        merged = overlaid(old, new) if at != "/usage" else new
+        self.supersede(old, merged, at)
+        return merged
 
     def read_choice(self, doc: dict[str, Json], at: str, events: list[Event]) -> None:
         number = doc.get("index", 0)
@@ -225,6 +246,9 @@ class ChatReader(StreamReader):
             elif key not in ("index", "delta", "message") and (
                 value is not None or key not in speaker.doc
             ):
+                if key in speaker.doc and value.__class__ in NESTED:
+                    where = f"/choices/{number}/{escape(key)}"
+                    value = self.overlay(speaker.doc[key], value, where)
                 speaker.doc[key] = value
         if doc.get("finish_reason") is not None:
             self.close_all(speaker, events)
@@ -274,8 +298,11 @@ class ChatReader(StreamReader):
                 self.read_reasoning(speaker, part, events)
             elif kind != "text":
                 self.read_whole(speaker, part, where, events)
-            elif text := need_str(part, "text", where):
-                self.add(speaker, "content", text, events)
+            else:
+                content = f"/choices/{speaker.number}/message/content"
+                self.look(CHUNK, part, at, TEXT_PART, content)
+                if text := need_str(part, "text", where):
+                    self.add(speaker, "content", text, events)
 
     def read_whole(
         self, speaker: Speaker, part: dict[str, Json], at: str, events: list[Event]
@@ -434,6 +461,9 @@ class ChatReader(StreamReader):
             speaker.arguments[number] = Said(True)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
+        if index is not None and not CALL.fit(doc):
+            where = f"/choices/{speaker.number}/message/tool_calls/{number}"
+            self.late |= dict.fromkeys(CALL.others(doc, where))
         if index is not None and (SIGNED in doc or litellm_signature(doc) is not None):
             why = "the signature of a call came behind its beginning"
             self.notes.append(("stream.order", f"/choices/{speaker.number}/message", why))
@@ -659,9 +689,13 @@ class ChatReader(StreamReader):
         if speaker.reasoning is not None or speaker.parts:
             message["content"] = self.content_in_parts(speaker, message["content"])
         if speaker.blocks:
-            message[BLOCKS] = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
+            blocks = [block_at_rest(doc, str(said)) for doc, said in speaker.blocks]
+            where = f"/choices/{speaker.number}/message"
+            self.supersede(message.get(BLOCKS), blocks, f"{where}/{BLOCKS}")
+            message[BLOCKS] = blocks
             if speaker.doubled:
                 fields = message.get(gateways.FIELDS) or {}
+                self.supersede(fields, {**fields, BLOCKS: blocks}, f"{where}/{gateways.FIELDS}")
                 message[gateways.FIELDS] = {**fields, BLOCKS: message[BLOCKS]}
         if speaker.annotations:
             message["annotations"] = list(speaker.annotations)
@@ -727,6 +761,13 @@ def with_arguments(call: dict[str, Json], text: str) -> dict[str, Json]:
     out: dict[str, Json] = {"type": "function", **call}
     out[key] = {**call.get(key, {}), field: text}
     return out
+
+
+def overlaid(old: Json, new: Json) -> Json:
+    """An object with the keys of another in it that it does not have."""
+    if old.__class__ is not dict or new.__class__ is not dict:
+        return new
+    return {**old, **{key: overlaid(old.get(key), value) for key, value in new.items()}}
 
 
 def merge(into: dict[str, Json], more: dict[str, Json]) -> None:

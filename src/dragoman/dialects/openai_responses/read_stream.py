@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +30,7 @@ from ...model import (
     ToolCall,
 )
 from ...reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
-from ...streaming import Said, StreamReader
+from ...streaming import Keys, Said, StreamReader
 from ...walk import rebuild
 from .parts import OUTPUT
 
@@ -71,6 +71,51 @@ NEWS = (
     "keepalive",
 )
 
+
+# Sequence numbers, and characters that hide how long a delta is, say nothing.
+ALL = ("type", "sequence_number", "obfuscation")
+ITEM = (*ALL, "item_id", "output_index")
+PART = (*ITEM, "content_index")
+SUMMARY = (*ITEM, "summary_index")
+RESPONSE = Keys(*ALL, "response")
+# Responses, items and parts are compared with those that take their place.
+KEYS = {
+    "response.created": RESPONSE,
+    "response.in_progress": RESPONSE,
+    "response.queued": RESPONSE,
+    "response.completed": RESPONSE,
+    "response.incomplete": RESPONSE,
+    "response.cancelled": RESPONSE,
+    "response.failed": RESPONSE,
+    "response.output_item.added": Keys(*ITEM, "item"),
+    "response.output_item.done": Keys(*ITEM, "item"),
+    "response.content_part.added": Keys(*PART, "part"),
+    "response.content_part.done": Keys(*PART, "part"),
+    "response.output_text.annotation.added": Keys(*PART, "annotation_index", "annotation"),
+    "response.output_text.delta": Keys(*PART, "delta", "logprobs"),
+    "response.output_text.done": Keys(*PART, "text", "logprobs"),
+    "response.refusal.delta": Keys(*PART, "delta"),
+    "response.refusal.done": Keys(*PART, "refusal"),
+    "response.reasoning_text.delta": Keys(*PART, "delta"),
+    "response.reasoning_text.done": Keys(*PART, "text"),
+    "response.reasoning_summary_text.delta": Keys(*SUMMARY, "delta"),
+    "response.reasoning_summary_text.done": Keys(*SUMMARY, "text"),
+    "response.reasoning_summary_part.added": Keys(*SUMMARY, "part"),
+    # the status says whether the summary was cut, as the item does in the end
+    "response.reasoning_summary_part.done": Keys(*SUMMARY, "part", "status"),
+    "response.function_call_arguments.delta": Keys(*ITEM, "delta"),
+    # the name of the function is that of its item (platform.openai.com/docs/api-reference)
+    "response.function_call_arguments.done": Keys(*ITEM, "arguments", "name"),
+    "response.custom_tool_call_input.delta": Keys(*ITEM, "delta"),
+    "response.custom_tool_call_input.done": Keys(*ITEM, "input"),
+    "ping": Keys(*ALL),
+    "keepalive": Keys(*ALL),
+}
+# News of the provider's own tools: their items have all of it in the end.
+HOSTED = Keys(
+    *PART, "delta", "code", "arguments", "command", "command_index", "output",
+    "partial_image_b64", "partial_image_index", "background", "output_format", "quality", "size",
+)  # fmt: skip
 
 SAID = ("content", "summary", "arguments", "input")
 """Where an item has what it says."""
@@ -143,6 +188,8 @@ class Item:
 
 class ResponsesReader(StreamReader):
     dialect: OpenAIResponses
+    keys: ClassVar[dict[str, Keys]] = KEYS
+    others: ClassVar[Keys | None] = HOSTED
 
     def __init__(self, dialect: OpenAIResponses, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -192,14 +239,29 @@ class ResponsesReader(StreamReader):
         kind = doc.get("type") or frame[0]
         way = self.ways.get(kind) if isinstance(kind, str) else None
         if way is not None:
+            if way != self.broken:  # an error is read whole
+                self.look(kind, doc)
             return way(doc | {"type": kind})
         if doc.get("error") is not None:
             return self.broken(doc)
         if isinstance(kind, str) and kind.startswith(NEWS):
+            self.look(kind, doc)
             if self.head is None and doc.get("response").__class__ is dict:
                 return self.created(doc)
+            self.compare(doc)
             return ()
         return (Odd(self.dialect.name, doc),)
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        return f"/output/{doc['output_index']}" if "output_index" in doc else ""
+
+    def compare(self, doc: dict[str, Json]) -> None:
+        """News that repeats what is known so far, or a part that comes with its item."""
+        self.supersede(doc.get("response"), self.head, "")
+        if doc.get("part").__class__ is dict:
+            place = "summary" if "summary_index" in doc else "content"
+            at = f"{self.belongs_to('', doc)}/{place}/{doc.get(f'{place}_index', 0)}"
+            self.supersede(doc["part"], {"type": "", "text": ""}, at)
 
     def created(self, doc: dict[str, Json]) -> Sequence[Event]:
         if self.head is not None:
@@ -286,6 +348,7 @@ class ResponsesReader(StreamReader):
         item, number = self.item(doc), self.place_of(doc, "content_index")
         part = dict(need_dict(doc, "part", ""))
         if item.kind != "message":
+            self.compare(doc)
             return ()  # the text of a thought
         if ("content", number) in item.keys:
             raise Malformed(f"part {number} has begun before")
@@ -361,8 +424,10 @@ class ResponsesReader(StreamReader):
         item = self.item(doc)
         number = item.keys.get(("content", self.place_of(doc, "content_index")), ("", -1))[1]
         if ("content", number) not in item.open:
+            self.compare(doc)
             return ()
         part = need_dict(doc, "part", "")
+        self.supersede(item.doc["content"][number], part, f"{item.at}/content/{number}")
         block = self.dialect.read_parts([part], f"{item.at}/content", OUTPUT)[0]
         events = self.close_part(item, number, block, part_text(part))
         item.doc["content"][number] = part if self.whole else slim(part)
@@ -396,6 +461,7 @@ class ResponsesReader(StreamReader):
         blocks: list[Block] = []
         self.dialect.read_said_item(final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
+        self.supersede(item.doc, final.doc, item.at)
         heavy = item.kind in ("message", "reasoning") and not self.whole
         item.doc, item.done = self.likeness(final.doc) if heavy else final.doc, True
         self.items[index] = item
@@ -497,6 +563,7 @@ class ResponsesReader(StreamReader):
             final["id"] = self.head.get("id", final["id"])  # some servers change it on the way
         self.settle(maybe_list(final, "output", "/response") or [], events)
         final.pop("output", None)
+        self.supersede(self.head, {**final, "output": None}, "")
         self.head = {**final, "output": None}
         tree = self.silent(final)
         if tree.failure is not None or doc.get("type") == "response.failed":
@@ -515,6 +582,9 @@ class ResponsesReader(StreamReader):
         numbers = self.numbers_of(docs)
         for number in set(self.items).difference(numbers) if docs else ():
             if self.is_part(self.items[number].whole(), docs):
+                part = self.items[number]
+                like = next((doc for doc in docs if doc.get("type") == part.kind), None)
+                self.supersede(part.doc, like, part.at)
                 events += [Close(index) for index in self.items.pop(number).open.values()]
         for number, doc in zip(numbers, docs, strict=True):
             item = self.items.get(number)
@@ -532,10 +602,13 @@ class ResponsesReader(StreamReader):
                 if item.kind == "message":
                     events += self.cited_late(item, doc)
                 self.compare_encrypted(item, doc)
+                self.supersede(item.doc, doc, item.at)
                 item.doc, item.done = doc, True
             else:
                 self.dialect.read_said_item(doc, item.at, [])
                 self.compare_encrypted(item, doc)
+                self.supersede(doc, item.doc, item.at)
+                self.supersede(item.doc, doc, item.at)
         for item in self.items.values():
             events += [Close(index) for index in item.open.values()]
             item.open.clear()

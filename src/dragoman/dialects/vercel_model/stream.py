@@ -13,7 +13,7 @@ those of the SDK's own streams over HTTP are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Extras, Json, Media, Reasoning, Refusal, Response, Seal, Text, ToolCall
 from ...reading import as_dict, encode, need_list, need_str
-from ...streaming import FunctionsOnly, Said, StreamReader
+from ...streaming import FunctionsOnly, Keys, Said, StreamReader
 from ...writing import is_blank
 from .response import METADATA
 
@@ -34,6 +34,18 @@ ABOUT = ("stream-start", "response-metadata", "raw", "ping")
 """What may come before the response begins."""
 BEHIND = 1 << 20
 """how far the number of what comes behind a part is from its own"""
+
+# Other parts stand in the response as they are. What the beginning of a tool's input says is
+# compared with the call.
+KEYS = {
+    "stream-start": Keys("type", "warnings"),
+    "raw": Keys("type", "rawValue"),  # what the provider sent; the other parts tell all of it
+    "ping": Keys("type"),
+    "text-delta": Keys("type", "id", "delta", METADATA),
+    "reasoning-delta": Keys("type", "id", "delta", METADATA),
+    "tool-input-delta": Keys("type", "id", "delta"),
+    "tool-input-end": Keys("type", "id"),
+}
 
 
 class Part:
@@ -48,6 +60,7 @@ class Part:
         self.said = Said(whole)
         self.open = True
         self.opened: Block | None = None  # as it was passed on
+        self.start: dict[str, Json] = {}  # what the beginning of a tool's input says besides
 
     def so_far(self) -> dict[str, Json]:
         if "text" in self.doc and self.doc["type"] in ("text", "reasoning"):
@@ -59,6 +72,7 @@ class Part:
 
 class ModelReader(StreamReader):
     dialect: VercelModel
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: VercelModel, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -91,6 +105,7 @@ class ModelReader(StreamReader):
         kind = need_str(doc, "type", "")
         if kind == "error":
             return self.fail(self.dialect.read_error(doc))
+        self.look(kind, doc)
         begun: list[Event] = []
         if self.head is None:
             self.head = {}
@@ -99,6 +114,11 @@ class ModelReader(StreamReader):
         if self.begun is None:
             begun.append(self.begin(self.silent()))
         return begun + self.ways.get(kind, self.whole_part)(doc)
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        name = str(doc.get("id"))
+        part = self.tools.get(name) or self.texts.get((kind.partition("-")[0], name))
+        return "" if part is None else part.at
 
     def hear(self, kind: str, doc: dict[str, Json]) -> Sequence[Event]:
         """What is said of the response."""
@@ -171,7 +191,9 @@ class ModelReader(StreamReader):
         return [*signed, Close(part.index)]
 
     def note(self, part: Part, doc: dict[str, Json]) -> None:
-        part.doc |= {k: v for k, v in doc.items() if k not in ("type", "id", "delta")}
+        more = {k: v for k, v in doc.items() if k not in ("type", "id", "delta")}
+        self.supersede(part.doc, part.doc | more, part.at)
+        part.doc |= more
 
     def text_of(self, doc: dict[str, Json]) -> Part:
         kind, _, _ = need_str(doc, "type", "").partition("-")
@@ -180,6 +202,7 @@ class ModelReader(StreamReader):
         if part is None or not part.open:
             raise Malformed(f"{kind} {name!r} is not open")
         if METADATA in doc:
+            self.supersede(part.doc.get(METADATA), doc[METADATA], f"{part.at}/{METADATA}")
             part.doc[METADATA] = doc[METADATA]
         return part
 
@@ -193,6 +216,7 @@ class ModelReader(StreamReader):
         self.note(part, doc)
         part.open = False
         block = self.read_part(part)
+        self.arrive(fields_of(part.opened), fields_of(block), part.at)
         if isinstance(block, Reasoning):
             return self.close_thought(part, block)
         events: list[Event] = [Close(part.index)]
@@ -227,6 +251,7 @@ class ModelReader(StreamReader):
         tool |= {k: doc[k] for k in (METADATA,) if k in doc}
         events = self.close_item()
         part = self.tools[name] = self.add_part(tool, whole=True)
+        part.start = {k: v for k, v in doc.items() if k not in ("type", "id", "toolName")}
         if hosted:
             self.count -= 1
             part.index = -1  # it is said elsewhere when it is whole
@@ -247,6 +272,7 @@ class ModelReader(StreamReader):
         if part is None or not part.open:
             return self.whole_part(doc)
         part.doc, part.open = doc, False
+        self.supersede(part.start, doc, part.at)
         block = self.read_part(part)
         if part.index < 0 or not isinstance(block, ToolCall):
             if part.index >= 0:
@@ -257,6 +283,7 @@ class ModelReader(StreamReader):
             return [Open(part.index, block), Close(part.index)]
         opened, said = part.opened, str(part.said)
         assert isinstance(opened, ToolCall)
+        self.arrive(fields_of(opened), fields_of(block), part.at)
         if (opened.name, opened.item_id) != (block.name, block.item_id):
             self.notes.append(("stream.text", block.at, "in the end it is another call"))
         if seal_of(opened) != seal_of(block):
@@ -291,6 +318,7 @@ class ModelReader(StreamReader):
         for part in self.tools.values():
             if part.open:
                 part.doc, part.open = part.so_far(), False
+                self.supersede(part.start, part.doc, part.at)
                 events += [] if part.index < 0 else [Close(part.index)]
         self.head |= {k: v for k, v in doc.items() if k != "type"}
         self.done = True
@@ -303,6 +331,11 @@ class ModelReader(StreamReader):
         if self.about:
             doc["response"] = {**as_dict(doc.get("response") or {}, "/response"), **self.about}
         return doc
+
+
+def fields_of(block: Block | None) -> dict[str, Json]:
+    """What only this dialect knows of a block."""
+    return {} if block is None or block.extras is None else block.extras.fields
 
 
 def seal_of(block: Block) -> Seal | None:

@@ -6,7 +6,7 @@ What the stream amounts to is what ``useChat`` holds in the end, part by part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,7 @@ from ...model import (
     Text,
 )
 from ...reading import UNREADABLE, decode, encode, maybe_str, need_str
-from ...streaming import Said, StreamReader
+from ...streaming import Keys, Said, StreamReader
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:
@@ -34,6 +34,37 @@ if TYPE_CHECKING:
 DONE = b"[DONE]"
 BEHIND = 1 << 20
 """how far the number of what comes behind a part is from its own"""
+
+TEXT = ("type", "id", "providerMetadata")
+TOOL = ("type", "toolCallId", "providerMetadata", *TOOL_FIELDS)
+INPUT = (*TOOL, "toolName", "dynamic", "inputEncoding")
+# That the tool is dynamic was said when its input began.
+OUTPUT = Keys(*TOOL, *OUTCOME, "dynamic")
+# Other chunks are parts of the message as they are.
+KEYS = {
+    "start": Keys("type", "messageId", "messageMetadata"),
+    "start-step": Keys("type"),
+    "finish-step": Keys("type"),
+    "reset-step": Keys("type"),
+    "text-start": Keys(*TEXT),
+    "text-delta": Keys(*TEXT, "delta"),
+    "text-end": Keys(*TEXT, "citations"),
+    "reasoning-start": Keys(*TEXT),
+    "reasoning-delta": Keys(*TEXT, "delta"),
+    "reasoning-end": Keys(*TEXT, "citations"),
+    "tool-input-start": Keys(*INPUT),
+    "tool-input-delta": Keys("type", "toolCallId", "inputTextDelta"),
+    "tool-input-available": Keys(*INPUT, "input"),
+    "tool-input-error": Keys(*INPUT, "input", "errorText"),
+    "tool-approval-request": Keys("type", "toolCallId", *APPROVAL),
+    "tool-approval-response": Keys(*TOOL, "approvalId", "approved", "reason"),
+    "tool-output-available": OUTPUT,
+    "tool-output-error": OUTPUT,
+    "tool-output-denied": OUTPUT,
+    "message-metadata": Keys("type", "messageMetadata"),
+    "finish": Keys("type", "messageMetadata", "finishReason"),
+    "abort": Keys("type", "reason"),
+}
 
 
 class Usual(Struct, forbid_unknown_fields=True):
@@ -63,6 +94,7 @@ class Part:
 
 class UIReader(StreamReader):
     dialect: VercelUI
+    keys: ClassVar[dict[str, Keys]] = KEYS
 
     def __init__(self, dialect: VercelUI, whole: bool) -> None:
         super().__init__(dialect, whole)
@@ -128,10 +160,18 @@ class UIReader(StreamReader):
         way = self.data if kind.startswith("data-") else self.ways.get(kind)
         if way is None:
             return (Odd(self.dialect.name, doc),)
+        self.look(kind, doc)
         begun: Sequence[Event] = ()
         if self.head is None and kind not in ("start", "error", "abort") and way != self.data:
             begun = self.start({})  # some servers leave it out
         return [*begun, *way(doc)]
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        known = self.texts.get((kind.partition("-")[0], str(doc.get("id"))))
+        part = known or self.tools.get(str(doc.get("toolCallId")))
+        if part is not None:
+            return f"/parts/{part.index}"
+        return f"/parts/{len(self.parts)}" if kind.startswith(("te", "re", "tool")) else ""
 
     def start(self, doc: dict[str, Json]) -> Sequence[Event]:
         again = self.head is not None  # an application may merge several streams into one
@@ -183,6 +223,8 @@ class UIReader(StreamReader):
 
     def note_metadata(self, part: Part, doc: dict[str, Json]) -> None:
         if doc.get("providerMetadata") is not None:
+            at = f"/parts/{part.index}/providerMetadata"
+            self.supersede(part.doc.get("providerMetadata"), doc["providerMetadata"], at)
             part.doc["providerMetadata"] = doc["providerMetadata"]
 
     def text_of(self, doc: dict[str, Json]) -> Part:
@@ -254,6 +296,7 @@ class UIReader(StreamReader):
         """What a chunk says of a tool besides: of its call, or of its answer."""
         for key, name in (*((k, k) for k in TOOL_FIELDS), ("providerMetadata", metadata)):
             if doc.get(key) is not None:
+                self.supersede(part.doc.get(name), doc[key], f"/parts/{part.index}/{name}")
                 part.doc[name] = doc[key]
         if part.doc.get("providerExecuted") is True and not part.quiet:
             why = "that the provider runs it was said after the call had been passed on"
@@ -333,6 +376,7 @@ class UIReader(StreamReader):
             return ()
         for part in self.parts if doc.get("id") is not None else ():
             if (part.doc["type"], part.doc.get("id")) == (doc["type"], doc["id"]):
+                self.supersede(doc, part.doc, f"/parts/{part.index}")
                 part.doc["data"] = doc.get("data")
                 return ()
         events = self.whole_part(doc)
