@@ -199,7 +199,8 @@ def test_001_convert_tool_to_response_format() -> None:
 
 def test_001_convert_tool_without_strict() -> None:
     assert to_tools([TOOL])[0]["function"]["strict"] is False
-    strict = {"type": "function", "name": "f", "parameters": {}, "strict": True}
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    strict = {"type": "function", "name": "f", "parameters": schema, "strict": True}
     given = dragoman.convert(
         [strict], source="openai-responses", target="copilot-responses", facet="tools"
     )
