@@ -769,3 +769,9 @@ def test_pairs_that_could_not_be_joined_are_counted_and_in_the_report(tmp_path: 
     assert [(each["line"], bool(each.get("error"))) for each in documents] == [
         (1, False), (2, True), (3, False), (4, True),
     ]  # fmt: skip
+
+
+def test_a_range_that_ends_before_it_begins_is_refused() -> None:
+    _, said, code = dragoman(["show", "--messages", "5-3", "request.json"])
+    assert code == 2
+    assert "3-5 is a range" in said

@@ -199,3 +199,19 @@ def test_a_full_disk_leaves_every_file_as_it_was_and_the_others_are_done(tmp_pat
     assert f"{tmp_path}/b.json.capsule.json:error:filetoolarge" in squeezed
     assert "1filemigrated,2failedandleftastheywere" in squeezed
     assert "standardoutput" not in squeezed
+
+
+def test_an_empty_history_is_in_every_dialect_already(tmp_path: Path) -> None:
+    """A session that nobody has spoken in keeps no other from being migrated."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}]
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps({"sessions": [{"history": said}, {"history": []}]}))
+    arguments = ["migrate", "-f", "anthropic", "-t", "chat", "--at", "/sessions/*/history"]
+    assert dragoman([*arguments, str(file)])[2] == 0
+    first, second = json.loads(file.read_text())["sessions"]
+    assert "tool_calls" in first["history"][1]
+    assert second["history"] == []
+    file.write_text("[]")
+    out, _, code = dragoman(["convert", "-f", "anthropic", "-t", "chat", str(file)])
+    assert (json.loads(out), code) == ([], 0)

@@ -45,7 +45,10 @@ class NumbersType(Kind):
         first = max(int(seen[1]), 1)
         if seen[2] is None:
             return Numbers(first, first)
-        return Numbers(first, int(seen[2]) if seen[2] else None)
+        last = int(seen[2]) if seen[2] else None
+        if last is not None and last < first:
+            self.fail(f"{value!r} ends before it begins; {last}-{first} is a range", param, ctx)
+        return Numbers(first, last)
 
 
 class PatternType(Kind):

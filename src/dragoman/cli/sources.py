@@ -49,7 +49,8 @@ def identify(
         if not guesses or (
             len(guesses) > 1 and guesses[0].confidence - guesses[1].confidence < MARGIN
         ):
-            return Source(dialect, "request")
+            is_list = value.__class__ is list and "messages" in dialects.get(dialect).facets()
+            return Source(dialect, "messages" if is_list else "request")
         facet = guesses[0].facet
         # A request is what everybody expects; anything else is said.
         doubtful = guesses[0].confidence < SURE

@@ -189,7 +189,10 @@ def known_settings(
     for name in settings_in(*templates):
         if name in known:
             continue
-        value = first_variable(row.settings.get(name, ())) or row.defaults.get(name)
+        value = first_variable(row.settings.get(name, ()))
+        if value is None and name in row.defaults:
+            refuse_unknown(known, row, upstream)
+            value = row.defaults[name]
         if value is None and name == "region" and row.auth == "aws":
             value = AwsSigner.region()
         if value is None and isinstance(sign, Signer):
@@ -199,6 +202,14 @@ def known_settings(
             raise Unsupported(f"{upstream.name} needs its {name}: give or set {' or '.join(ways)}")
         known[name] = value
     return known
+
+
+def refuse_unknown(settings: Mapping[str, str], row: Endpoint, upstream: Dialect) -> None:
+    """Another name for what has a default: requests would go elsewhere than was meant."""
+    for name in settings:
+        if name not in row.settings and name not in row.defaults:
+            there = ", ".join(sorted({*row.settings, *row.defaults}))
+            raise Unsupported(f"{upstream.name} has no setting {name!r} here; it has: {there}")
 
 
 # -- who signs ------------------------------------------------------------------------------
