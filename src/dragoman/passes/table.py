@@ -141,6 +141,7 @@ PASSES: dict[str, Pass] = {
         "thinking-display",
         "thinking-temperature",
         "thinking-budget",
+        "thinking-choice",
     ),
     "merge-same-role": _pass(
         words.merge_same_role,

@@ -153,7 +153,7 @@ class Responses(Requests):
         )
 
     def as_broken_off(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """The last item of a response that broke off is incomplete: its status says nothing more."""
+        """The last item of a response that broke off is incomplete: its status says no more."""
         for index in range(len(blocks) - 1, -1, -1):
             extras = blocks[index].extras
             if extras is None or "status" not in extras.fields:
