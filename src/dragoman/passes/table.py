@@ -142,6 +142,8 @@ PASSES: dict[str, Pass] = {
         "thinking-temperature",
         "thinking-budget",
         "thinking-choice",
+        "thinking",
+        "format-tools",
     ),
     "merge-same-role": _pass(
         words.merge_same_role,
