@@ -80,6 +80,7 @@ def convert(
     if not carry and capsule is None:
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
+    log.restores = capsule is not None
     document = writer.write(tree, log)
     if halves is not None:
         if carry:
@@ -87,6 +88,8 @@ def convert(
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, value)
+        if any(loss.what == "capsule" for loss in log.losses):  # else it is as it was
+            document = writer.restored(document, tree, log)
     carried = None
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)
