@@ -466,3 +466,47 @@ def test_a_reply_without_a_request_is_converted_all_the_same() -> None:
     (block,) = tree.candidates[0].message.content
     assert isinstance(block, Text)
     assert block.text == "Yes."
+
+
+@pytest.mark.parametrize("upstream", ["anthropic-messages", "bedrock-converse"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_claude_goes_on_thinking_in_a_tool_loop_if_its_signed_block_is_back(
+    upstream: str, changed: bool
+) -> None:
+    """With a budget, the turn that calls must start with a signed block, or thinking is off."""
+    asked: dict[str, Any] = {
+        "model": "claude-sonnet-4-5",
+        "reasoning_effort": "low",
+        "messages": [{"role": "user", "content": "Look."}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+    }
+    signed = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "content": [
+            {"type": "thinking", "thinking": "I look.", "signature": "c2lnbmVk"},
+            {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": 1}},
+        ],
+        "stop_reason": "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    reply = dragoman.convert(signed, source="anthropic-messages", target=upstream, facet="response")
+    first = Exchange(client="openai-chat", upstream=upstream)
+    before = json.dumps(first.request(asked).document)
+    said = first.response(reply.document).document["choices"][0]["message"]
+    if changed:
+        said["tool_calls"][0]["function"]["arguments"] = '{"a": 2}'
+    asked["messages"] += [said, {"role": "tool", "tool_call_id": "t1", "content": "Seen."}]
+    result = Exchange(client="openai-chat", upstream=upstream, capsules=first.capsules).request(
+        asked
+    )
+    after = json.dumps(result.document)
+    assert '"budget_tokens"' in before
+    assert ('"budget_tokens"' in after, "c2lnbmVk" in after) == (not changed, not changed)
+    assert (
+        "thinking" in [loss.what for loss in result.losses if loss.kind == "dropped"]
+    ) is changed
+    assert dragoman.check(result.document, upstream) == []

@@ -202,6 +202,17 @@ def level(word: str) -> Any:
     return {"generationConfig": {"thinkingConfig": {"thinkingLevel": word}}}
 
 
+def both(tokens: int) -> Any:
+    config = {"thinkingBudget": tokens, "thinkingLevel": "LOW"}
+    return {"generationConfig": {"thinkingConfig": config}}
+
+
+def form(config: Any) -> Any:
+    """JSON is demanded beside a tool."""
+    tools = [{"functionDeclarations": [{"name": "f"}]}]
+    return {"tools": tools, "generationConfig": {"responseMimeType": "application/json", **config}}
+
+
 ENABLED = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 ADAPTIVE = {"thinking": {"type": "adaptive"}}
 DISABLED = {"thinking": {"type": "disabled"}}
@@ -258,6 +269,13 @@ BROKEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
     (G, "gemma-4-31b-it", budget(1024), ["model-thinking"]),
     (G, "gemini-3-pro-preview", level("MEDIUM"), ["model-effort"]),
     (G, "gemini-3-flash", level("MINIMAL"), []),
+    (G, "gemini-2.5-pro", level("HIGH"), ["thinking"]),
+    (G, "gemini-3-flash", both(1024), ["thinking"]),
+    (G, "gemini-3-flash", both(-1), ["thinking"]),
+    (G, "gemini-2.5-pro", both(1024), ["thinking", "thinking"]),
+    (G, "gemini-2.5-pro", form({}), ["format-tools"]),
+    (G, "gemini-2.5-pro", form({"responseJsonSchema": {"type": "object"}}), ["format-tools"]),
+    (G, "gemini-3-pro-preview", form({}), []),
     (G, "gemma-3-27b-it", {"systemInstruction": {"parts": [{"text": "s"}]}}, ["model-system"]),
     (
         G,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from choosing import examples
 from dragoman import Lossy, Unsupported
 from dragoman.check import check
-from dragoman.dialects import get
+from dragoman.dialects import get, names
 from dragoman.dialects._model_rules import RULES as MODEL_RULES
 from dragoman.mending import mend_object
 from dragoman.passes.table import PASSES
@@ -342,6 +342,25 @@ def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
     assert repair(doc, ANTHROPIC).document == doc
 
 
+@pytest.mark.parametrize(
+    ("options", "messages", "rule", "loss"),
+    [
+        ({"tool_choice": {"type": "any"}}, [], "thinking-choice", "approximated tool_choice"),
+        ({}, [said("So")], "thinking-missing", "dropped thinking"),
+    ],
+)
+def test_what_excludes_thinking_is_mended(
+    options: dict[str, Any], messages: list[Any], rule: str, loss: str
+) -> None:
+    config = {"type": "enabled", "budget_tokens": 1024}
+    more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
+    doc = ask(ANTHROPIC, [user("Hi"), *messages], **more, **options, thinking=config)
+    assert [problem.rule for problem in check(doc, ANTHROPIC)] == [rule]
+    mended = repair(doc, ANTHROPIC)
+    assert check(mended.document, ANTHROPIC) == []
+    assert [f"{each.kind} {each.what}" for each in mended.losses] == [loss]
+
+
 def test_cache_marks_go_in_a_stated_order() -> None:
     mark: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     doc = ask(
@@ -443,7 +462,7 @@ def test_policy_and_limits() -> None:
 
 
 def test_a_pass_mends_rules_that_exist() -> None:
-    known = {rule for name in DIALECTS for rule in getattr(get(name), "rules")}  # noqa: B009
+    known = {rule for name in names() for rule in getattr(get(name), "rules", ())}
     known |= MODEL_RULES.keys()
     for each in PASSES.values():
         assert each.mends <= known

@@ -82,6 +82,7 @@ def convert(
     log = Ledger(now, ids, given(models))
     if capsule is not None:
         tree = capsules.named(capsule, tree, writer)
+    log.restores = capsule is not None
     document = writer.write(tree, log)
     if halves is not None:
         if carry:
@@ -89,6 +90,8 @@ def convert(
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, value)
+        if any(loss.what == "capsule" for loss in log.losses):  # else it is as it was
+            document = writer.restored(document, tree, log)
     carried = None
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)

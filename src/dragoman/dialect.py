@@ -212,6 +212,10 @@ class Dialect:
                 why = f"{model!r} is a model of {maker}; {self.name} may not serve it"
                 log.moved("model", tree.params.where("model"), why)
 
+    def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
+        """A document into which a capsule has put what it held; ``tree`` is what was written."""
+        return document
+
     def pair_up(self, tree: Request, log: Ledger) -> Request:
         """The request with one result for each call, if what is not in it is not stored."""
         stored = tree.params.previous_id or tree.params.conversation_id

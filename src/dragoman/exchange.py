@@ -159,9 +159,12 @@ class Exchange:
         if stream is not None:
             tree = replace(tree, params=replace(tree.params, stream=stream or None))
         log = Ledger(models=self._models)
+        capsule = self._kept.get(self.upstream) if self.is_converted else None
+        log.restores = capsule is not None
         sent = self._upstream.write(tree, log)
-        if self.is_converted and (capsule := self._kept.get(self.upstream)) is not None:
+        if capsule is not None:
             sent = capsuling.open_(capsule, sent, self._upstream, "request", log, tree, value)
+            sent = self._upstream.restored(sent, tree, log)
         if halves is not None:
             sent = with_halves(sent, halves, not self.is_converted, log)
         log.enforce(self._fail_on)

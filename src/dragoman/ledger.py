@@ -163,7 +163,7 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "models", "now", "own_names", "taken", "tool_names")
+    __slots__ = ("ids", "losses", "models", "now", "own_names", "restores", "taken", "tool_names")
 
     def __init__(
         self,
@@ -182,11 +182,14 @@ class Ledger:
         """ids of calls that the conversation has already: none of them is made up again"""
         self.own_names: Container[str] = ()
         """names of tools that the target itself gave: each is written as it is"""
+        self.restores = False
+        """whether a capsule is opened behind the writer: signed reasoning may come back"""
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""
         ledger = Ledger(self.now, self.ids, self.models)
         ledger.taken, ledger.own_names = self.taken, self.own_names
+        ledger.restores = self.restores
         return ledger
 
     def dropped(self, what: str, path: str, why: str) -> None:

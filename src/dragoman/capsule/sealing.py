@@ -55,6 +55,7 @@ def seal(
     if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
         raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
     log = Ledger(models=models)
+    log.restores = True  # as on the way back, when this capsule is there
     heard = target.read(document, facet)
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     if wants_model(heard, source):  # which the target has no field for

@@ -82,6 +82,11 @@ def mended(tree: Request, facts: Facts, log: Ledger) -> Request:
     elsewhere, on the tree.
     """
     tree = fit(tree, facts, log)
+    choice = tree.tool_choice
+    if choice is not None and is_excluded(choice, tree.params):
+        log.approximated("tool_choice", choice.at, EXCLUDED)
+        choice = replace(choice, mode="auto", name=None, allowed=None)
+        tree = replace(tree, tool_choice=choice)
     model, messages = tree.model or "this model", list(tree.messages)
     for index, message in enumerate(messages):
         if facts.system_turns is False and message.role == "system" and index:

@@ -141,6 +141,9 @@ PASSES: dict[str, Pass] = {
         "thinking-display",
         "thinking-temperature",
         "thinking-budget",
+        "thinking-choice",
+        "thinking",
+        "format-tools",
     ),
     "merge-same-role": _pass(
         words.merge_same_role,

@@ -20,6 +20,7 @@ from ...model import (
     Thinking,
     Tool,
     ToolChoice,
+    Tree,
 )
 from ...models import UNKNOWN
 from ...normal import SILENCE
@@ -283,18 +284,24 @@ class Requests(Turns):
         turns = out["messages"]
         if tree.messages and turns and not w.home and turns[-1]["role"] == "assistant":
             self.note_prefill(out, tree, w)
-        if "thinking" in out and not w.home:
-            self.fit_thinking(out, tree, w)
+        if "thinking" in out and not w.home and not log.restores:
+            self.fit_thinking(out, tree, log)
         return self.emit(out, tree, log)
 
-    def fit_thinking(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
+    def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
+        if isinstance(tree, Request) and isinstance(document.get("thinking"), dict):
+            document = {**document}
+            self.fit_thinking(document, tree, log)
+        return document
+
+    def fit_thinking(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
         """In the middle of a tool loop, thinking needs the thinking block that began it."""
         config = tree.params.thinking
         if config is None or not thinks(out):
             return
         if lacks_thinking(out["messages"], is_result, is_thinking):
             del out["thinking"]
-            w.log.dropped("thinking", config.at, WITHOUT_THINKING)
+            log.dropped("thinking", config.at, WITHOUT_THINKING)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         return mended(tree, log.models.facts(self.vendor, tree.model), log)

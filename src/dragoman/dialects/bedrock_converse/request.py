@@ -6,7 +6,18 @@ from msgspec.structs import replace
 
 from ... import fitting
 from ...ledger import Ledger
-from ...model import Extras, History, Json, Message, Request, Thinking, Tool, ToolCall, ToolResult
+from ...model import (
+    Extras,
+    History,
+    Json,
+    Message,
+    Request,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Tree,
+)
 from ...models import Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import (
@@ -23,7 +34,7 @@ from .._claude import (
 )
 from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
 from .._nine import ID_RULE, Nine
-from .params import ParamFields
+from .params import MORE, ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
 from .write_blocks import Said
@@ -113,13 +124,28 @@ class Requests(ParamFields):
         self.write_conversation(out, tree.messages, w)
         if not (out["messages"] or w.home):
             self.begin(out["messages"], tree.at, w)
-        tree = self.fit_thinking(out, tree, w)
+        if not log.restores:
+            tree = self.fit_thinking(out, tree, w)
         self.write_params(out, tree, w)
         if config or (w.home and tree.tools is not None):
             out["toolConfig"] = config
         self.limit_marks(out, w)
         self.note_prefill(tree, out["messages"], w)
         return self.emit(out, tree, log)
+
+    def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
+        more = document.get(MORE) if isinstance(tree, Request) else None
+        if not isinstance(more, dict) or not isinstance(config := more.get("thinking"), dict):
+            return document
+        if config.get("type") != "enabled":
+            return document
+        if not lacks_thinking(document["messages"], is_result, is_thinking):
+            return document
+        asked = tree.params.thinking if isinstance(tree, Request) else None
+        log.dropped("thinking", asked.at if asked is not None else "", WITHOUT_THINKING)
+        left = {key: value for key, value in more.items() if key != "thinking"}
+        rest = {key: value for key, value in document.items() if key != MORE}
+        return rest | {MORE: left} if left else rest
 
     def fit_thinking(self, out: dict[str, Json], tree: Request, w: Said) -> Request:
         """In the middle of a tool loop, thinking needs the thinking block that began it."""

@@ -18,6 +18,7 @@ from ...model import (
     Request,
     Thinking,
 )
+from ...models import Facts
 from ...normal import BUDGETS, SILENCE, read_store
 from ...reading import (
     as_dict,
@@ -62,6 +63,7 @@ USUAL = frozenset(
 USUAL_CONFIG = frozenset({"maxOutputTokens", "temperature"})
 CONFIG = "/generationConfig"
 ATS = {"max_tokens": f"{CONFIG}/maxOutputTokens", "temperature": f"{CONFIG}/temperature"}
+LEVEL_ALONE = "the level says how much to think, and nothing else"
 CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
 LEVELS = ("minimal", "low", "medium", "high")
@@ -314,7 +316,7 @@ class Requests(Tools):
             self.write_request_choice(out, tree, w)
         params = tree.params
         if params.output is not None and "tools" in out and not w.home:
-            params = self.fit_output(tree, w)
+            params = self.fit_output(tree, facts, log)
         self.write_params(out, params, spelling, w)
         if tree.prefill and not w.home:
             why = "whether the model goes on with the last turn is not said here"
@@ -324,19 +326,30 @@ class Requests(Tools):
         return self.emit(spelled(out, spelling.get("snake", {})), tree, log)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
-        return fitting.mended(tree, log.models.facts(self.vendor, tree.model), log)
+        facts = log.models.facts(self.vendor, tree.model)
+        tree = fitting.mended(tree, facts, log)
+        asked = tree.params.thinking
+        if asked is not None and asked.effort is not None and (asked.mode or asked.budget):
+            # "You can only set only one of thinking budget and thinking level."
+            what = "thinking" if asked.budget is None else "thinking.budget"
+            log.dropped(what, asked.at, LEVEL_ALONE)
+            asked = replace(asked, mode=None, budget=None)
+            tree = replace(tree, params=replace(tree.params, thinking=asked))
+        if tree.params.output is not None and tree.tools:
+            tree = replace(tree, params=self.fit_output(tree, facts, log))
+        return tree
 
-    def fit_output(self, tree: Request, w: Saying) -> Params:
+    def fit_output(self, tree: Request, facts: Facts, log: Ledger) -> Params:
         """The parameters, without a form of the answer where the model takes none beside tools."""
         params, choice = tree.params, tree.tool_choice
         form = params.output
         assert form is not None
-        if form.kind == "text" or w.facts.tools_with_output is not False:
+        if form.kind == "text" or facts.tools_with_output is not False:
             return params
         if choice is not None and choice.mode == "none":
             return params
         why = "models before Gemini 3 take no demanded form of the answer beside tools"
-        w.log.dropped("output", form.at, why)
+        log.dropped("output", form.at, why)
         return replace(params, output=None)
 
     def write_messages(self, tree: History, log: Ledger) -> Json:
@@ -529,7 +542,7 @@ class Requests(Tools):
         if thinking.effort is not None and not w.home and (levels or budget is None):
             # "You can only set only one of thinking budget and thinking level."
             what = "thinking" if budget is None else "thinking.budget"
-            w.log.dropped(what, thinking.at, "the level says how much to think, and nothing else")
+            w.log.dropped(what, thinking.at, LEVEL_ALONE)
         elif w.facts.thinking == ():
             # "Thinking budget is not supported for this model."
             why = f"a thinking budget is not supported by {w.model}"
