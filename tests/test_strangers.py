@@ -90,11 +90,17 @@ def strange_streams(dialect: str) -> Iterator[tuple[str, Stranger, bytes]]:
         yield from strangers.strange_streams(frames, dialect, seen)
 
 
-@pytest.mark.parametrize("dialect", STREAMS)
+# The tree itself has no vendor, so no vendor's key can be new in it; the corpus has none of it.
+VENDORS = [name for name in STREAMS if name != "native"]
+
+
+@pytest.mark.parametrize("dialect", VENDORS)
 def test_a_strange_key_of_an_event_passes_or_is_reported(dialect: str) -> None:
     faults: list[str] = []
     others = [name for name in STREAMS if name != dialect]
-    for kind, stranger, data in strange_streams(dialect):
+    found = list(strange_streams(dialect))
+    assert len(found) > 20
+    for kind, stranger, data in found:
         some = strangers.sample(others, TARGETS, f"{kind}{stranger.pointer}")
         for target in (dialect, *some):
             if (problem := strangers.stream_fault(stranger, data, dialect, target)) is not None:
@@ -103,7 +109,7 @@ def test_a_strange_key_of_an_event_passes_or_is_reported(dialect: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "target"), [(name, STREAMS[number - 1]) for number, name in enumerate(STREAMS)]
+    ("dialect", "target"), [(name, VENDORS[number - 1]) for number, name in enumerate(VENDORS)]
 )
 def test_what_every_event_has_is_reported_once(dialect: str, target: str) -> None:
     """A proxy that puts a key into all events costs one entry, at a place that exists."""
