@@ -123,6 +123,14 @@ def test_what_every_event_has_is_reported_once(dialect: str, target: str) -> Non
         assert len(told) <= 1
 
 
+@pytest.mark.parametrize("dialect", VENDORS)
+def test_nothing_is_strange_in_what_is_known(dialect: str) -> None:
+    """A response has a place for all that the events of the corpus say."""
+    for data in recorded(dialect):
+        told = [loss for loss in collect(data, dialect).losses if loss.what == "extras"]
+        assert not told, strangers.frames_of(data, dialect)
+
+
 def with_a_key(frame: Any) -> Any:
     name, data = frame
     return (name, data[:-1] + b',"zq_added":1}') if data[-1:] == b"}" and len(data) > 2 else frame
