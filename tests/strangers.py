@@ -199,8 +199,16 @@ def stream_fault(stranger: Stranger, data: bytes, source: str, target: str) -> s
     return f"{stranger.pointer} vanishes"
 
 
+ABOUT_A_KEY = (" of the event ", "which one event has")
+
+
 def tells(loss: Any, pointer: str) -> bool:
-    """As ``reports``; and that what came bit by bit is another text in the end."""
+    """As ``reports``; and that what came bit by bit is another text in the end.
+
+    A loss of another key stands at what that key belongs to, and tells of that key alone.
+    """
+    if any(words in loss.why for words in ABOUT_A_KEY):
+        return False
     return reports(loss, pointer) or (
         loss.what == "stream.text" and f"{pointer}/".startswith(f"{loss.path}/")
     )

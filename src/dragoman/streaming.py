@@ -191,7 +191,9 @@ class StreamReader:
     def note_late(self, log: Ledger) -> None:
         """Fields that came late, where the target would have said them in time."""
         if self.late:
-            gone = {loss.path for loss in log.losses if loss.kind == "dropped"}
+            # A code without a dot is of a block or a field as a whole.
+            whole = (x for x in log.losses if x.kind == "dropped" and "." not in x.what)
+            gone = {loss.path for loss in whole}
             for at in self.late:
                 if gone.isdisjoint(ways_to(at)):
                     why = f"{last_of(at)!r} came when what it belongs to had been passed on"

@@ -20,7 +20,7 @@ from ..events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ..framing import Frame
 from ..ledger import Ledger
 from ..model import Block, Citation, Json, Reasoning, Refusal, Response, Seal, Text, ToolCall
-from ..reading import as_dict, encode, need_str
+from ..reading import as_dict, encode, escape, need_str
 from ..streaming import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
 from ..writing import is_blank
 
@@ -321,6 +321,10 @@ class CoreWriter(FunctionsOnly, OneByOne):
                 self.log.approximated("stream.text", block.at, REDACTED_LATE)
             self.unsigned = False
             return frame({"type": "redacted-reasoning", **rest})
+        for key in part if part.__class__ is dict else ():
+            if key not in ("type", "text", "signature"):
+                why = "a stream of vercel-core has no place for it beside reasoning"
+                self.log.dropped("extras", f"{block.at}/{escape(key)}", why)
         out = b"" if self.texts else frame({"type": "reasoning", "textDelta": ""})
         if part.__class__ is dict and "signature" in part:
             self.unsigned = False

@@ -138,6 +138,7 @@ class Speaker:
 
 NESTED = (dict, list)
 CHUNK = "chat.completion.chunk"
+LEGACY = Keys("name", "arguments")
 TEXT_PART = Keys("type", "text")
 # What a delta may say of a call that has begun. Signatures have a note of their own.
 CALL = Keys(
@@ -461,7 +462,7 @@ class ChatReader(StreamReader):
             speaker.arguments[number] = Said(True)
         text = self.merge_call(call, doc, at)
         index = speaker.open.get(number)
-        if index is not None and not CALL.fit(doc):
+        if (index is not None or number in speaker.ended) and not CALL.fit(doc):
             where = f"/choices/{speaker.number}/message/tool_calls/{number}"
             self.late |= dict.fromkeys(CALL.others(doc, where))
         if index is not None and (SIGNED in doc or litellm_signature(doc) is not None):
@@ -547,6 +548,9 @@ class ChatReader(StreamReader):
         text = self.merge_call({"function": call}, {"function": doc}, "")
         said = speaker.said.setdefault("function_call", Said(True))
         begun = "function_call" in speaker.open or "function_call" in speaker.ended
+        if begun and not LEGACY.fit(doc):
+            where = f"/choices/{speaker.number}/message/function_call"
+            self.late |= dict.fromkeys(LEGACY.others(doc, where))
         if not begun and call.get("name"):
             self.close_before(speaker, events)
             at = f"/choices/{speaker.number}/message/function_call"

@@ -461,7 +461,7 @@ class ResponsesReader(StreamReader):
         blocks: list[Block] = []
         self.dialect.read_said_item(final.doc, item.at, blocks)
         events = self.close_item(item, final.doc, blocks)
-        self.supersede(item.doc, final.doc, item.at)
+        self.supersede(without_progress(item.doc), final.doc, item.at)
         heavy = item.kind in ("message", "reasoning") and not self.whole
         item.doc, item.done = self.likeness(final.doc) if heavy else final.doc, True
         self.items[index] = item
@@ -584,7 +584,7 @@ class ResponsesReader(StreamReader):
             if self.is_part(self.items[number].whole(), docs):
                 part = self.items[number]
                 like = next((doc for doc in docs if doc.get("type") == part.kind), None)
-                self.supersede(part.doc, like, part.at)
+                self.supersede(without_progress(part.doc), like, part.at)
                 events += [Close(index) for index in self.items.pop(number).open.values()]
         for number, doc in zip(numbers, docs, strict=True):
             item = self.items.get(number)
@@ -602,13 +602,13 @@ class ResponsesReader(StreamReader):
                 if item.kind == "message":
                     events += self.cited_late(item, doc)
                 self.compare_encrypted(item, doc)
-                self.supersede(item.doc, doc, item.at)
+                self.supersede(without_progress(item.doc), doc, item.at)
                 item.doc, item.done = doc, True
             else:
                 self.dialect.read_said_item(doc, item.at, [])
                 self.compare_encrypted(item, doc)
                 self.supersede(doc, item.doc, item.at)
-                self.supersede(item.doc, doc, item.at)
+                self.supersede(without_progress(item.doc), doc, item.at)
         for item in self.items.values():
             events += [Close(index) for index in item.open.values()]
             item.open.clear()
@@ -694,6 +694,13 @@ class ResponsesReader(StreamReader):
         return {**self.head, "output": [self.items[n].whole() for n in sorted(self.items)]}
 
 
+def without_progress(doc: dict[str, Json]) -> dict[str, Json]:
+    """An item, apart from that it had begun, or was complete: as all are, one time or another."""
+    if doc.get("status") not in ("in_progress", "completed"):
+        return doc
+    return {key: value for key, value in doc.items() if key != "status"}
+
+
 def has_other_id(doc: dict[str, Json], item: Item) -> bool:
     """Whether an item has another id than it began with, as all events of some servers have."""
     first = item.doc.get("id")
@@ -724,7 +731,9 @@ def texts(doc: dict[str, Json]) -> list[Json]:
     """All that an item says."""
     keys = ("type", "name", "namespace", "call_id", "arguments", "input")
     named = [doc.get(key) for key in keys]
-    return [*named, *words(doc)]
+    parts = doc["content"] if isinstance(doc.get("content"), list) else ()
+    inline = [part["input"] for part in parts if isinstance(part, dict) and "input" in part]
+    return [*named, *inline, *words(doc)]
 
 
 def slim(part: Json) -> Json:
