@@ -14,6 +14,7 @@ import pytest
 
 import dragoman
 from dragoman import Transcoder, dialects, events, testing
+from dragoman.dialects.openai_chat import OpenAIChat
 from dragoman.framing import framer
 from dragoman.model import Failure, Response
 from dragoman.testing import Document, load_corpus
@@ -216,3 +217,31 @@ def test_what_stays_in_its_dialect_passes_as_it_is(end: bytes, size: int) -> Non
     transcoder = Transcoder("openai-chat", "openai-chat")
     said = [transcoder.feed(data[i : i + size]) for i in range(0, len(data), size)]
     assert b"".join(said) + transcoder.close() == data
+
+
+CHATS = [name for name in STREAMS if isinstance(dialects.get(name), OpenAIChat)]
+
+
+@pytest.mark.parametrize("target", CHATS)
+def test_a_text_with_a_call_between_is_one_text(target: str) -> None:
+    """Chat has one text: what comes of it after a call goes on where it was."""
+    look = {"name": "look", "arguments": "{}"}
+    call = {"index": 0, "id": "call_1", "type": "function", "function": look}
+    deltas: tuple[dict[str, Any], ...] = (
+        {"content": "Wait"},
+        {"tool_calls": [call]},
+        {"content": "ing."},
+        {},
+    )
+    frames = [
+        {
+            "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": None if delta else "stop"}],
+        }
+        for delta in deltas
+    ]  # fmt: skip
+    data = b"".join(b"data: %b\n\n" % json.dumps(frame).encode() for frame in frames)
+    transcoder = Transcoder("openai-chat", target, now=0)
+    out = transcoder.feed(data + b"data: [DONE]\n\n") + transcoder.close()
+    found: Any = dragoman.collect(out, target).document
+    assert found["choices"][0]["message"]["content"] == "Waiting."

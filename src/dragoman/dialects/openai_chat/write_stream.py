@@ -46,6 +46,7 @@ class Voice:
         self.length = 0  # of the text so far
         self.last = ""  # the end of it
         self.last_cited = False  # whether the last text is cited
+        self.last_at = ""  # where it stands in the source
         self.cited: list[Json] = []  # where it comes from
         self.said: set[str] = set()  # keys of the message that were said
 
@@ -53,8 +54,9 @@ class Voice:
 class Spoken:
     """A text while it is written: its length, and where it comes from."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, voice: Voice, at: str) -> None:
         self.voice = voice
+        self.at = at
         self.length = 0
         self.last = ""
         self.citations: list[Citation] = []
@@ -124,7 +126,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         else:
             voice.said.add(key)
         if isinstance(block, Text):
-            self.texts[index] = Spoken(voice)
+            self.texts[index] = Spoken(voice, block.at)
         self.frame_deltas(index, number, {key: "\0"})
         return begun
 
@@ -228,7 +230,8 @@ class ChatWriter(FunctionsOnly, InTurns):
         if not text:
             return text
         before = ""
-        if not spoken.length and spoken.voice.last and self.joins:
+        goes_on = spoken.at == spoken.voice.last_at != ""  # one text, with a call between
+        if not spoken.length and spoken.voice.last and self.joins and not goes_on:
             before = joint(spoken.voice.last, text, spoken.voice.last_cited)
             spoken.voice.length += len(before)
         spoken.length += len(text)
@@ -269,6 +272,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             voice.length += text.length
             if text.length:
                 voice.last, voice.last_cited = text.last, bool(text.citations)
+                voice.last_at = text.at
             cited = (
                 self.dialect.write_annotation(citation, text.length, start, self.w)
                 for citation in text.citations
