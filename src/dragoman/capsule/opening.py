@@ -456,8 +456,8 @@ class _Opening:
                     self.put(entry, values)
             for number, unit in enumerate(self.units[part]):
                 owner = taken.get(number)
-                if unit.start >= 0:
-                    values.setdefault(unit.slot, [])  # which stays a list if nothing is put there
+                if owner is not None and not owner.pieces and unit.start >= 0:
+                    values.setdefault(unit.slot, [])  # which stays a list, if of nothing
                 if owner is None:
                     value = self.view.value(unit)
                     value = renamed(value, names) if names else value
