@@ -90,8 +90,9 @@ def convert(
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, value)
-        if any(loss.what == "capsule" for loss in log.losses):  # else it is as it was
-            document = writer.restored(document, tree, log)
+        changed = any(loss.what == "capsule" for loss in log.losses)
+        if changed or not capsule.get("unfit"):  # else it is as it was
+            document = capsules.refit(document, writer, tree, log)
     carried = None
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)

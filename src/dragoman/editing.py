@@ -648,7 +648,8 @@ def _all_of_it(way: Home) -> Iterator[str]:
     """All means the same, so nothing is left out, and settings are as they were in their order."""
     a, b = (_settings(document, way) for document in (way.result.document, way.original))
     was, now = (_settings(document, way) for document in (way.back.document, way.plain.document))
-    if _text(was) != _text(now):
+    omitted = any((loss.kind, loss.what) == ("dropped", "thinking") for loss in way.result.losses)
+    if _text(was) != _text(now) or omitted:
         # A setting that an API takes only beside what the client has removed (thinking, beside
         # reasoning in the last turn) is not written, so there is nothing to be restored.
         if not way.result.losses:

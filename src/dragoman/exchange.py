@@ -164,7 +164,7 @@ class Exchange:
         sent = self._upstream.write(tree, log)
         if capsule is not None:
             sent = capsuling.open_(capsule, sent, self._upstream, "request", log, tree, value)
-            sent = self._upstream.restored(sent, tree, log)
+            sent = capsuling.refit(sent, self._upstream, tree, log)
         if halves is not None:
             sent = with_halves(sent, halves, not self.is_converted, log)
         log.enforce(self._fail_on)

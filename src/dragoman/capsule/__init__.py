@@ -58,9 +58,10 @@ its capsules are still opened, with that version's limits.
 The keys of a capsule: ``count`` (of units, and of tools where these are units), ``turns`` and
 ``tools`` (entries), ``patch`` and ``order`` (settings), ``mended`` (losses of the way back that it
 makes up for), ``echo`` (whose gist the digests are of), ``wrap`` or ``bare`` (a list of turns in an
-object, or without it). Those of an entry: ``at`` and ``is`` (the numbers and digests of its units),
-``put`` (the original), ``cuts`` (how long texts were that may have been joined or split), ``ids``
-or ``by`` (what else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``, ``reused``.
+object, or without it), ``model`` (where the target has none), ``unfit`` (the original broke a rule
+itself). Those of an entry: ``at`` and ``is`` (the numbers and digests of its units), ``put`` (the
+original), ``cuts`` (how long texts were that may be joined or split now), ``ids`` or ``by`` (what
+else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``, ``reused``.
 
 A capsule is plain JSON and comes from outside: whatever is wrong with it is ``Malformed``.
 """
@@ -69,4 +70,5 @@ from __future__ import annotations
 
 from .modelled import named as named
 from .opening import open_ as open_
+from .opening import refit as refit
 from .sealing import seal as seal

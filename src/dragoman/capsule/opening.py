@@ -93,6 +93,14 @@ def open_(
         raise Malformed(f"the capsule is damaged: {problem!r}") from None
 
 
+def refit(document: Json, dialect: Dialect, tree: Tree, log: Ledger) -> Json:
+    """What was restored, as the dialect takes it: settings may not go with turns that changed."""
+    try:
+        return dialect.restored(document, tree, log)
+    except (TypeError, LookupError, ValueError, AttributeError) as problem:
+        raise Malformed(f"the capsule is damaged: {problem!r}") from None
+
+
 def _point(log: Ledger, start: int, echoed: Json) -> None:
     """Settings are called otherwise in the other document: point at what there is of the path."""
     for number in range(start, len(log.losses)):

@@ -80,6 +80,11 @@ def seal(
         raise Malformed("nested too deeply to be carried") from None
     if losses:  # what is restored makes up for these, so they are no losses on the way home
         capsule["mended"] = [[loss.kind, loss.what, loss.path] for loss in losses]
+    if isinstance(heard, Request) and original.__class__ is dict:
+        judged = Ledger(models=models)
+        source.restored(original, heard, judged)
+        if judged.losses:
+            capsule["unfit"] = True  # as the original was, so that is how it comes back
     return capsule
 
 

@@ -289,7 +289,9 @@ class Requests(Turns):
         return self.emit(out, tree, log)
 
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
-        if isinstance(tree, Request) and isinstance(document.get("thinking"), dict):
+        if self.is_home(tree.dialect) or not isinstance(tree, Request):
+            return document
+        if isinstance(document.get("thinking"), dict):
             document = {**document}
             self.fit_thinking(document, tree, log)
         return document

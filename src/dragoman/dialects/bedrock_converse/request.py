@@ -134,6 +134,8 @@ class Requests(ParamFields):
         return self.emit(out, tree, log)
 
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
+        if self.is_home(tree.dialect):
+            return document
         more = document.get(MORE) if isinstance(tree, Request) else None
         if not isinstance(more, dict) or not isinstance(config := more.get("thinking"), dict):
             return document
