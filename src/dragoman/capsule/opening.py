@@ -464,8 +464,6 @@ class _Opening:
                     self.put(entry, values)
             for number, unit in enumerate(self.units[part]):
                 owner = taken.get(number)
-                if owner is not None and not owner.pieces and unit.start >= 0:
-                    values.setdefault(unit.slot, [])  # which stays a list, if of nothing
                 if owner is None:
                     value = self.view.value(unit)
                     value = renamed(value, names) if names else value
@@ -526,6 +524,8 @@ class _Opening:
             places = places or Places(View(document, dialect.read(document, facet)))
             spans = [span for entry in entries for span in entry.spans]
             pairs = paired(now, places.within(spans))
+            if pairs is not None:  # what had no id is told by its place, and agrees with any
+                pairs = {old: new for old, new in pairs.items() if new is not None}
             free = {name for entry in entries for name in entry.data.get("reused", ())}
             free |= (pairs or {}).keys()
             if pairs is None or any(
@@ -535,8 +535,7 @@ class _Opening:
                 failed += entries
             else:
                 given |= pairs
-                found = ((old, new) for old, new in pairs.items() if old in others)
-                names |= {old: new for old, new in found if new is not None}
+                names |= {old: new for old, new in pairs.items() if old in others}
         return names, failed
 
     def ids(self, entries: list[_Entry]) -> set[str | None]:

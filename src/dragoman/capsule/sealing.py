@@ -229,7 +229,10 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
             entry.setdefault("odd", 1)
             if o1 - o0 > b1 - b0 and any(map(_reasons, was)):
                 entry["odd"] = 3  # replies that became one: what is left of it may say the same
-        entry |= held(here.pieces(is_), was)
+        pieces = here.pieces(is_)
+        if not pieces and was and here.inner.get(was[0].slot).__class__ is list:
+            pieces = [[was[0].slot, False, []]]  # which stays a list, if of nothing
+        entry |= held(pieces, was)
         out.append(entry)
     _tie(moved)
     _tell_apart(out, old)
