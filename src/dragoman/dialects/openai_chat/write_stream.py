@@ -47,6 +47,7 @@ class Voice:
         self.last = ""  # the end of it
         self.last_cited = False  # whether the last text is cited
         self.last_at = ""  # where it stands in the source
+        self.last_calls = 0  # and how many calls there were then
         self.cited: list[Json] = []  # where it comes from
         self.said: set[str] = set()  # keys of the message that were said
 
@@ -230,10 +231,12 @@ class ChatWriter(FunctionsOnly, InTurns):
         if not text:
             return text
         before = ""
-        goes_on = spoken.at == spoken.voice.last_at != ""  # one text, with a call between
-        if not spoken.length and spoken.voice.last and self.joins and not goes_on:
-            before = joint(spoken.voice.last, text, spoken.voice.last_cited)
-            spoken.voice.length += len(before)
+        voice = spoken.voice
+        if not spoken.length and voice.last and self.joins:
+            between = voice.calls > voice.last_calls
+            if not (between and spoken.at == voice.last_at != ""):  # one text, with calls between
+                before = joint(voice.last, text, voice.last_cited)
+            voice.length += len(before)
         spoken.length += len(text)
         spoken.last = text
         return before + text
@@ -272,7 +275,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             voice.length += text.length
             if text.length:
                 voice.last, voice.last_cited = text.last, bool(text.citations)
-                voice.last_at = text.at
+                voice.last_at, voice.last_calls = text.at, voice.calls
             cited = (
                 self.dialect.write_annotation(citation, text.length, start, self.w)
                 for citation in text.citations
