@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from .errors import Malformed
 from .model import Json
 from .reading import escape, parse, plain
+
+Change: TypeAlias = Callable[[Json], tuple[Json] | None]
+"""What becomes of a value; None: it is not what it should be."""
 
 HALF = re.compile("[\ud800-\udfff]")
 FIRST, SECOND = re.compile("[\ud800-\udbff]$"), re.compile("[\udc00-\udfff]")
@@ -151,21 +155,30 @@ def _tokens(at: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in at.split("/")[1:]]
 
 
-def _rename(value: Json, tokens: list[str], name: str, key: str) -> tuple[Json] | None:
-    """The value with another key in one of its objects; None where that is not there."""
+def _changed(value: Json, tokens: list[str], change: Change) -> tuple[Json] | None:
+    """The value with what stands at a place changed; None where that is not there."""
     if not tokens:
-        if value.__class__ is not dict or name not in value:
-            return None
-        return ({key if known == name else known: item for known, item in value.items()},)
+        return change(value)
     token, rest = tokens[0], tokens[1:]
     if value.__class__ is dict and token in value:
-        inner = _rename(value[token], rest, name, key)
+        inner = _changed(value[token], rest, change)
         return inner and (value | {token: inner[0]},)
     if value.__class__ is list and token.isdecimal() and int(token) < len(value):
         index = int(token)
-        inner = _rename(value[index], rest, name, key)
+        inner = _changed(value[index], rest, change)
         return inner and ([*value[:index], inner[0], *value[index + 1 :]],)
     return None
+
+
+def _rename(value: Json, tokens: list[str], name: str, key: str) -> tuple[Json] | None:
+    """The value with another key in one of its objects."""
+
+    def rename(found: Json) -> tuple[Json] | None:
+        if found.__class__ is not dict or name not in found:
+            return None
+        return ({key if known == name else known: item for known, item in found.items()},)
+
+    return _changed(value, tokens, rename)
 
 
 def replaced(value: Json, at: str, text: str) -> Json:
@@ -182,15 +195,5 @@ def _at(value: Json, tokens: list[str]) -> Json:
 
 
 def _put(value: Json, tokens: list[str], old: Json, new: str) -> tuple[Json] | None:
-    """The value with a text in place of another; None where that is not there."""
-    if not tokens:
-        return (new,) if value == old else None
-    token, rest = tokens[0], tokens[1:]
-    if value.__class__ is dict and token in value:
-        inner = _put(value[token], rest, old, new)
-        return inner and (value | {token: inner[0]},)
-    if value.__class__ is list and token.isdecimal() and int(token) < len(value):
-        index = int(token)
-        inner = _put(value[index], rest, old, new)
-        return inner and ([*value[:index], inner[0], *value[index + 1 :]],)
-    return None
+    """The value with a text in place of another."""
+    return _changed(value, tokens, lambda found: (new,) if found == old else None)

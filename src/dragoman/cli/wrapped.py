@@ -78,6 +78,12 @@ class Part(NamedTuple):
     value: Json
 
 
+def bare(url: str) -> str:
+    """An address without its query, which may have a key in it."""
+    found = URL.match(url)
+    return found[0] if found else ""
+
+
 def may_wrap(data: bytes) -> bool:
     """Whether a document has what every capture, pair or HAR file has."""
     return any(one in data and other in data for one, other in SIGNS)
@@ -343,7 +349,7 @@ def requested(document: Document, said: Captured, label: str = "") -> Document:
     """The request of a capture; ``Nothing`` where there is none in it."""
     address = dialect_of(said.url, said.host) if said.url else None
     if said.body.__class__ is not dict or said.method.upper() not in ("POST", "PUT"):
-        what = f"{said.method} {URL.match(said.url)[0]}" if said.url else "a capture"  # type: ignore[index]
+        what = f"{said.method} {bare(said.url)}" if said.url else "a capture"
         raise Nothing(f"no conversation: {what}", USAGE, where=document.name)
     if address is None:
         return document.inside(said.at, encode(said.body), None, label=label)
@@ -353,7 +359,7 @@ def requested(document: Document, said: Captured, label: str = "") -> Document:
         body = {key: address.model} | body
     # A server's own variant of what the address says shows in the body.
     dialect = variant_of(address.dialect, body, "request")
-    why = f"as its address says, {URL.match(said.url)[0]}"  # type: ignore[index]
+    why = f"as its address says, {bare(said.url)}"
     hint = Hint(dialect, "request", why, asks_stream=said.url_at if address.stream else "")
     inside = document.inside(said.at, encode(body), hint, label=label)
     if body is not said.body and said.url_at:  # the model stands in the address
