@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, compress
 from operator import eq
 from typing import Any
 
 from .. import patching
-from ..ledger import Ledger, Loss
-from ..model import History, Json, Request
+from ..ledger import Loss
+from ..model import History, Json, Request, ToolResult
 from ..patching import equal, plainly_same
 from ..units import (
     Unit,
@@ -34,8 +34,8 @@ from .places import (
     has_news,
     is_instruction,
     is_restored,
-    keys_of,
     own,
+    owner_of,
     view_of,
 )
 from .references import WORTH, shrunk
@@ -214,10 +214,12 @@ def _says(message: Any) -> bool:
 
 def _is_hoisted(nodes: Sequence[Any]) -> bool:
     """Whether an image of a result stands in another item."""
-    for node in nodes:
-        if node.role == "tool" and node.content:
-            inside = getattr(node.content[-1], "content", ())
-            if inside and not inside[-1].at.startswith(node.at):
+    results = [
+        (node.content[-1], node.at) for node in nodes if node.role == "tool" and node.content
+    ]
+    for block, at in results:
+        if block.__class__ is ToolResult and (inside := block.content):
+            if not inside[-1].at.startswith(at):
                 return True
     return False
 
@@ -360,14 +362,17 @@ def _settle(
     known = slots | alike
     mine = {key: value for key, value in original.items() if key not in known}
     theirs = {key: value for key, value in back.items() if key not in known}
-    capsule["patch"] = patch = patching.diff(theirs, mine) if mine or theirs else None
-    if patch is None and list(back) == list(original):
+    capsule["patch"] = patching.diff(theirs, mine) if mine or theirs else None
+    order = list(original)
+    here = list(back)
+    if here == order:
         return
-    inner = {key: value for key, value in back.items() if key not in slots}
-    if patch is not None:
-        inner = patching.apply(patch, inner, "", Ledger(), None)
-    if keys_of(View(back, None, False), inner, slots) != list(original):
-        capsule["order"] = list(original)
+    # As the document has them when it is opened, then what comes: ``keys_of`` of what is patched.
+    here = [key for key in here if key in original]
+    here += [key for key in order if key not in back and key not in slots]
+    here += sorted(slots.difference(here))
+    if here != order:
+        capsule["order"] = order
 
 
 def _tell(
@@ -383,18 +388,15 @@ def _tell(
 
 def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
     """The losses that no restored turn makes up for."""
-    wanted = {at for loss in losses for at in _above(loss.path)}
-    owner: dict[str, tuple[str, int]] = {}
-    for number in range(turns.count):
-        first, end = turns.span(number)
+    number: dict[str, int] = {}
+    for unit in range(turns.count):
+        first, end = turns.span(unit)
         for node in turns.said[first:end]:
-            if node.at in wanted or not wanted.isdisjoint([block.at for block in node.content]):
-                own(owner, node, ("turns", number))
-    return [loss for loss in losses if not is_restored(loss, owner, {"turns": restored})]
-
-
-def _above(path: str) -> Iterator[str]:
-    """A path, and those that it is under."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
+            number.setdefault(node.at, unit)
+    found = [(loss, owner_of(loss.path, number)) for loss in losses]
+    if any(unit is None for _, unit in found):  # of a block that stands elsewhere, or of no turn
+        owner: dict[str, tuple[str, int]] = {}
+        for node in turns.said:
+            own(owner, node, ("turns", number[node.at]))
+        return [loss for loss in losses if not is_restored(loss, owner, {"turns": restored})]
+    return [loss for loss, unit in found if unit not in restored]
