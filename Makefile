@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all node conformance fuzz check format lint types docs docs-check pictures accept accept-commands bench bench-peers clean
+.PHONY: help demo test test-all node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ accept: $(READY)  ## write the corpus files that a conversion now gives: make ac
 
 accept-commands: $(READY)  ## write what the commands now print into their transcripts: make accept-commands [PAGE=<name>]
 	@$(BIN)/python tests/test_commands.py --accept $(PAGE)
+
+differences: $(READY)  ## what a change does to conversions: make differences [BASE=<revision>] [RECORDED=1]
+	@$(BIN)/python tests/differences.py $(or $(BASE),main) $(if $(RECORDED),--recorded)
 
 bench: $(READY)  ## the speed, as ratios to parsing and printing
 	@$(BIN)/python -m benchmarks.run

@@ -1,0 +1,204 @@
+"""What a change does to conversions: all documents of the corpus in all dialects, before and after.
+
+python tests/differences.py [REVISION] [--recorded] [--show N]
+
+Converts each document and each stream of this tree's corpus (with ``--recorded``, those of
+``../shared`` too) with the code of REVISION (``main`` unless named) and with the code of this tree,
+and compares documents, bytes and ledgers. A change that should alter no conversion prints one line;
+any other is listed by target and code, with the first N differences in full. Exit code 1 where
+something differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SUFFIXES = {".sse", ".ndjson", ".eventstream", ".jsonl", ".json"}
+STREAM = "stream"
+
+
+class Source(NamedTuple):
+    """A document or the bytes of a stream."""
+
+    name: str
+    dialect: str
+    facet: str
+    body: Any
+
+
+def documents() -> Iterator[Source]:
+    """The whole and the degraded documents of tests/corpus."""
+    for path in sorted((ROOT / "tests" / "corpus").glob("*/*.json")):
+        dialect, facet, *_ = path.name.split(".")
+        yield Source(
+            f"{path.parent.name}/{path.name}", dialect, facet, json.loads(path.read_bytes())
+        )
+
+
+def streams() -> Iterator[Source]:
+    for path in sorted((ROOT / "tests" / "streams").iterdir()):
+        parts = path.name.split(".")
+        if f".{parts[-1]}" in SUFFIXES and len(parts) >= 3:
+            yield Source(path.name, parts[-2], STREAM, path.read_bytes())
+
+
+def recorded() -> Iterator[Source]:
+    sys.path.insert(0, str(ROOT))
+    from conformance import reality
+
+    for dialect in reality.DIALECTS:
+        for facet in reality.FACETS:
+            for record in reality.records(dialect, facet):
+                yield Source(record.name, dialect, facet, record.body)
+        for stream in reality.streams(dialect):
+            yield Source(stream.name, dialect, STREAM, stream.data)
+
+
+def sources(also_recorded: bool) -> Iterator[Source]:
+    yield from documents()
+    yield from streams()
+    if also_recorded:
+        yield from recorded()
+
+
+def convert(source: Source, target: str) -> tuple[bytes, list[str]] | None:
+    """The bytes and the ledger; None where the target has no such facet."""
+    import dragoman
+
+    try:
+        result = dragoman.convert(
+            source.body, source=source.dialect, target=target, facet=source.facet, now=0.0
+        )
+    except dragoman.Unsupported:
+        return None
+    except dragoman.DragomanError as error:
+        return f"{type(error).__name__}: {error}".encode(), []
+    data = result.document
+    if not isinstance(data, bytes):
+        data = json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return data, [str(loss) for loss in result.losses]
+
+
+def record(also_recorded: bool, wanted: frozenset[str]) -> Iterator[str]:
+    """A line for each conversion; those that are wanted with what they gave."""
+    import dragoman
+
+    for source in sources(also_recorded):
+        for target in dragoman.dialects.names():
+            key = f"{source.name} {source.facet} > {target}"
+            if wanted and key not in wanted:
+                continue
+            made = convert(source, target)
+            if made is None:
+                continue
+            data, losses = made
+            line = [key, blake2b(data, digest_size=8).hexdigest(), losses]
+            yield json.dumps([*line, data.decode("utf-8", "replace")] if wanted else line)
+
+
+def run(tree: Path, also_recorded: bool, wanted: Iterable[str] = ()) -> dict[str, list[Any]]:
+    """What the code of a tree makes of this tree's documents."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--record"]
+    command += ["--recorded"] if also_recorded else []
+    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        command,
+        env=environment,
+        input="\n".join(wanted),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row[0]: row[1:] for row in rows}
+
+
+def report(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> list[str]:
+    """Print what differs, by target; gives the keys of all that do."""
+    gone = sorted(before.keys() - after.keys())
+    come = sorted(after.keys() - before.keys())
+    other = [key for key in before if key in after and before[key][0] != after[key][0]]
+    ledgers = [key for key in before if key in after and before[key][1] != after[key][1]]
+    print(
+        f"{len(after)} conversions: {len(other)} documents and {len(ledgers)} ledgers differ",
+        end="",
+    )
+    print(f"; {len(gone)} no longer possible, {len(come)} new" if gone or come else "")
+    for target, count in Counter(key.rpartition(" > ")[2] for key in other).most_common():
+        print(f"  {count:6} documents  {target}")
+    entries: Counter[str] = Counter()
+    for key in ledgers:
+        was, is_ = Counter(before[key][1]), Counter(after[key][1])
+        entries.update(f"- {loss}" for loss in map(code_of, (was - is_).elements()))
+        entries.update(f"+ {loss}" for loss in map(code_of, (is_ - was).elements()))
+    for entry, count in entries.most_common():
+        print(f"  {count:6} losses     {entry}")
+    return [*dict.fromkeys([*other, *ledgers]), *gone, *come]
+
+
+def code_of(loss: str) -> str:
+    """Kind, code and reason of a printed loss, without its place."""
+    head, _, reason = loss.partition(" (")
+    return f"{head.partition(' at ')[0]} ({reason}"
+
+
+def show(keys: list[str], base: Path, also_recorded: bool) -> None:
+    """Some differences in full."""
+    before, after = run(base, also_recorded, keys), run(ROOT, also_recorded, keys)
+    for key in keys:
+        print(f"\n{key}")
+        was, is_ = lines_of(before.get(key)), lines_of(after.get(key))
+        for line in difflib.unified_diff(was, is_, "before", "after", lineterm="", n=1):
+            print(f"  {line}")
+
+
+def lines_of(row: list[Any] | None) -> list[str]:
+    if row is None:
+        return ["(no conversion)"]
+    _, losses, text = row
+    with suppress(ValueError):
+        text = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+    return [*text.splitlines(), *losses]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("revision", nargs="?", default="main")
+    parser.add_argument("--recorded", action="store_true", help="the recordings of ../shared too")
+    parser.add_argument("--show", type=int, default=5, metavar="N", help="differences in full")
+    parser.add_argument("--record", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.record:
+        for line in record(options.recorded, frozenset(sys.stdin.read().splitlines())):
+            print(line)
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder) / "base"
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run(
+            [*git, "add", "--quiet", "--detach", str(base), options.revision], check=True
+        )
+        try:
+            keys = report(run(base, options.recorded), run(ROOT, options.recorded))
+            if keys and options.show:
+                show(keys[: options.show], base, options.recorded)
+        finally:
+            subprocess.run([*git, "remove", "--force", str(base)], check=True)
+    return 1 if keys else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
