@@ -352,8 +352,9 @@ class _Opening:
         units, taken = self.units["turns"], self.taken("turns")
         slot = units[-1].slot if units else ""
         left = {unit.slot for number, unit in enumerate(units) if number not in taken}
-        left.update(piece[0] for entry in taken.values() for piece in entry.pieces)
-        if slot in left or all(entry.at is not None for entry in self.entries["turns"]):
+        left.update(name for entry in taken.values() for name, _, value in entry.pieces if value)
+        whole = len(units) == self.capsule["count"][0]  # nothing was removed
+        if slot in left or (whole and all(e.at is not None for e in self.entries["turns"])):
             return
         for number, entry in taken.items():
             if units[number].slot == slot:

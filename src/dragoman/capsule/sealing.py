@@ -227,7 +227,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
-            if o1 - o0 > b1 - b0 and any(map(_reasons, was)):
+            if o1 - o0 > b1 - b0 and sum(map(_reasons, was)) > 1:
                 entry["odd"] = 3  # replies that became one: what is left of it may say the same
         pieces = here.pieces(is_)
         if not pieces and was and here.inner.get(was[0].slot).__class__ is list:
@@ -297,9 +297,9 @@ def _goes_on(a: Unit, b: Unit) -> bool:
     return one.__class__ is Message and bool(one.role == other.role == "assistant")
 
 
-def _reasons(unit: Unit) -> bool:
-    """Whether there is reasoning in a unit, of which its gist tells nothing."""
-    return any(
+def _reasons(unit: Unit) -> int:
+    """How many blocks of reasoning there are in a unit, of which its gist tells nothing."""
+    return sum(
         block.__class__ is Reasoning
         for node in unit.nodes
         if node.__class__ is Message
