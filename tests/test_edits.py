@@ -70,7 +70,7 @@ MARKED_BEFORE_IMAGE = claude(
     {"role": "assistant", "content": [text("Well.")]},
     {"role": "user", "content": "Go on."},
 )
-"""The image, which is none, is lost and comes back beside the turn whose mark the client has kept."""
+"""The image, which is none, is lost; it comes back beside a turn whose mark the client kept."""
 
 BEGUN_BY_A_CALL = claude(
     {"role": "assistant", "content": [use("call_1", "Seattle")]},
@@ -157,6 +157,31 @@ CALLED_TWICE = {
 }
 """With its calls apart, the second result stands behind what followed it."""
 
+ASKED_TWICE = {
+    "model": "command-a",
+    "messages": [
+        {"role": "user", "content": "Oslo?"},
+        *(
+            turn
+            for name, said in (("call_a", "rain"), ("call_b", "snow"))
+            for turn in (
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {
+                            "id": name,
+                            "type": "function",
+                            "function": {"name": "weather", "arguments": '{"city":"Oslo"}'},
+                        }
+                    ],
+                },
+                {"role": "tool", "tool_call_id": name, "content": said},
+            )
+        ),
+    ],
+}
+"""Without the first of two equal calls, the second is told by its id."""
+
 SEARCHED = {
     "model": "gpt-5",
     "input": [
@@ -195,6 +220,7 @@ SEARCHED = {
         pytest.param(ANSWERED_TOGETHER, "gemini", "mistral", id="answered-together"),
         pytest.param(ANSWERED_TOGETHER, "gemini", "native", id="answered-together-native"),
         pytest.param(CALLED_TWICE, "openai-chat", "bedrock-converse", id="moved"),
+        pytest.param(ASKED_TWICE, "cohere", "mistral", id="asked-twice"),
         pytest.param(SEARCHED, "openai-responses", "native", id="searched"),
     ],
 )

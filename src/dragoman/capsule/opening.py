@@ -209,8 +209,13 @@ class _Entry:
         return [(at, self.weight(units, at, named)) for at in found]
 
     def weight(self, units: list[Unit], at: int, named: set[str | None]) -> int:
-        """A turn more than anything; then its neighbours, first a call's result; then ids."""
+        """A turn more than anything; then its neighbours, first a call's result; then ids.
+
+        Ids that the client has kept tell more than the number of a turn.
+        """
         out = TURN
+        if "ids" in self.data and units[at].ids() == self.data["ids"]:
+            out += 2
         called, answered = units[at].calls()
         if by := self.data.get("by"):
             before, behind = neighbours(units, at, self.count)
