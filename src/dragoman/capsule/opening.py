@@ -658,8 +658,10 @@ class _Opening:
             self.log.restored.append(Restored(what, path, True))
 
     def place_of(self, slot: str) -> str:
+        if self.view.doc.__class__ is list:
+            return ""
         base = "" if self.view.base is None else f"/{escape(self.view.base)}"
-        return f"{base}/{escape(slot)}" if slot else base
+        return f"{base}/{escape(slot)}"
 
     def report(self, document: Json) -> None:
         fitted = not any(loss.what == "capsule" for loss in self.log.losses)
