@@ -97,7 +97,7 @@ def back(way: tuple[str, str, str], document: Any, capsule: Any, **options: Any)
 
 # -- any change -----------------------------------------------------------------------------
 
-STRANGE = (None, True, -1, 10**9, 0.5, "", "x", [], {}, [[]], {"x": 1})
+STRANGE: tuple[Any, ...] = (None, True, -1, 10**9, 0.5, "", "x", [], {}, [[]], {"x": 1})
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -211,7 +211,7 @@ def test_a_capsule_has_a_size() -> None:
         back(CHAT, document, capsule, capsule_limit=size - 1)
 
 
-SPELLINGS = {
+SPELLINGS: dict[str, Any] = {
     "one place": lambda n: "/content/0/text",
     "one place under many names": lambda n: f"/content/{'0' * (n + 1)}/text",
     "the whole document": lambda n: "",
@@ -245,12 +245,11 @@ def test_references_do_not_multiply(name: str) -> None:
         "refs": True,
         "patch": {"set": patch},
     }
-    try:
-        result = back(way, reply, capsule)
-    except dragoman.CapsuleError as problem:
-        assert "too often" in str(problem)
+    if name.startswith("one place"):
+        with pytest.raises(dragoman.CapsuleError, match="too often"):
+            back(way, reply, capsule)
     else:
-        assert result.document == plain
+        assert back(way, reply, capsule).document == plain
 
 
 # -- what a stranger can do is seen ---------------------------------------------------------
@@ -305,7 +304,7 @@ def test_what_a_client_adds_to_a_restored_turn_is_reported() -> None:
 
 
 def test_losses_of_a_second_turn_are_reported_like_those_of_the_first() -> None:
-    asked = {
+    asked: dict[str, Any] = {
         "model": "claude-sonnet-4-5",
         "frequency_penalty": 0.5,
         "messages": [{"role": "user", "content": "Hi"}],
@@ -359,6 +358,7 @@ def test_a_key_is_long_enough(key: Any) -> None:
 def test_half_a_character_can_be_signed() -> None:
     body = json.dumps({**CLAUDE, "x_half": "\ud83d"}).encode()
     result = dragoman.convert(body, source=CHAT[0], target=CHAT[1], carry=True, key=KEY)
+    assert result.capsule is not None
     assert result.capsule["mac"] == signing.mac(result.capsule, KEY)
     home = back(CHAT, result.document, result.capsule, key=KEY)
     assert home.document["x_half"] == "\ud83d"

@@ -31,16 +31,16 @@ def verify(capsule: dict[str, Json], key: bytes | None) -> None:
     if key is None:
         if found is not None:
             # A key that was forgotten would otherwise never be missed.
-            what = "the capsule is signed, and no key was given to verify it"
+            what = "it is signed, and no key was given to verify it"
             raise CapsuleError(what, "/mac")
         return
     import hmac
 
     expected = mac(capsule, key)
     if found is None:
-        raise CapsuleError("the capsule is not signed, and a key was given", "/mac")
+        raise CapsuleError("it is not signed, and a key was given", "/mac")
     if found.__class__ is not str or not hmac.compare_digest(found.encode(), expected.encode()):
-        raise CapsuleError("the capsule was not signed with this key, or was changed since", "/mac")
+        raise CapsuleError("it was not signed with this key, or was changed since", "/mac")
 
 
 def mac(capsule: dict[str, Json], key: bytes) -> str:
