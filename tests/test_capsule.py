@@ -166,11 +166,11 @@ def test_a_capsule_of_version_1_is_still_opened() -> None:
     document = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
     sealed = {
         "capsule": 1, "dialect": "anthropic-messages", "facet": "request",
-        "patch": {"set": {"top_k": 3}}, "mended": [["invented", "max_tokens", ""]],
+        "patch": {"set": {"top_k": 3}},
     }  # fmt: skip
     home = back(document, sealed)
     assert home.document["top_k"] == 3
-    assert not home.losses
+    assert [str(place) for place in home.restored] == ["restored field at /top_k"]
     with pytest.raises(dragoman.Malformed, match="but of version 3"):
         back(document, sealed | {"capsule": 3})
 

@@ -19,9 +19,17 @@ from .check import check
 from .convert import convert, join, read, write
 from .detect import detect
 from .dialect import Guess, Problem
-from .errors import DragomanError, Lossy, Malformed, MissingExtra, Unsayable, Unsupported
+from .errors import (
+    CapsuleError,
+    DragomanError,
+    Lossy,
+    Malformed,
+    MissingExtra,
+    Unsayable,
+    Unsupported,
+)
 from .formats import Format, formats
-from .ledger import Loss
+from .ledger import Loss, Restored
 from .repair import repair, repair_passes
 from .result import Result
 
@@ -46,6 +54,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "CapsuleError",
     "DragomanError",
     "Exchange",
     "Format",
@@ -55,6 +64,7 @@ __all__ = [
     "Malformed",
     "MissingExtra",
     "Problem",
+    "Restored",
     "Result",
     "Transcoder",
     "Unsayable",

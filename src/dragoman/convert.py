@@ -15,7 +15,7 @@ from . import capsule as capsules
 from . import dialects, surrogates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
-from .ledger import Ledger
+from .ledger import Ledger, Restored
 from .model import Json, Message, Request, Response, Text, Tree
 from .models import Models, given
 from .reading import load
@@ -37,6 +37,8 @@ def convert(
     capsule: Json | None = None,
     model: str | None = None,
     models: Models | Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+    capsule_limit: int = capsules.LIMIT,
 ) -> Result:
     """A document of one dialect as a document of another.
 
@@ -53,7 +55,9 @@ def convert(
     ``fail_on`` names kinds or codes of losses that raise ``Lossy``. ``now`` (seconds since 1970)
     and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target
     may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
-    ``capsule`` on the way home, it restores the original exactly. ``model`` is the model that a
+    ``capsule`` on the way home, it restores the original exactly, and ``result.restored`` names
+    what came from it. ``key`` signs the capsule, and refuses one that it did not sign;
+    ``capsule_limit`` is how many bytes of JSON a capsule may have. ``model`` is the model that a
     request names in the target. ``models`` has rows of the caller's own for the table of what
     depends on the model (``dragoman.models``). The input is not changed; the result may share
     parts with it.
@@ -81,7 +85,11 @@ def convert(
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
     if capsule is not None:
+        capsules.check(capsule, writer, facet, key, capsule_limit)
+        asked = tree
         tree = capsules.named(capsule, tree, writer)
+        if tree is not asked:
+            log.restored.append(Restored("field", f"/{writer.model_key}"))
     log.restores = capsule is not None
     document = writer.write(tree, log)
     if halves is not None:
@@ -89,15 +97,15 @@ def convert(
             value = halves.restored(value)[0]
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
-        document = capsules.open_(capsule, document, writer, facet, log, tree, value)
+        document = capsules.open_(capsule, document, writer, facet, log, tree, reader, value)
         changed = any(loss.what == "capsule" for loss in log.losses)
         if changed or not capsule.get("unfit"):  # else it is as it was
             document = capsules.refit(document, writer, tree, log)
     carried = None
     if carry:
-        carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)
+        carried = capsules.seal(value, document, reader, writer, facet, tree, log.models, key=key)
     log.enforce(fail_on)
-    return Result(document, tuple(log.losses), carried)
+    return Result(document, tuple(log.losses), carried, restored=tuple(log.restored))
 
 
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:

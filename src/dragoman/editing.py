@@ -149,14 +149,16 @@ def kind(item: Json) -> str:
         role = told.get("role", role)
     if role in ("system", "developer", "control"):
         return "system"
-    if _type(item) == "item_reference":
-        return "user"  # it may be anything, and goes with what stands before it
+    if _type(item) in ("item_reference", "mcp_approval_response"):
+        return "user"  # the first may be anything, and goes with what stands before it
     if role in ("tool", "function") or any(_is_result(part) for part in _parts(item)):
         return "result"
     return "assistant" if role in ("assistant", "model", "ai", None) else "user"
 
 
 def _is_result(part: Json) -> bool:
+    if _type(part) == "tool_search_output":  # the client's, or a part of the reply
+        return bool(part.get("execution") == "client")
     return _type(part) in RESULTS or any(key in part for key in RESULT_KEYS)
 
 
@@ -167,7 +169,8 @@ def rounds(turns: list[Json], dialect: str) -> list[tuple[int, int]]:
     for index, item in enumerate(turns):
         who = kind(item)
         goes_on = who == "result" and before in ("assistant", "result")
-        goes_on = goes_on or (who == before == "assistant" and _has_items(dialect))
+        if who == before == "assistant":  # the results of both may stand in one turn
+            goes_on = _has_items(dialect) or bool(_ids(turns[index - 1]))
         if goes_on and out:
             out[-1] = (out[-1][0], index + 1)
         elif who != "system":
@@ -832,7 +835,7 @@ class _Choices:
         item = Way(self.now[index])
         partner = self.twin.get(index)
         if partner is None:
-            return [*_grown(self.now[index], self.was, self.groups), item]
+            return [*_grown(self.now[index], self.was, self.groups), *self.moved(index), item]
         number = self.owner[partner]
         group = self.groups[number]
         if group.loose:
@@ -886,6 +889,14 @@ class _Choices:
             if other != partner and group.end == other + 1 and _gist(self.was[other]) == gist:
                 if self.is_near(index - 1, other - 1) or self.is_near(index + 1, other + 1):
                     yield number
+
+    def moved(self, index: int) -> Iterator[Way]:
+        """A turn that stands behind others now: it may be the original all the same."""
+        met, said = set(self.twin.values()), _key(self.now[index])
+        for number, group in enumerate(self.groups):
+            if group.end == group.start + 1 and group.start not in met and not group.loose:
+                if _key(self.was[group.start]) == said:
+                    yield Way(group.original, 1, number)
 
     def is_near(self, a: int, b: int) -> bool:
         """Whether two turns are the same, or both sides end there."""
@@ -952,18 +963,30 @@ def _exchanged(
     home = [n for n, group in enumerate(groups) for _ in range(group.size)]
     here = {b: n for n, group in enumerate(groups) for b in range(group.start, group.end)}
     lost = {o: _gist(turn) for o, turn in enumerate(original) if o not in places.values()}
+    own = [_gist(group.original) for group in groups]
     spans = [
         sorted((here[b], home[o]))
         for b in range(len(was))
-        if b not in places
+        if b not in places and not _is_among(words := _words(_gist(was[b])), own[here[b]])
         for o, said in lost.items()
-        if _words(_gist(was[b])) and _words(_gist(was[b])) in said
+        if _is_among(words, said)
     ]
     out: list[Group] = []
     for number, group in enumerate(groups):
         inside = any(first < number <= last for first, last in spans)
         out.append(_both(out.pop(), group)._replace(loose=True) if inside else group)
     return out
+
+
+def _is_among(words: str, said: str) -> bool:
+    """Whether somebody says these words; a few letters (".") stand in many texts by chance."""
+    if len(words) < FEW:
+        return bool(words) and f"\0{words}\0" in f"\0{said}\0"
+    return words in said
+
+
+FEW = 4
+"""How many letters are no words yet."""
 
 
 def _both(a: Group, b: Group) -> Group:
@@ -1087,6 +1110,10 @@ def _gist(value: Json) -> str:
         elif isinstance(value, dict) and not _is_reasoning(value):
             if key in ARGUED:
                 found.append(json.dumps(value, sort_keys=True))
+                return
+            if key == "response":  # Gemini's: an object, or a text where there was none
+                bare = value.keys() == {"output"} and isinstance(value["output"], str)
+                found.append(_value(value["output"] if bare else _text(value)))
                 return
             if key in ("content", "parts", "blocks", "output", "response", "value") and _is_other(
                 value

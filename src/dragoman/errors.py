@@ -2,6 +2,7 @@
 
 DragomanError
 ├── Malformed         the input is at fault; ``at`` says where
+│   └── CapsuleError  a capsule is: damaged, forged, or of another document; ``at`` points into it
 ├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
 │   ├── Unsayable     the target cannot say this conversation at all; ``at`` says why not
 │   └── MissingExtra  a package that only some of dragoman needs is not installed
@@ -29,6 +30,14 @@ class Malformed(DragomanError):
         self.what = what
         self.at = at
         super().__init__(f"{what} - at {at or 'the top of the document'}")
+
+
+class CapsuleError(Malformed):
+    """The capsule cannot be opened. ``at`` is the JSON pointer of the place in the capsule."""
+
+    def __init__(self, what: str, at: str = "") -> None:
+        super().__init__(what, at)
+        self.args = (f"capsule: {what} - at {at or 'its top'}",)
 
 
 class Unsupported(DragomanError):

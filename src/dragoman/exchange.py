@@ -86,7 +86,9 @@ class Exchange:
     ``model`` replaces the model that the client names; ``models`` has rows of the caller's own for
     the table of what depends on the model. ``fail_on`` names losses of the *request* that raise
     ``Lossy``. ``capsules`` is what earlier exchanges of the conversation gave as
-    ``capsules``. ``now`` and ``ids`` supply what a reply may need, as in ``convert``.
+    ``capsules``; ``key`` signs them and refuses those that it did not sign, ``capsule_limit`` is
+    how many bytes of JSON each may have. ``now`` and ``ids`` supply what a reply may need, as in
+    ``convert``.
     """
 
     def __init__(
@@ -100,11 +102,14 @@ class Exchange:
         capsules: Mapping[str, Json] | None = None,
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
+        key: bytes | None = None,
+        capsule_limit: int = capsuling.LIMIT,
     ) -> None:
         self._client, self._upstream = dialects.get(client), dialects.get(upstream)
         self._model, self._models = model, given(models)
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
         self._kept = dict(capsules or {})
+        self._key, self._capsule_limit = key, capsule_limit
         self.now, self.ids = now, ids
         self._tree: Request | None = None
         self._names: Mapping[str, tuple[str | None, str]] = {}
@@ -161,9 +166,12 @@ class Exchange:
         log = Ledger(models=self._models)
         capsule = self._kept.get(self.upstream) if self.is_converted else None
         log.restores = capsule is not None
+        if capsule is not None:
+            capsuling.check(capsule, self._upstream, "request", self._key, self._capsule_limit)
         sent = self._upstream.write(tree, log)
         if capsule is not None:
-            sent = capsuling.open_(capsule, sent, self._upstream, "request", log, tree, value)
+            upstream, client = self._upstream, self._client
+            sent = capsuling.open_(capsule, sent, upstream, "request", log, tree, client, value)
             sent = capsuling.refit(sent, self._upstream, tree, log)
         if halves is not None:
             sent = with_halves(sent, halves, not self.is_converted, log)
@@ -171,7 +179,7 @@ class Exchange:
         self._tree, self._names = tree, log.tool_names
         self._custom, self._search = self._written("custom"), self._written("search")
         self.asked, self.sent, self.losses = value, sent, tuple(log.losses)
-        return Result(sent, self.losses)
+        return Result(sent, self.losses, restored=tuple(log.restored))
 
     def _forget(self) -> None:
         """What an earlier request and its reply left."""
@@ -337,7 +345,14 @@ class Exchange:
         """``capsules``, given the upstream's reply and the history that the client holds."""
         known = join(self.sent, original, dialect=self.upstream).document
         sealed = capsuling.seal(
-            known, held, self._upstream, self._client, "request", models=self._models
+            known,
+            held,
+            self._upstream,
+            self._client,
+            "request",
+            models=self._models,
+            converted=False,
+            key=self._key,
         )
         return self._kept | {self.upstream: sealed}
 

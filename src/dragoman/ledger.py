@@ -142,6 +142,22 @@ class Loss(Struct, frozen=True):
         return f"{self.kind} {self.what} at {self.path or '/'} ({self.why})"
 
 
+class Restored(Struct, frozen=True):
+    """A place that is as a capsule says, whatever the rest of the document says.
+
+    ``path`` is a JSON pointer into the result; of what was removed, into what the conversion gives
+    without a capsule.
+    """
+
+    what: str
+    """``turn``, ``tool``, ``id`` (of a turn that goes with one), ``field`` for anything else"""
+    path: str
+    removed: bool = False
+
+    def __str__(self) -> str:
+        return f"{'removed' if self.removed else 'restored'} {self.what} at {self.path or '/'}"
+
+
 class Ids:
     """A maker of ids that remembers them: what has got a name is called by it again."""
 
@@ -163,7 +179,17 @@ class Ids:
 class Ledger:
     """Collects losses in the order in which they happen, and makes what only a caller can know."""
 
-    __slots__ = ("ids", "losses", "models", "now", "own_names", "restores", "taken", "tool_names")
+    __slots__ = (
+        "ids",
+        "losses",
+        "models",
+        "now",
+        "own_names",
+        "restored",
+        "restores",
+        "taken",
+        "tool_names",
+    )
 
     def __init__(
         self,
@@ -184,6 +210,8 @@ class Ledger:
         """names of tools that the target itself gave: each is written as it is"""
         self.restores = False
         """whether a capsule is opened behind the writer: signed reasoning may come back"""
+        self.restored: list[Restored] = []
+        """what came from a capsule"""
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""

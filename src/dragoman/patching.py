@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from .ledger import Ledger
+from .ledger import Ledger, Restored
 from .model import Json
 from .reading import encode, escape
 
@@ -177,11 +177,11 @@ def _shrink(value: Json, texts: dict[str, str], used: Counter[str]) -> Json:
 
 
 class Root:
-    """The document that references speak of, and how often they did."""
+    """The document that references speak of, and how much of it they may still repeat."""
 
     def __init__(self, document: Json) -> None:
         self.document = document
-        self.used: Counter[str] = Counter()
+        self.left = OFTEN * len(encode(document))
 
 
 class _Gone(Exception):
@@ -202,9 +202,6 @@ def _expand(value: Json, root: Root | None) -> Json:
 
 
 def _resolve(reference: dict[str, Json], place: Root) -> Json:
-    place.used[reference[REF]] += 1
-    if place.used[reference[REF]] > OFTEN:
-        raise TypeError("a text is referred to too often")
     root = place.document
     for token in reference[REF].split("/")[1:]:
         token = token.replace("~1", "/").replace("~0", "~")
@@ -214,6 +211,11 @@ def _resolve(reference: dict[str, Json], place: Root) -> Json:
             root = root[int(token)]
         else:
             raise _Gone
+    if root.__class__ is not str:
+        raise _Gone  # texts are all that is ever referred to
+    place.left -= len(root)
+    if place.left < 0:
+        raise TypeError("texts are referred to too often")
     if digest(root) != reference["was"]:
         raise _Gone
     return root
@@ -221,9 +223,11 @@ def _resolve(reference: dict[str, Json], place: Root) -> Json:
 
 def apply(patch: Json, value: Json, at: str, log: Ledger, root: Root | None) -> Json:
     """The value with the patch applied, as far as it still fits."""
+    known = len(log.restored)
     try:
         return _apply(patch, value, at, log, root)
     except _Gone:
+        del log.restored[known:]
         return _stale(value, at, log)
 
 
@@ -235,15 +239,19 @@ def _apply(patch: Json, value: Json, at: str, log: Ledger, root: Root | None) ->
     if "=" in patch:
         if digest(value) != patch["was"]:
             return _stale(value, at, log)
-        return _expand(patch["="], root)
+        value = _expand(patch["="], root)
+        log.restored.append(Restored("field", at))
+        return value
     if "wrap" in patch:
         if not isinstance(value, str):
             return _stale(value, at, log)
+        log.restored.append(Restored("field", at))
         wrap = _expand(patch["wrap"], root)
         return [{k: value if k == patch["key"] else v for k, v in wrap.items()}]
     if "unwrap" in patch:
         if not isinstance(value, list) or len(value) != 1 or not isinstance(value[0], dict):
             return _stale(value, at, log)
+        log.restored.append(Restored("field", at))
         return value[0].get(patch["unwrap"])
     if "items" in patch:
         if not isinstance(patch["items"], list):
@@ -263,6 +271,7 @@ def _apply_object(
     for key, was in patch.get("del", {}).items():
         if key in out and digest(out[key]) == was:
             del out[key]
+            log.restored.append(Restored("field", f"{at}/{escape(key)}", True))
         else:
             _stale(None, f"{at}/{escape(key)}", log)
     for key, inner in patch.get("in", {}).items():
@@ -274,8 +283,9 @@ def _apply_object(
         added = _expand(kept, root)
         if key in out and not same(out[key], added):
             _stale(None, f"{at}/{escape(key)}", log)
-        else:
+        elif key not in out:
             out[key] = added
+            log.restored.append(Restored("field", f"{at}/{escape(key)}"))
     if "order" in patch:
         ordered = {k: out[k] for k in patch["order"] if k in out}
         out = ordered | {k: v for k, v in out.items() if k not in ordered}
@@ -294,14 +304,35 @@ def _apply_list(patch: Json, value: list[Json], at: str, log: Ledger, root: Root
         if size is None:
             _stale(None, f"{at}/{done}" if done < len(value) else at, log)
             return out + value[done:]
-        out += coming
-        coming = []
+        _come(out, coming, at, log)
         if isinstance(op, list):
-            out.append(apply(op[1], value[done], f"{at}/{done}", log, root))
+            known = len(log.restored)
+            item = apply(op[1], value[done], f"{at}/{done}", log, root)
+            _shift(log, known, f"{at}/{done}", f"{at}/{len(out)}")
+            out.append(item)
         elif "keep" in op:
             out += value[done : done + size]
+        else:
+            log.restored.append(Restored("field", f"{at}/{done}", True))
         done += size
-    return out + coming + value[done:]
+    _come(out, coming, at, log)
+    return out + value[done:]
+
+
+def _shift(log: Ledger, start: int, old: str, new: str) -> None:
+    """What was restored in an item is where that stands now."""
+    for number in range(start, len(log.restored) if old != new else start):
+        found = log.restored[number]
+        if not found.removed:
+            log.restored[number] = Restored(found.what, new + found.path[len(old) :])
+
+
+def _come(out: list[Json], coming: list[Json], at: str, log: Ledger) -> None:
+    """Put what comes behind what is there."""
+    for value in coming:
+        log.restored.append(Restored("field", f"{at}/{len(out)}"))
+        out.append(value)
+    coming.clear()
 
 
 def _fitting(op: Json, value: list[Json], done: int, length: int) -> int | None:

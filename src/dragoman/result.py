@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ledger import Loss
+from .ledger import Loss, Restored
 from .model import Json
 from .reading import encode
 
@@ -10,10 +10,11 @@ from .reading import encode
 class Result:
     """A document, and every deviation on the way to it.
 
-    ``status`` is the HTTP status that goes with the reply of an ``Exchange``.
+    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` names
+    every place that is as a capsule says: without a key, that may be anybody's word.
     """
 
-    __slots__ = ("capsule", "document", "losses", "status")
+    __slots__ = ("capsule", "document", "losses", "restored", "status")
 
     def __init__(
         self,
@@ -21,11 +22,13 @@ class Result:
         losses: tuple[Loss, ...],
         capsule: Json | None = None,
         status: int | None = None,
+        restored: tuple[Restored, ...] = (),
     ) -> None:
         self.document = document
         self.losses = losses
         self.capsule = capsule
         self.status = status
+        self.restored = restored
 
     def to_json(self) -> bytes:
         """The document as compact JSON; a stream as it is."""

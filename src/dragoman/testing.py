@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import islice, pairwise
@@ -30,7 +30,7 @@ from . import dialects
 from .auditing import Facts, faults
 from .checking import broken_arguments
 from .comparing import changes
-from .convert import convert
+from .convert import convert, with_model
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
 from .events import Delta
@@ -51,7 +51,7 @@ from .model import (
 )
 from .probing import is_lossy as is_lossy
 from .probing import speaks as speaks
-from .reading import escape
+from .reading import encode, escape
 from .result import Result
 from .transcoder import Transcoder, collect, decompose
 from .walk import meaning
@@ -213,6 +213,34 @@ def home(document: Document, target: str) -> None:
         back.document, document.body
     )
     assert not back.losses, _said(back.losses)
+    log = Ledger()
+    log.restores = True
+    tree = dialects.get(target).read(there.document, document.facet)
+    tree = with_model(tree, "m") if "model" in capsule else tree
+    unnamed = unrestored(back, dialects.get(document.dialect).write(tree, log))
+    assert not unnamed, f"from the capsule, and not in restored: {unnamed}"
+
+
+def unrestored(result: Result, plain: Json) -> list[str]:
+    """What of a result neither the conversion without a capsule has, nor ``restored`` names."""
+    named = {place.path for place in result.restored if not place.removed}
+    missing = [path for path in named if not resolves(result.document, path)]
+    known = {encode(leaf) for _, leaf in _leaves(plain, "", frozenset())}
+    found = _leaves(result.document, "", named)
+    return missing + [path for path, leaf in found if encode(leaf) not in known]
+
+
+def _leaves(value: Json, at: str, without: Container[str]) -> Iterator[tuple[str, Json]]:
+    if at in without:
+        return
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _leaves(item, f"{at}/{escape(key)}", without)
+    elif isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            yield from _leaves(item, f"{at}/{number}", without)
+    elif value.__class__ not in (dict, list):  # nothing else is left of what was removed
+        yield at, value
 
 
 def determinism(document: Document, target: str) -> None:

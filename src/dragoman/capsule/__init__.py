@@ -72,3 +72,5 @@ from .modelled import named as named
 from .opening import open_ as open_
 from .opening import refit as refit
 from .sealing import seal as seal
+from .validating import LIMIT as LIMIT
+from .validating import check as check

@@ -100,13 +100,21 @@ def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) 
 
 
 def _counterpart(items: list[Json], guide: list[Json], index: int) -> int:
-    """The number of the item that ends where an item of the guide ends."""
+    """The number of the item that ends where an item of the guide ends.
+
+    A turn that the target could not hold stands beside it now, so roles must be the same.
+    """
     plain = index + len(items) - len(guide)
     if len(items) == len(guide):
         return plain
+    alike = [n for n, item in enumerate(items) if _role(item) == _role(guide[index])]
     behind = _behind(guide, index + 1)
-    found = (n for n in range(len(items) - 1, -1, -1) if _behind(items, n + 1) == behind)
-    return next(found, plain)
+    found = (n for n in reversed(alike) if _behind(items, n + 1) == behind)
+    return next(found, plain if plain in alike or not alike else alike[-1])
+
+
+def _role(item: Json) -> Json:
+    return item.get("role") if item.__class__ is dict else None
 
 
 def _behind(items: list[Json], start: int) -> tuple[int, int]:

@@ -9,16 +9,19 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from msgspec.structs import replace
+
 from .. import patching
 from ..dialect import Dialect
-from ..errors import Malformed
-from ..ledger import Ledger, Loss
+from ..errors import CapsuleError, DragomanError
+from ..ledger import Ledger, Loss, Restored
 from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
-from ..reading import encode
+from ..reading import encode, escape
 from ..results import NO_RESULT
 from ..surrogates import parse_exactly
 from ..units import Unit, View, digest, joined
 from .marks import has_mark, put_marks, relative
+from .modelled import wants_model
 from .names import Places, all_ids, ids_in, paired, renamed
 from .places import (
     PARTS,
@@ -32,7 +35,6 @@ from .places import (
     view_of,
 )
 from .references import cut, expanded, schemas_of
-from .sealing import VERSION
 
 CHANGED = "this turn has changed since; what the capsule holds for it is left out"
 
@@ -51,21 +53,16 @@ def open_(
     facet: str,
     log: Ledger,
     heard: Tree,
+    client: Dialect,
     echoed: Json,
 ) -> Json:
     """The document with everything restored that the capsule holds for it.
 
-    ``heard`` and ``echoed`` are what it was written from: the tree, and the client's document.
+    The capsule is one that ``validating.check`` has passed. ``heard`` and ``echoed`` are what the
+    document was written from: the tree, and the document of the client's dialect.
     """
-    if not isinstance(capsule, dict) or capsule.get("capsule") not in (1, VERSION):
-        version = capsule.get("capsule") if isinstance(capsule, dict) else None
-        said = "" if version is None else f", but of version {version!r}"
-        raise Malformed(f"not a capsule of version {VERSION}{said}")
-    if capsule.get("dialect") != dialect.name:
-        raise Malformed(f"the capsule belongs to {capsule.get('dialect')!r}, not {dialect.name!r}")
-    if capsule.get("facet") != facet:
-        raise Malformed(f"the capsule belongs to a {capsule.get('facet')!r}, not to a {facet!r}")
     said_before = len(log.losses)
+    proof = Proof(client, echoed, heard, dialect, facet, log)
     key = capsule.get("wrap")
     if key.__class__ is str and document.__class__ is list:
         document = {key: document}
@@ -76,21 +73,22 @@ def open_(
         if capsule["capsule"] == 1 or "count" not in capsule:
             root = patching.Root(document) if capsule.get("refs") else None
             restored = patching.apply(capsule.get("patch"), document, "", log, root)
-            if len(log.losses) == said_before:  # all of it fitted, so all of this is made up for
+            if len(log.losses) == said_before:  # all of it fitted
                 mended = Counter(tuple(mended) for mended in capsule.get("mended", ()))
-                log.losses[:] = _unmended(log.losses, mended, {})
+                left = _unmended(log.losses, mended, {})
+                log.losses[:] = proof.left(restored, log.losses, left)
         else:
             view = view_of(document, dialect.read(document, facet))
             if view is None:
                 log.dropped("capsule", "", "this is no conversation of items any more")
                 return document
-            restored = _Opening(capsule, view, heard, log).run(dialect, facet)
+            restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
         _point(log, said_before, echoed)
         return restored
     except RecursionError:
-        raise Malformed("nested too deeply to be restored") from None
+        raise CapsuleError("nested too deeply to be restored") from None
     except (TypeError, LookupError, ValueError, AttributeError) as problem:
-        raise Malformed(f"the capsule is damaged: {problem!r}") from None
+        raise CapsuleError(f"damaged: {problem!r}") from None
 
 
 def refit(document: Json, dialect: Dialect, tree: Tree, log: Ledger) -> Json:
@@ -98,7 +96,7 @@ def refit(document: Json, dialect: Dialect, tree: Tree, log: Ledger) -> Json:
     try:
         return dialect.restored(document, tree, log)
     except (TypeError, LookupError, ValueError, AttributeError) as problem:
-        raise Malformed(f"the capsule is damaged: {problem!r}") from None
+        raise CapsuleError(f"damaged: {problem!r}") from None
 
 
 def _point(log: Ledger, start: int, echoed: Json) -> None:
@@ -121,6 +119,71 @@ def _nearest(doc: Json, path: str) -> str:
             break
         found += f"/{token}"
     return found
+
+
+class Proof:
+    """Whether a loss is none any more, found by trying and not believed.
+
+    What was restored is converted to the client's dialect again. A loss is made up for if that
+    gives what stands at its place in the client's document; where it is of no place, or of the
+    whole document, if that gives the same settings.
+    """
+
+    def __init__(
+        self,
+        client: Dialect,
+        echoed: Json,
+        heard: Tree,
+        dialect: Dialect,
+        facet: str,
+        log: Ledger,
+    ) -> None:
+        self.client, self.echoed, self.heard = client, echoed, heard
+        self.dialect, self.facet, self.log = dialect, facet, log
+
+    def left(self, document: Json, losses: list[Loss], claimed: list[Loss]) -> list[Loss]:
+        """The losses that stay: those that the capsule claims to stay, and what it claims wrongly.
+
+        ``claimed`` is what is left of ``losses`` if all that the capsule says is true.
+        """
+        if len(claimed) == len(losses):
+            return claimed
+        stays = {id(loss) for loss in claimed}
+        try:
+            tree = self.dialect.read(document, self.facet)
+            if wants_model(tree, self.client):  # which the client named
+                tree = replace(tree, model=getattr(self.heard, "model", None))
+            again = self.client.write(tree, Ledger(self.log.now, None, self.log.models))
+        except DragomanError:
+            return losses
+        return [x for x in losses if id(x) in stays or not self.holds(x.path, again)]
+
+    def holds(self, path: str, again: Json) -> bool:
+        found = _value(self.echoed, path)
+        if path and found is not NOTHING:
+            return bool(found == _value(again, path))
+        return bool(self.settings(self.echoed) == self.settings(again))
+
+    def settings(self, document: Json) -> Json:
+        if document.__class__ is not dict:
+            return None
+        return {k: v for k, v in document.items() if k != self.client.history}
+
+
+NOTHING: Any = object()
+
+
+def _value(doc: Json, path: str) -> Json:
+    """What stands at a JSON pointer."""
+    for token in path.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if doc.__class__ is dict and name in doc:
+            doc = doc[name]
+        elif doc.__class__ is list and name.isdigit() and int(name) < len(doc):
+            doc = doc[int(name)]
+        else:
+            return NOTHING
+    return doc
 
 
 class _Entry:
@@ -209,8 +272,13 @@ class _Entry:
         return [(at, self.weight(units, at, named)) for at in found]
 
     def weight(self, units: list[Unit], at: int, named: set[str | None]) -> int:
-        """A turn more than anything; then its neighbours, first a call's result; then ids."""
+        """A turn more than anything; then its neighbours, first a call's result; then ids.
+
+        Ids that the client has kept tell more than the number of a turn.
+        """
         out = TURN
+        if "ids" in self.data and units[at].ids() == self.data["ids"]:
+            out += 2
         called, answered = units[at].calls()
         if by := self.data.get("by"):
             before, behind = neighbours(units, at, self.count)
@@ -228,8 +296,12 @@ class _Entry:
 class _Opening:
     """One capsule of this version, being opened."""
 
-    def __init__(self, capsule: dict[str, Json], view: View, heard: Tree, log: Ledger) -> None:
+    def __init__(
+        self, capsule: dict[str, Json], view: View, heard: Tree, log: Ledger, proof: Proof
+    ) -> None:
         self.capsule = capsule
+        self.proof = proof
+        self.renamed: list[tuple[str, int, int]] = []  # turns whose ids follow those restored
         self.view = view
         self.heard = heard
         self.log = log
@@ -262,7 +334,8 @@ class _Opening:
             if not failed and not names:
                 break
             document = self.assemble(patched, names)
-        self.report()
+        self.record()
+        self.report(document)
         return document
 
     def all(self) -> Iterator[_Entry]:
@@ -352,8 +425,9 @@ class _Opening:
         units, taken = self.units["turns"], self.taken("turns")
         slot = units[-1].slot if units else ""
         left = {unit.slot for number, unit in enumerate(units) if number not in taken}
-        left.update(piece[0] for entry in taken.values() for piece in entry.pieces)
-        if slot in left or all(entry.at is not None for entry in self.entries["turns"]):
+        left.update(name for entry in taken.values() for name, _, value in entry.pieces if value)
+        whole = len(units) == self.capsule["count"][0]  # nothing was removed
+        if slot in left or (whole and all(e.at is not None for e in self.entries["turns"])):
             return
         for number, entry in taken.items():
             if units[number].slot == slot:
@@ -456,6 +530,7 @@ class _Opening:
 
     def assemble(self, patched: Json, names: dict[str, str]) -> Json:
         values: dict[str, Json] = {}
+        self.renamed = []
         for part in PARTS:
             taken = self.taken(part)
             for entry in self.entries[part]:
@@ -466,7 +541,10 @@ class _Opening:
                 owner = taken.get(number)
                 if owner is None:
                     value = self.view.value(unit)
-                    value = renamed(value, names) if names else value
+                    if names and (other := renamed(value, names)) != value:
+                        value = other
+                        start = len(values.get(unit.slot, ()))
+                        self.renamed.append((unit.slot, start, start + len(value)))
                     _add(values, unit.slot, unit.start < 0, value)
                 elif number == owner.at:
                     self.put(owner, values)
@@ -556,16 +634,49 @@ class _Opening:
     def owner(self) -> dict[str, tuple[str, int]]:
         return owners_of(self.view, self.heard)
 
-    def report(self) -> None:
+    def record(self) -> None:
+        """Name all that is there because the capsule says so."""
+        for part in PARTS:
+            for entry in self.entries[part]:
+                if entry.at is not None:
+                    self.record_entry(entry, part)
+        for slot, start, end in self.renamed:
+            place = self.place_of(slot)
+            self.log.restored += [Restored("id", f"{place}/{n}") for n in range(start, end)]
+
+    def record_entry(self, entry: _Entry, part: str) -> None:
+        what, size = part[:-1], len(self.log.restored)
+        for (slot, start, end), (_, whole, _) in zip(entry.spans, entry.pieces, strict=True):
+            place = self.place_of(slot)
+            paths = [place] if whole else [f"{place}/{n}" for n in range(start, end)]
+            self.log.restored += [Restored(what, path) for path in paths]
+        if size < len(self.log.restored) or entry.at is None:
+            return
+        for unit in self.units[part][entry.at : entry.at + entry.count]:  # nothing in its place
+            place = self.place_of(unit.slot)
+            path = place if unit.start < 0 else f"{place}/{unit.start}"
+            self.log.restored.append(Restored(what, path, True))
+
+    def place_of(self, slot: str) -> str:
+        if self.view.doc.__class__ is list:
+            return ""
+        base = "" if self.view.base is None else f"/{escape(self.view.base)}"
+        return f"{base}/{escape(slot)}"
+
+    def report(self, document: Json) -> None:
         fitted = not any(loss.what == "capsule" for loss in self.log.losses)
         lost = [(part, e) for part in PARTS for e in self.entries[part] if e.at is None]
         owner = self.owner if lost or self.log.losses else {}
         restored = {part: set(self.taken(part)) for part in PARTS}
         losses = [x for x in self.log.losses if not is_restored(x, owner, restored)]
         mended = Counter(tuple(mended) for mended in self.capsule.get("mended", ()))
-        self.log.losses[:] = (
-            losses if not mended or not fitted else _unmended(losses, mended, owner if lost else {})
-        )
+        left = losses
+        if mended and fitted:
+            left = _unmended(losses, mended, owner if lost else {})
+        # What is dropped may be the client's own, which the turn as it was does not have.
+        others = {id(loss) for loss in losses}
+        doubted = [x for x in self.log.losses if x.kind == "dropped" or id(x) in others]
+        self.log.losses[:] = self.proof.left(document, doubted, left)
         first: dict[tuple[str, int], str] = {}
         for at, unit in owner.items():
             first.setdefault(unit, at)

@@ -34,6 +34,7 @@ from .places import (
     view_of,
 )
 from .references import held
+from .signing import sign
 
 VERSION = 2
 
@@ -46,10 +47,15 @@ def seal(
     facet: str,
     tree: Tree | None = None,
     models: Models = DEFAULT,
+    *,
+    converted: bool = True,
+    key: bytes | None = None,
 ) -> Json:
     """What ``document`` could not hold of ``original``; ``tree`` is what that was read as.
 
-    ``models`` are those of the conversion: the way back is written for the same models.
+    ``models`` are those of the conversion: the way back is written for the same models. A document
+    that was not ``converted`` from the original is the client's own, and what is lost of it on the
+    way back is lost. ``key`` signs the capsule.
     """
     suffix = facet.replace("-", "_")
     if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
@@ -64,13 +70,13 @@ def seal(
         heard = named(capsule, heard, source)
     back = source.write(heard, log)
     losses = log.losses
-    key = source.history
-    if back.__class__ is list and original.__class__ is dict and key in original:
-        capsule["wrap"] = key  # a list of turns is written without what stood around it
-        back = {key: back}
-    elif original.__class__ is list and back.__class__ is dict and [*back] == [key]:
-        capsule["bare"] = key
-        back = back[key]
+    slot = source.history
+    if back.__class__ is list and original.__class__ is dict and slot in original:
+        capsule["wrap"] = slot  # a list of turns is written without what stood around it
+        back = {slot: back}
+    elif original.__class__ is list and back.__class__ is dict and [*back] == [slot]:
+        capsule["bare"] = slot
+        back = back[slot]
     try:
         alike = _alike(original, back)
         if not _is_all(original, back, alike):
@@ -78,13 +84,16 @@ def seal(
             losses = _compare(capsule, original, tree, back, heard, losses, source, alike)
     except RecursionError:
         raise Malformed("nested too deeply to be carried") from None
-    if losses:  # what is restored makes up for these, so they are no losses on the way home
+    if (
+        losses and converted
+    ):  # what is restored makes up for these, so they are no losses on the way home
         capsule["mended"] = [[loss.kind, loss.what, loss.path] for loss in losses]
     if isinstance(heard, Request) and original.__class__ is dict:
         judged = Ledger(models=models)
         source.restored(original, heard, judged)
         if judged.losses:
             capsule["unfit"] = True  # as the original was, so that is how it comes back
+    sign(capsule, key)
     return capsule
 
 
@@ -227,7 +236,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
                 entry["odd"] = 2  # a system prompt in the middle, or what has become of it
         if b1 - b0 != o1 - o0:
             entry.setdefault("odd", 1)
-            if o1 - o0 > b1 - b0 and any(map(_reasons, was)):
+            if o1 - o0 > b1 - b0 and sum(map(_reasons, was)) > 1:
                 entry["odd"] = 3  # replies that became one: what is left of it may say the same
         pieces = here.pieces(is_)
         if not pieces and was and here.inner.get(was[0].slot).__class__ is list:
@@ -297,9 +306,9 @@ def _goes_on(a: Unit, b: Unit) -> bool:
     return one.__class__ is Message and bool(one.role == other.role == "assistant")
 
 
-def _reasons(unit: Unit) -> bool:
-    """Whether there is reasoning in a unit, of which its gist tells nothing."""
-    return any(
+def _reasons(unit: Unit) -> int:
+    """How many blocks of reasoning there are in a unit, of which its gist tells nothing."""
+    return sum(
         block.__class__ is Reasoning
         for node in unit.nodes
         if node.__class__ is Message

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ..errors import DragomanError, Malformed, Unsayable
+from ..errors import CapsuleError, DragomanError, Malformed, Unsayable
 from ..surrogates import ESCAPED, well_formed
 from . import terminal
 from .faults import IO, Fault, explain
@@ -203,7 +203,8 @@ class Batch:
 
 def explained(problem: Exception, document: Document) -> Fault:
     """What went wrong with a document, by its place in the text that people have."""
-    if document.place is not str and isinstance(problem, Malformed | Unsayable):
-        problem = type(problem)(problem.what, document.place(problem.at))
+    if isinstance(problem, Malformed | Unsayable) and not isinstance(problem, CapsuleError):
+        if document.place is not str:
+            problem = type(problem)(problem.what, document.place(problem.at))
     line = document.line
     return explain(problem, name=document.input.name, data=document.text, line=line)

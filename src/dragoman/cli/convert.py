@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from ..convert import convert as convert_document
 from ..errors import Malformed
-from ..ledger import Loss
+from ..ledger import Loss, Restored
 from ..model import Json
 from ..models import Models
 from ..reading import encode
@@ -22,6 +23,7 @@ from .app import command as make_command
 from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
 from .inputs import Document, Form, Input, Reading, expand
+from .keys import key_of
 from .ledger import Tally
 from .outputs import Known, Plan, Sink, guarded, write_to
 from .settings import parse_settings, with_settings
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     help="Write a capsule: what the target cannot hold; DIR/: one for each file.",
 )
 @click.option("--capsule", metavar="FILE|DIR", help="Restore what such a capsule holds.")
+@options.key_option
 @options.models_option
 @click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
 @click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
@@ -102,6 +105,7 @@ class Conversion:
         settings: tuple[str, ...],
         capsule: str | None,
         carry: str | None,
+        key: bytes | None,
         models: Models | None,
         now: str | None,
         random_ids: bool,
@@ -130,6 +134,10 @@ class Conversion:
         self.several = len(inputs) > 1
         self.alone = False  # there is one document, and it is told of on its own
         self.capsules = Capsules(carry, capsule, inputs)
+        if key is not None and not self.capsules.used:
+            raise usage("--key-file is for capsules: --carry or --capsule")
+        self.key = key_of(key) if self.capsules.used else None
+        self.restored: tuple[Restored, ...] = ()
 
     def run(self) -> int:
         with self.tally.reporting(), self.capsules.opened():
@@ -152,6 +160,7 @@ class Conversion:
         for document in self.batch.documents(reading):
             source: Source | None = None
             losses: tuple[Loss, ...] = ()
+            self.restored = ()
             with self.batch.attempt(document):
                 source = identify(document, self.source, self.facet)
                 self.tell(document, source)
@@ -178,7 +187,9 @@ class Conversion:
             capsule=self.capsules.take(),
             model=self.model,
             models=self.models,
+            key=self.key,
         )
+        self.restored = result.restored
         result.document = with_settings(result.document, self.settings)
         on_a_line = self.is_line(document, form)
         sink.write(printing.json_text(result.to_json(), on_a_line or self.compact))
@@ -253,9 +264,13 @@ class Conversion:
     def note(self, document: Document, source: Source | None, losses: tuple[Loss, ...]) -> None:
         """What became of one document: for the report, and for people."""
         fault = self.batch.fault
+        named: dict[str, Json] = {}
+        if self.capsules.home is not None:
+            named["restored"] = [asdict(place) for place in self.restored]
         self.tally.add(
             losses,
             fault,
+            **named,
             input=document.input.name,
             line=document.line,
             source=source and source.dialect,
@@ -269,6 +284,19 @@ class Conversion:
             if not alone:
                 terminal.say(f"{terminal.bold(document.name)}: {ledger.total(losses)}")
             ledger.show(losses, verbose=self.verbose)
+        if self.restored and not self.quiet and (alone or self.verbose):
+            self.tell_restored()
+
+    def tell_restored(self) -> None:
+        """Say what came from a capsule: if nobody has verified it, that may be anybody's word."""
+        self.batch.progress.clear()
+        by = "is not signed" if self.key is None else "was signed with your key"
+        count = len(self.restored)
+        places = f"{count} place{'s' * (count != 1)}"
+        hint = "" if self.verbose else "; -v names them"
+        terminal.say(f"{places} restored from the capsule, which {by}{hint}")
+        for place in self.restored if self.verbose else ():
+            terminal.say(f"  {terminal.clean(str(place))}")
 
 
 class Capsules:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import click
 
-from ..errors import Lossy, Malformed, MissingExtra, Unsayable, Unsupported
+from ..errors import CapsuleError, Lossy, Malformed, MissingExtra, Unsayable, Unsupported
 from . import terminal
 
 DONE, FOUND, USAGE, LOSS, MALFORMED, IO = range(6)
@@ -80,9 +80,11 @@ def explain(problem: Exception, *, name: str, data: bytes = b"", line: int | Non
     """
     if isinstance(problem, Fault):
         return problem
+    at_line = f"{name}:{line}" if line else name
+    if isinstance(problem, CapsuleError):  # whose place is none in this file
+        return Fault(str(problem), MALFORMED, where=at_line)
     if isinstance(problem, Malformed):
         return _malformed(problem, name, data, line)
-    at_line = f"{name}:{line}" if line else name
     if isinstance(problem, Unsayable):
         where, shown = _place(name, data, line, _offset(data, problem.at))
         said = f"{problem.what} - at {problem.at or 'the top of the document'}"

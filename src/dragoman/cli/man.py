@@ -26,6 +26,7 @@ EXITS = {
 VARIABLES = {
     "NO_COLOR": "No colour, whatever standard error is.",
     "FORCE_COLOR": "Colour, though it is no terminal.",
+    "DRAGOMAN_CAPSULE_KEY": "The key that signs capsules, unless --key-file names one.",
     "DRAGOMAN_DEBUG": "A traceback where a bug would be one line.",
 }
 FILES = {

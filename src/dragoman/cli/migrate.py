@@ -20,9 +20,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import click
+import msgspec
 from msgspec.structs import replace
 
 from .. import dialects
@@ -38,6 +39,7 @@ from .app import command as make_command
 from .batch import Batch, explained
 from .faults import MALFORMED, USAGE, Fault, usage
 from .inputs import CAPSULE, Document, Input, Nothing, Reading, expand
+from .keys import key_of
 from .ledger import Tally
 from .outputs import write_to
 from .sources import Source, identify
@@ -71,6 +73,7 @@ class Part(NamedTuple):
 @click.option("--model", metavar="NAME", help="The model that requests name in the target.")
 @click.option("--back", is_flag=True, help="Bring back what a migration has changed.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@options.key_option
 @options.ledger_options
 def command(files: tuple[str, ...], **settings: Any) -> int:
     """Convert stored conversations where they are, file by file, whole folders of them.
@@ -99,6 +102,7 @@ class Migration:
         model: str | None,
         back: bool,
         dry_run: bool,
+        key: bytes | None,
         report: str | None,
         fail_on: tuple[str, ...],
         quiet: bool,
@@ -110,7 +114,7 @@ class Migration:
             raise usage("a stream is no stored conversation", "dragoman collect")
         self.inputs, self.source, self.target = inputs, source, target or ""
         self.facet, self.at, self.back, self.dry_run = facet, at, back, dry_run
-        self.model = model
+        self.model, self.key = model, key_of(key)
         self.fail_on, self.quiet, self.verbose = fail_on, quiet, verbose
         self.tally = Tally(report)
         self.batch = Batch(inputs, tally=self.tally, quiet=quiet)
@@ -172,6 +176,7 @@ class Migration:
                     facet=source.facet,
                     fail_on=self.fail_on,
                     carry=True,
+                    key=self.key,
                     model=self.model if source.facet == "request" else None,
                 )
             except (DragomanError, Fault) as problem:
@@ -275,7 +280,8 @@ class Migration:
                 value = parse_in(document)
                 for part in record["parts"]:
                     if part["line"] == document.line:
-                        value, lost = restored(document, value, part, record["migrated"]["to"])
+                        dialect = record["migrated"]["to"]
+                        value, lost = restored(document, value, part, dialect, self.key)
                         losses += lost
                 lines.append(value)
             if not self.dry_run:
@@ -361,7 +367,7 @@ def parse_in(document: Document) -> Json:
 
 
 def restored(
-    document: Document, value: Json, part: dict[str, Json], dialect: str
+    document: Document, value: Json, part: dict[str, Json], dialect: str, key: bytes | None
 ) -> tuple[Json, tuple[Loss, ...]]:
     """The document with one conversation as it was, and what has grown since then."""
     places = list(found(value, (part["at"],), document.name)) if part["at"] else [("", value)]
@@ -371,9 +377,33 @@ def restored(
         target=part["from"],
         facet=part["facet"],
         capsule=part["capsule"],
+        key=key,
     )
     new = as_stored(result.document, places[0][1], part["from"])
     return placed(value, part["at"], new), result.losses
+
+
+class _Migrated(msgspec.Struct):
+    to: str
+    before: str
+    after: str
+    indent: Annotated[int, msgspec.Meta(ge=0, le=64)] | None
+
+
+class _Part(msgspec.Struct):
+    line: int | None
+    at: str
+    facet: str
+    from_: str = msgspec.field(name="from")
+    capsule: Any
+
+
+class _Record(msgspec.Struct):
+    """What stands beside a file: it may be anybody's, so it is looked at whole."""
+
+    migrated: _Migrated
+    parts: Annotated[list[_Part], msgspec.Meta(min_length=1)]
+    earlier: _Record | None = None
 
 
 def beside(input: Input) -> Path:
@@ -389,10 +419,11 @@ def recorded(input: Input) -> Any:
     data = Input(str(path)).guarded(path.read_bytes)
     try:
         record = parse_exactly(data)
-        if {"to", "before", "after", "indent"} <= record["migrated"].keys() and record["parts"]:
-            return record
-    except (Malformed, KeyError, TypeError, AttributeError):
+        msgspec.convert(record, _Record)
+    except (Malformed, msgspec.ValidationError, RecursionError):
         pass
+    else:
+        return record
     raise Fault("not what a migration writes", MALFORMED, where=str(path), hint="move it away")
 
 

@@ -103,6 +103,20 @@ class ModelsFile(Kind):
         return [CompletionItem(incomplete, type="file")]
 
 
+class KeyFile(Kind):
+    """A file with a key; the value is the key, without the end of its line."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
+        from .keys import read_key
+
+        return read_key(value) if isinstance(value, str) else value
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
 DIALECT = DialectName()
 FACET = Word("facet", _facets)
 LOSSES = Words("loss", _losses)
@@ -183,6 +197,16 @@ def models_option(function: F) -> F:
         type=ModelsFile(),
         metavar="FILE",
         help="Rows of your own (TOML or JSON) for the table of what depends on the model.",
+    )(function)
+
+
+def key_option(function: F) -> F:
+    return click.option(
+        "--key-file",
+        "key",
+        type=KeyFile(),
+        metavar="FILE",
+        help="Sign capsules with this key, and take none that it did not sign.",
     )(function)
 
 

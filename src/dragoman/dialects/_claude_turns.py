@@ -22,6 +22,10 @@ WITHOUT_THINKING = (
     "thinking is omitted: with it, the turn that calls the tools must start with a signed thinking "
     "block, and this one has none"
 )
+PREFILL_WITHOUT_THINKING = (
+    "thinking is omitted: with it, an assistant turn at the end must start with a signed thinking "
+    "block, and this one has none"
+)
 
 
 def without_final_space(tree: Request, log: Ledger) -> Request:
@@ -87,6 +91,13 @@ def spoken(messages: Sequence[Message], places: set[int], log: Ledger) -> Iterat
         yield message
 
 
+def why_unthinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> str | None:
+    """Why a request cannot ask for thinking with these turns; None: it can."""
+    if lacks_thinking(messages, is_result, is_thinking):
+        return WITHOUT_THINKING
+    return PREFILL_WITHOUT_THINKING if ends_unthinking(messages, is_thinking) else None
+
+
 def lacks_thinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> bool:
     """Whether the results at the end answer a turn that does not start with a thinking block."""
     backwards = [message for message in reversed(messages) if message["role"] != "system"]
@@ -95,6 +106,15 @@ def lacks_thinking(messages: Sequence[Json], is_result: Is, is_thinking: Is) -> 
         return False
     turn = list(takewhile(lambda m: m["role"] == "assistant", backwards[len(answer) :]))
     blocks = blocks_of(turn[-1]) if turn else []
+    return bool(blocks) and not is_thinking(blocks[0])
+
+
+def ends_unthinking(messages: Sequence[Json], is_thinking: Is) -> bool:
+    """Whether the model is to go on with a turn that does not start with a thinking block."""
+    last = next((message for message in reversed(messages) if message["role"] != "system"), None)
+    if last is None or last["role"] != "assistant":
+        return False
+    blocks = blocks_of(last)
     return bool(blocks) and not is_thinking(blocks[0])
 
 

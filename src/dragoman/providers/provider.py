@@ -46,7 +46,8 @@ class Provider:
     ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
     ``timeout`` is for a whole answer, or for the silence between two pieces of a stream,
     ``connect_timeout`` for a connection, both in seconds. ``retries`` is how often a request that
-    failed is sent again, a number or ``Retries``.
+    failed is sent again, a number or ``Retries``. ``capsule_key`` signs the capsules of answers,
+    and refuses those that it did not sign.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Provider:
         timeout: float | None = 600.0,
         connect_timeout: float | None = 10.0,
         retries: int | Retries = 0,
+        capsule_key: bytes | None = None,
     ) -> None:
         self._upstream = dialects.get(upstream)
         self._caller = dialects.get(dialect)
@@ -80,6 +82,7 @@ class Provider:
         self._stream_headers = Headers(JSON | accept | self._address.headers)
         self._extra = dict(extra or {})
         self._fail_on = fail_on if isinstance(fail_on, str) else tuple(fail_on)
+        self._capsule_key = capsule_key
         self.model = model
 
         again = Retries(retries) if isinstance(retries, int) else retries
@@ -255,6 +258,7 @@ class Provider:
             model=None if key else self.model,  # which has no place in the caller's document
             fail_on=self._fail_on,
             capsules=capsules,
+            key=self._capsule_key,
             ids=Ids(),
         )
         exchange.request(asked, stream=stream)

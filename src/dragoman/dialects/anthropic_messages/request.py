@@ -48,7 +48,13 @@ from .._claude import (
     mended,
     no_prefill,
 )
-from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
+from .._claude_turns import (
+    WITHOUT_THINKING,
+    apart,
+    lacks_thinking,
+    why_unthinking,
+    without_final_space,
+)
 from .blocks import NAME
 from .turns import Turns
 
@@ -291,10 +297,14 @@ class Requests(Turns):
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
         if self.is_home(tree.dialect) or not isinstance(tree, Request):
             return document
-        if isinstance(document.get("thinking"), dict):
-            document = {**document}
-            self.fit_thinking(document, tree, log)
-        return document
+        if not isinstance(document.get("thinking"), dict) or not thinks(document):
+            return document
+        why = why_unthinking(document["messages"], is_result, is_thinking)
+        if why is None:
+            return document
+        asked = tree.params.thinking  # None: the capsule alone has it
+        log.dropped("thinking", asked.at if asked is not None else "", why)
+        return {key: value for key, value in document.items() if key != "thinking"}
 
     def fit_thinking(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
         """In the middle of a tool loop, thinking needs the thinking block that began it."""

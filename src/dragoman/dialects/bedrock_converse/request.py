@@ -32,7 +32,13 @@ from .._claude import (
     mended,
     no_prefill,
 )
-from .._claude_turns import WITHOUT_THINKING, apart, lacks_thinking, without_final_space
+from .._claude_turns import (
+    WITHOUT_THINKING,
+    apart,
+    lacks_thinking,
+    why_unthinking,
+    without_final_space,
+)
 from .._nine import ID_RULE, Nine
 from .params import MORE, ParamFields
 from .read_blocks import NAME
@@ -141,10 +147,11 @@ class Requests(ParamFields):
             return document
         if config.get("type") != "enabled":
             return document
-        if not lacks_thinking(document["messages"], is_result, is_thinking):
+        why = why_unthinking(document["messages"], is_result, is_thinking)
+        if why is None:
             return document
         asked = tree.params.thinking if isinstance(tree, Request) else None
-        log.dropped("thinking", asked.at if asked is not None else "", WITHOUT_THINKING)
+        log.dropped("thinking", asked.at if asked is not None else "", why)
         left = {key: value for key, value in more.items() if key != "thinking"}
         rest = {key: value for key, value in document.items() if key != MORE}
         return rest | {MORE: left} if left else rest

@@ -402,7 +402,9 @@ class ReadMessages(Parts):
 
     def holds_all(self, result: ToolResult) -> bool:
         """Whether a result holds its images itself, against the official rules."""
-        return bool(self.spelling(result).get("content"))
+        spelled = self.spelling(result).get("content")
+        only = result.content[0] if len(result.content) == 1 else None
+        return bool(spelled) and not (spelled == "list" and only and is_plain_text(only))
 
 
 def is_custom(block: Block) -> bool:

@@ -527,7 +527,9 @@ class WriteMessages(Parts):
         media: list[Block] = []
         for part in self.marked_content(block, w):
             inline = (
-                isinstance(part, Text | Passage) or spelled == "list" or is_plain_document(part)
+                isinstance(part, Text | Passage)
+                or (spelled == "list" and _stands_in(part, block))
+                or is_plain_document(part)
             )
             (texts if inline else media).append(part)
             if media and inline:
@@ -626,3 +628,8 @@ class Said:
         self.texts: list[Block] = []
         self.calls: list[Block] = []
         self.others: list[Block] = []
+
+
+def _stands_in(part: Block, result: ToolResult) -> bool:
+    """Whether a part was read from the result itself, and not from the turn behind it."""
+    return not (part.at and result.at) or part.at.startswith(f"{result.at}/")
