@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import capsule as capsules
-from . import dialects, surrogates
+from . import dialects, duplicates, surrogates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
@@ -77,9 +77,12 @@ def convert(
     tree = reader.read(value, facet)
     if model is not None:
         tree = with_model(tree, model, facet)
-    if not carry and capsule is None:
-        value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
+    later = None  # whether a key stands twice is seen when somebody asks for the losses,
+    if doc.__class__ is bytes and halves is None and fail_on == ():
+        later = (doc, value)
+    else:  # or now, where it may be refused, or the bytes may change
+        duplicates.note(doc, value, log)
     if capsule is not None:
         tree = capsules.named(capsule, tree, writer)
     log.restores = capsule is not None
@@ -97,7 +100,7 @@ def convert(
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)
     log.enforce(fail_on)
-    return Result(document, tuple(log.losses), carried)
+    return Result(document, tuple(log.losses), carried, read=later)
 
 
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
@@ -164,14 +167,18 @@ def join(
     """
     log = Ledger()
     speaker = dialects.get(dialect)
-    answer = speaker.read(load(response), "response")
+    value = load(response)
+    duplicates.note(response, value, log, "/response" if target else "")
+    answer = speaker.read(value, "response")
     assert isinstance(answer, Response)
     if answer.failure is not None or not answer.candidates:
         raise Malformed("a failed answer cannot join a history")
     if request.__class__ is str:
         asked = Request(answer.model, (Message("user", (Text(request),)),))
     else:
-        read = speaker.read(load(request), "request")
+        value = load(request)
+        duplicates.note(request, value, log, "/request" if target else "")
+        read = speaker.read(value, "request")
         assert isinstance(read, Request)
         asked = read
     if target is not None:
@@ -208,7 +215,9 @@ def _convert_stream(
         if guess is None:
             raise Unsupported("cannot tell the dialect of this stream; name it with source=")
         source = guess.dialect
-    transcoder = Transcoder(source, target, now=log.now, ids=log.ids, models=log.models)
+    transcoder = Transcoder(
+        source, target, now=log.now, ids=log.ids, models=log.models, duplicates=True
+    )
     said = transcoder.feed(bytes(data)) + transcoder.close()
     transcoder.log.enforce(fail_on)
     return Result(said, transcoder.losses)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Protocol, overload
 
 from msgspec.structs import replace
 
-from . import dialects
+from . import dialects, duplicates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .events import End, Event, Fail, Odd, Open
@@ -52,7 +60,8 @@ class Transcoder:
 
     ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
     out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
-    ``amend`` is what ``Exchange.transcoder`` knows of the request.
+    ``amend`` is what ``Exchange.transcoder`` knows of the request. With ``duplicates``, keys that
+    an object of a frame has twice are in the ledger; it costs about a third more.
     """
 
     def __init__(
@@ -67,6 +76,7 @@ class Transcoder:
         limit: int = LIMIT,
         amend: Amend | None = None,
         models: Models | Mapping[str, Any] | None = None,
+        duplicates: bool = False,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
         self.names = None if ids is None else Ids(ids)
@@ -78,6 +88,9 @@ class Transcoder:
         self.reader.home = self.same
         self.amend = None if self.same else amend
         self.read = self.reader.read if self.amend is None else self.read_amended
+        self.twice: dict[str, str] = {}  # keys that a frame has twice -> what is said of it
+        if duplicates:
+            self.read_frame, self.read = self.read, self.read_checked
         self.frames = framer(self.source.framings or self.source.framing, limit)
         self.ways = {} if self.same else dict(self.writer.ways)
         if self.ways and self.target.lowers:
@@ -168,6 +181,16 @@ class Transcoder:
                 elif event.__class__ is End or event.__class__ is Fail:
                     self.finish(out)
                     return
+
+    def read_checked(self, frame: Frame) -> Sequence[Event]:
+        """The events of a frame, with a note of keys that it has twice where they are met first."""
+        for at in duplicates.frame_pointers(frame[1]):
+            if at not in self.twice:
+                why = f"{at} of frame {self.count} stands more than once; the last value is read"
+                self.twice[at] = why
+                if not self.same:
+                    self.log.dropped(duplicates.CODE, "", why)
+        return self.read_frame(frame)
 
     def read_amended(self, frame: Frame) -> list[Event]:
         """The events of a frame, with what is known of the request."""
@@ -281,7 +304,7 @@ def collect(data: bytes, dialect: str) -> Result:
 
     A stream that failed gives what a failed answer is at rest in that dialect: its error.
     """
-    transcoder = Transcoder(dialect, dialect)
+    transcoder = Transcoder(dialect, dialect, duplicates=True)
     transcoder.feed(data)
     transcoder.close()
     return collected(transcoder)
@@ -291,6 +314,8 @@ def collected(transcoder: Transcoder) -> Result:
     """The answer that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
     log = Ledger()
+    for why in transcoder.twice.values():
+        log.dropped(duplicates.CODE, "", why)
     if reader.failure is None:
         document = reader.document()
         for at in reader.unfit:
@@ -341,7 +366,9 @@ def convert_event(
         raise Unsupported(
             f"an event of {speaker.name} is a piece of a message; Transcoder puts them together"
         )
-    history = _heard(load(event), speaker, log)
+    value = load(event)
+    duplicates.note(event, value, log)
+    history = _heard(value, speaker, log)
     said: list[Json] = []
     if history.messages:
         document = writer.write(history, log)

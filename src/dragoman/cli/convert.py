@@ -12,7 +12,7 @@ import click
 
 from ..convert import convert as convert_document
 from ..errors import Malformed
-from ..ledger import Loss
+from ..ledger import Ledger, Loss
 from ..model import Json
 from ..models import Models
 from ..reading import encode
@@ -166,6 +166,9 @@ class Conversion:
     ) -> tuple[Loss, ...]:
         if self.plan.in_place and document.outer is not None:
             raise usage("it stands inside of its file, and --in-place writes the whole file")
+        before = Ledger()
+        before.losses += document.notes
+        before.enforce(self.fail_on)
         result = convert_document(
             document.data,
             source=source.dialect,
@@ -230,6 +233,7 @@ class Conversion:
             now=self.now,
             ids=self.ids,
             models=self.models,
+            duplicates=True,
         )
         for chunk in chunks:
             if said := transcoder.feed(chunk):

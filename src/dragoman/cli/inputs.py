@@ -157,7 +157,15 @@ class Document:
         """The text that pointers of messages point into."""
         return self.data if self.outer is None else self.outer
 
-    def inside(self, at: str, data: bytes, hint: Hint | None, *, label: str = "") -> Document:
+    def inside(
+        self,
+        at: str,
+        data: bytes,
+        hint: Hint | None,
+        *,
+        label: str = "",
+        notes: tuple[Loss, ...] = (),
+    ) -> Document:
         """A document that stands in this one."""
         return Document(
             self.input,
@@ -166,6 +174,7 @@ class Document:
             hint=hint,
             outer=self.data,
             label=label,
+            notes=notes,
             place=at.__add__,
         )
 

@@ -212,10 +212,11 @@ class Joining:
                 continue
             with self.batch.attempt(input.name):
                 source, chunks = identify_stream(reading, None)
-                data, note = collect(source.dialect, chunks, input.name)
+                data, note, losses = collect(source.dialect, chunks, input.name)
                 line = self.tellers[input.name].tell(reading, source)
                 self.later += [said for said in (line, note) if said and not self.quiet]
-                yield Document(input, data, hint=Hint(source.dialect, "response", ""))
+                hint = Hint(source.dialect, "response", "")
+                yield Document(input, data, hint=hint, notes=losses)
 
     def converted(self, joint: Document) -> tuple[bytes, tuple[Loss, ...]]:
         data, losses = joint.data, joint.notes

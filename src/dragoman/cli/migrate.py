@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 import click
 from msgspec.structs import replace
 
-from .. import dialects
+from .. import dialects, duplicates
 from ..convert import convert
 from ..detect import MARGIN, candidates, is_tied
 from ..errors import DragomanError, Malformed, Unsayable
 from ..ledger import Ledger, Loss
 from ..model import History, Json
 from ..reading import encode
-from ..surrogates import parse_exactly
+from ..surrogates import parse_exactly, parse_leniently
 from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch, explained
@@ -146,6 +146,7 @@ class Migration:
                 parts.append(part)
                 value = placed(value, part.at, part.document)
             lines.append(value)
+            refuse_twice(document)
         if not parts:
             self.same += 1
             return
@@ -351,6 +352,13 @@ def documents(input: Input, data: bytes, form: str) -> Iterator[Document]:
     for number, line in enumerate(data.splitlines(), 1):
         if line.strip():
             yield Document(input, line, number)
+
+
+def refuse_twice(document: Document) -> None:
+    """A key that stands twice in its object: one of its values could not come back."""
+    for loss in duplicates.losses(document.data, parse_leniently(document.data))[:1]:
+        what = "stands more than once in its object, and only one of the values would be left"
+        raise explained(Malformed(what, loss.path), document)
 
 
 def parse_in(document: Document) -> Json:

@@ -15,10 +15,11 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from .. import dialects
+from .. import dialects, duplicates
 from ..endpoint import Auth
 from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
+from ..ledger import Ledger
 from ..model import Json
 from ..reading import as_dict, encode, load
 from .answer import Answer, Ids, history_key, told
@@ -239,7 +240,8 @@ class Provider:
         *,
         stream: bool = False,
     ) -> Exchange:
-        asked = dict(as_dict(load(document), ""))
+        value = load(document)
+        asked = dict(as_dict(value, ""))
         key = self._caller.model_key
         if self.model is not None and key:
             asked = with_model_named(asked, key, self.model)
@@ -257,7 +259,11 @@ class Provider:
             capsules=capsules,
             ids=Ids(),
         )
+        twice = Ledger()
+        duplicates.note(document, value, twice)
+        twice.enforce(self._fail_on)
         exchange.request(asked, stream=stream)
+        exchange.losses = (*twice.losses, *exchange.losses)
         if stream and exchange.is_converted:
             exchange.sent = with_missing(exchange.sent, stream_fields(self._upstream))
         return exchange
@@ -298,7 +304,8 @@ class Provider:
         except Malformed as problem:
             what = secrets.hide(f"not an answer in {self.upstream}: {problem}")
             return BadAnswer(what, status=reply.status, request_id=named)
-        return Answer(result.document, heard, result.losses, named, exchange)
+        twice = duplicates.losses(reply.body, heard)
+        return Answer(result.document, heard, (*twice, *result.losses), named, exchange)
 
     # -- the end ----------------------------------------------------------------------------
 

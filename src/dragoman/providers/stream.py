@@ -68,7 +68,7 @@ class Flow:
         self._incoming: Incoming | None = None
         self._begun = False  # something came that is not white space
         exchange.now = time.time()
-        self._transcoder = exchange.transcoder()
+        self._transcoder = exchange.transcoder(duplicates=True)
         self._frames = framer(self._caller.framing)
 
     # -- the connection ---------------------------------------------------------------------
