@@ -23,6 +23,9 @@ from .result import Result
 from .surrogates import Whole
 from .walk import below
 
+LIMIT = 1024 * 1024 * 1024
+"""How many bytes a document may have, unless the caller says otherwise."""
+
 
 def convert(
     doc: Json | bytes,
@@ -37,6 +40,7 @@ def convert(
     capsule: Json | None = None,
     model: str | None = None,
     models: Models | Mapping[str, Any] | None = None,
+    limit: int | None = LIMIT,
 ) -> Result:
     """A document of one dialect as a document of another.
 
@@ -55,8 +59,8 @@ def convert(
     may demand. With ``carry``, ``result.capsule`` holds what the target could not; given back as
     ``capsule`` on the way home, it restores the original exactly. ``model`` is the model that a
     request names in the target. ``models`` has rows of the caller's own for the table of what
-    depends on the model (``dragoman.models``). The input is not changed; the result may share
-    parts with it.
+    depends on the model (``dragoman.models``). ``limit`` is how many bytes a document may have
+    (None: any number). The input is not changed; the result may share parts with it.
     """
     if facet == "stream":
         if model is not None:
@@ -66,8 +70,10 @@ def convert(
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
     halves: Whole | None = None
     try:
-        value = load(doc)
+        value = load(doc, limit)
     except Malformed:
+        if is_longer(doc, limit):
+            raise
         halves = surrogates.well_formed(doc)
         if halves is None:
             raise
@@ -101,6 +107,12 @@ def convert(
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried, read=later)
+
+
+def is_longer(doc: Json | bytes, limit: int | None) -> bool:
+    """Whether a document is one of too many bytes."""
+    raw = isinstance(doc, bytes | bytearray | memoryview)
+    return raw and limit is not None and len(doc) > limit
 
 
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:

@@ -22,7 +22,7 @@ import msgspec
 from .errors import Malformed
 from .ledger import Ledger, Loss
 from .model import Json
-from .reading import UNREADABLE, decode, encode, escape
+from .reading import BOM, UNREADABLE, decode, encode, escape
 
 CODE = "document.key"
 WHY = "the key stands more than once in its object; the last value is read, the others are not"
@@ -42,6 +42,7 @@ def note(doc: Json | bytes, value: Json, log: Ledger, at: str = "") -> None:
 
 def pointers(data: bytes, value: Json) -> list[str]:
     """Where the keys stand that an object has twice."""
+    data = data.removeprefix(BOM)
     return [] if _is_clean(data.strip(), value) else _search(data)
 
 

@@ -20,7 +20,7 @@ from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .events import End, Event, Fail, Odd, Open
 from .events import decompose as pieces
-from .framing import LIMIT, Frame, framer
+from .framing import LIMIT, TOTAL, Frame, framer
 from .ledger import Ids, Ledger, Loss
 from .lowering import Opening
 from .model import Failure, History, Json, Response
@@ -59,7 +59,8 @@ class Transcoder:
     long the stream is (unless the last event of the target repeats the whole answer).
 
     ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
-    out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
+    out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes, and
+    ``total`` all of a stream whose texts are kept (None: no bound).
     ``amend`` is what ``Exchange.transcoder`` knows of the request. With ``duplicates``, keys that
     an object of a frame has twice are in the ledger; it costs about a third more.
     """
@@ -74,6 +75,7 @@ class Transcoder:
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
         limit: int = LIMIT,
+        total: int | None = TOTAL,
         amend: Amend | None = None,
         models: Models | Mapping[str, Any] | None = None,
         duplicates: bool = False,
@@ -84,7 +86,10 @@ class Transcoder:
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
-        self.reader: StreamReader = self.source.stream_reader(collect or self.writer.needs_whole)
+        whole = collect or self.writer.needs_whole
+        self.total = total if whole else None
+        self.fed = 0  # bytes so far
+        self.reader: StreamReader = self.source.stream_reader(whole)
         self.reader.home = self.same
         self.amend = None if self.same else amend
         self.read = self.reader.read if self.amend is None else self.read_amended
@@ -98,6 +103,7 @@ class Transcoder:
             self.ways[Open] = self.open_lowered
         if self.ways and not self.writer.has_summaries:
             BlankReasoning(self.ways)
+        self.limit = limit
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -110,10 +116,17 @@ class Transcoder:
         out: list[bytes] = []
         if not self.ended:
             try:
-                self.take(self.frames.feed(data), out)
+                self.take(self.framed(data), out)
             except Malformed as problem:
                 self.refuse(problem, out)
         return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
+
+    def framed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete now; ``Malformed`` where there is more than may be kept."""
+        self.fed += len(data)
+        if self.total is not None and self.fed > self.total:
+            raise Malformed(f"a stream of more than {self.total:,} bytes")
+        return self.frames.feed(data)
 
     def close(self) -> bytes:
         """The source has ended; so does the target. What has ended before ends once."""
@@ -136,6 +149,8 @@ class Transcoder:
     def passed(self, data: bytes) -> bytes:
         """What passes as it is: whole frames, so that an error does not end up inside of one."""
         tail, start = self.tail, len(self.tail)
+        if self.refused and start > self.limit:
+            return b""  # a frame without an end
         tail += data
         end = self.frames.whole(tail, start)
         whole = bytes(tail[:end])

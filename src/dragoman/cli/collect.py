@@ -9,10 +9,10 @@ from ..transcoder import Transcoder, collected
 from . import ledger, options, printing
 from .app import command as make_command
 from .batch import Batch
-from .inputs import Reading, expand
+from .inputs import Reading, expand, limit
 from .outputs import Plan, Sink
 from .sources import Teller, identify_stream
-from .streams import ending
+from .streams import ending, transcoded
 
 
 @make_command(
@@ -57,10 +57,10 @@ def collect(
     dialect: str, chunks: Iterable[bytes], name: str
 ) -> tuple[bytes, str, tuple[Loss, ...]]:
     """The answer as JSON, a word on how it ended, and what it has lost of its stream."""
-    transcoder = Transcoder(dialect, dialect, duplicates=True)
-    for chunk in chunks:
-        transcoder.feed(chunk)
-    transcoder.close()
+    most = limit()
+    transcoder = Transcoder(dialect, dialect, duplicates=True, limit=most, total=most)
+    for _ in transcoded(transcoder, chunks):
+        pass
     note = ending(transcoder, name)
     result = collected(transcoder)
     return result.to_json(), note, result.losses

@@ -21,7 +21,7 @@ from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
-from .inputs import Document, Form, Input, Reading, expand
+from .inputs import Document, Form, Input, Reading, expand, limit
 from .ledger import Tally
 from .outputs import Known, Plan, Sink, guarded, write_to
 from .settings import parse_settings, with_settings
@@ -181,6 +181,7 @@ class Conversion:
             capsule=self.capsules.take(),
             model=self.model,
             models=self.models,
+            limit=None,  # which is what was read
         )
         result.document = with_settings(result.document, self.settings)
         on_a_line = self.is_line(document, form)
@@ -234,13 +235,13 @@ class Conversion:
             ids=self.ids,
             models=self.models,
             duplicates=True,
+            limit=limit(),
+            total=limit(),
         )
-        for chunk in chunks:
-            if said := transcoder.feed(chunk):
+        for said in streams.transcoded(transcoder, chunks):
+            if said:
                 sink.write(said)
                 sink.flush()
-        sink.write(transcoder.close())
-        sink.flush()
         self.judge(transcoder, name)
         return transcoder.losses
 

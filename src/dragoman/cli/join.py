@@ -33,6 +33,7 @@ from .wrapped import View
     "dragoman join pairs.jsonl -t chat -o train.jsonl",
 )
 @click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=options.PATH)
+@options.max_size_option
 @options.source_option
 @click.option(
     "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
@@ -222,7 +223,8 @@ class Joining:
         data, losses = joint.data, joint.notes
         assert joint.hint is not None
         if self.target is not None and self.target != joint.hint.dialect:
-            result = convert(joint.data, source=joint.hint.dialect, target=self.target)
+            source = joint.hint.dialect
+            result = convert(joint.data, source=source, target=self.target, limit=None)
             data, losses = result.to_json(), joint.placed(result.losses)
         log = Ledger()
         log.losses += losses

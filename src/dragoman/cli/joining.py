@@ -73,7 +73,9 @@ def joined_data(
         )
     try:
         if said.dialect != asked.dialect:
-            result = convert(data, source=said.dialect, target=asked.dialect, facet="response")
+            result = convert(
+                data, source=said.dialect, target=asked.dialect, facet="response", limit=None
+            )
             data, losses = result.to_json(), result.losses
         joint = join_documents(value, data, dialect=asked.dialect)
     except Malformed as problem:

@@ -26,6 +26,7 @@ EXITS = {
 VARIABLES = {
     "NO_COLOR": "No colour, whatever standard error is.",
     "FORCE_COLOR": "Colour, though it is no terminal.",
+    "DRAGOMAN_MAX_SIZE": "What --max-size is, where it is not said: 64M, 2G, none.",
     "DRAGOMAN_DEBUG": "A traceback where a bug would be one line.",
 }
 FILES = {

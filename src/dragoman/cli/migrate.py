@@ -301,7 +301,7 @@ class Migration:
         with Reading(input) as reading:
             if reading.form not in FORMS:
                 raise Nothing("a stream is no stored conversation", USAGE, where=input.name)
-            return b"".join((*reading.ahead, input.guarded(reading.file.read))), reading.form
+            return reading.all(), reading.form
 
     def sum_up(self) -> None:
         for line in self.tally.table():
@@ -394,7 +394,8 @@ def recorded(input: Input) -> Any:
     path = beside(input)
     if not path.exists():
         return None
-    data = Input(str(path)).guarded(path.read_bytes)
+    with Reading(Input(str(path)), "json") as reading:
+        data = reading.all()
     try:
         record = parse_exactly(data)
         if {"to", "before", "after", "indent"} <= record["migrated"].keys() and record["parts"]:

@@ -23,7 +23,7 @@ from ..ledger import Ledger
 from ..model import Json
 from ..reading import as_dict, encode, load
 from .answer import Answer, Ids, history_key, told
-from .client import BlockingClient, Client, Message, Reply
+from .client import LIMIT, BlockingClient, Client, Message, Reply
 from .endpoints import resolve, stream_fields
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
 from .retries import Retries
@@ -46,8 +46,10 @@ class Provider:
     are put on every request as they are, for what the caller's dialect has no word for.
     ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
     ``timeout`` is for a whole answer, or for the silence between two pieces of a stream,
-    ``connect_timeout`` for a connection, both in seconds. ``retries`` is how often a request that
-    failed is sent again, a number or ``Retries``.
+    ``connect_timeout`` for a connection, and ``total_timeout`` for all of a stream, retries and
+    whoever reads it included; all in seconds, and None is no limit. ``limit`` is how many bytes an
+    answer or a frame may have, unpacked; a stream may have 16 times as many. ``retries`` is how
+    often a request that failed is sent again, a number or ``Retries``.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class Provider:
         fail_on: Iterable[str] = (),
         timeout: float | None = 600.0,
         connect_timeout: float | None = 10.0,
+        total_timeout: float | None = None,
+        limit: int = LIMIT,
         retries: int | Retries = 0,
     ) -> None:
         self._upstream = dialects.get(upstream)
@@ -86,7 +90,13 @@ class Provider:
         again = Retries(retries) if isinstance(retries, int) else retries
 
         def client() -> Client:
-            return Client(timeout=timeout, connect_timeout=connect_timeout, retries=again)
+            return Client(
+                timeout=timeout,
+                connect_timeout=connect_timeout,
+                total_timeout=total_timeout,
+                limit=limit,
+                retries=again,
+            )
 
         self._client = client()
         self._blocking = BlockingClient(client)
