@@ -132,7 +132,7 @@ class Conversion:
         self.capsules = Capsules(carry, capsule, inputs)
 
     def run(self) -> int:
-        with self.tally.reporting(), self.capsules.opened():
+        with self.tally.reporting(self.batch.inputs), self.capsules.opened():
             code = self.batch.write(self.plan, self.form, self.each)
         if not (self.quiet or self.alone or self.tally.is_said):
             self.tally.show()

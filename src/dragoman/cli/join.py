@@ -77,7 +77,7 @@ def command(
     plan.check()
     plan.beside(report)
     run = Joining(inputs, source, target, fail_on, quiet, verbose, report, user)
-    with run.tally.reporting(), plan.writing(plan.place(inputs[0]), inputs) as sink:
+    with run.tally.reporting(inputs), plan.writing(plan.place(inputs[0]), inputs) as sink:
         run.write(sink, compact or plan.in_lines)
         if run.batch.failures and not run.written:
             raise Discard

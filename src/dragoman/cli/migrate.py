@@ -117,7 +117,7 @@ class Migration:
         self.changed = self.same = 0
 
     def run(self) -> int:
-        with self.tally.reporting():
+        with self.tally.reporting(self.batch.inputs):
             for input in self.inputs:
                 with self.batch.attempt(Document(input, b"")):
                     self.bring_back(input) if self.back else self.migrate(input)
