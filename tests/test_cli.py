@@ -775,3 +775,32 @@ def test_a_range_that_ends_before_it_begins_is_refused() -> None:
     _, said, code = dragoman(["show", "--messages", "5-3", "request.json"])
     assert code == 2
     assert "3-5 is a range" in said
+
+
+# -- what strangers may read, and what is not clear ------------------------------------------------
+
+
+def test_a_report_is_no_more_readable_than_the_input(place: Path) -> None:
+    secret = place / "secret.json"
+    secret.write_text(json.dumps(LINE))
+    secret.chmod(0o600)
+    for command in ("convert -t chat", "repair", "migrate -t chat"):
+        report = place / f"{command.split()[0]}.report.json"
+        _, said, code = dragoman([*command.split(), str(secret), "--report", str(report)])
+        assert code == 0, said
+        assert report.stat().st_mode & 0o777 == 0o600, command
+
+
+def test_a_tie_names_who_is_tied(place: Path) -> None:
+    (place / "tie.json").write_text('[{"role": "user", "content": "Hi"}]')
+    found = dragoman(["detect", "tie.json"])[0].decode()
+    _, said, code = dragoman(["convert", "-t", "gemini", "tie.json"])
+    tied = found.partition("it may as well be ")[2].strip()
+    assert "openai-chat messages" in tied
+    assert (code, tied in said) == (2, True)
+
+
+def test_the_help_of_completion_fits_a_narrow_terminal() -> None:
+    with environment({"COLUMNS": "40"}):
+        said = dragoman(["completion", "--help"])[0].decode()
+    assert [line for line in said.splitlines() if len(line) > 40] == []

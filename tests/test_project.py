@@ -38,6 +38,7 @@ LAYERS = [
         "framing",
         "media",
         "dates",
+        "duplicates",
         "endpoint",
         "pairing",
         "statuses",

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import dialects
 from .dialect import Problem
+from .errors import Malformed
 from .model import Json
 from .models import Models, given
 from .reading import load
@@ -29,4 +30,8 @@ def check(
     What only some models reject is told by the name of the model in the request; ``models`` has
     rows of the caller's own (``dragoman.models``).
     """
-    return list(dialects.get(dialect).check(load(doc), facet, given(models)))
+    value = load(doc)
+    try:
+        return list(dialects.get(dialect).check(value, facet, given(models)))
+    except RecursionError:
+        raise Malformed("nested too deeply") from None

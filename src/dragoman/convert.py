@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import capsule as capsules
-from . import dialects, surrogates
+from . import dialects, duplicates, surrogates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .ledger import Ledger, Restored
@@ -22,6 +22,9 @@ from .reading import load
 from .result import Result
 from .surrogates import Whole
 from .walk import below
+
+LIMIT = 1024 * 1024 * 1024
+"""How many bytes a document may have, unless the caller says otherwise."""
 
 
 def convert(
@@ -39,6 +42,7 @@ def convert(
     models: Models | Mapping[str, Any] | None = None,
     key: bytes | None = None,
     capsule_limit: int = capsules.LIMIT,
+    limit: int | None = LIMIT,
 ) -> Result:
     """A document of one dialect as a document of another.
 
@@ -59,8 +63,8 @@ def convert(
     what came from it. ``key`` signs the capsule, and refuses one that it did not sign;
     ``capsule_limit`` is how many bytes of JSON a capsule may have. ``model`` is the model that a
     request names in the target. ``models`` has rows of the caller's own for the table of what
-    depends on the model (``dragoman.models``). The input is not changed; the result may share
-    parts with it.
+    depends on the model (``dragoman.models``). ``limit`` is how many bytes a document may have
+    (None: any number). The input is not changed; the result may share parts with it.
     """
     if facet == "stream":
         if model is not None:
@@ -70,8 +74,10 @@ def convert(
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
     halves: Whole | None = None
     try:
-        value = load(doc)
+        value = load(doc, limit)
     except Malformed:
+        if is_longer(doc, limit):
+            raise
         halves = surrogates.well_formed(doc)
         if halves is None:
             raise
@@ -81,9 +87,12 @@ def convert(
     tree = reader.read(value, facet)
     if model is not None:
         tree = with_model(tree, model, facet)
-    if not carry and capsule is None:
-        value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
+    later = None  # whether a key stands twice is seen when somebody asks for the losses,
+    if doc.__class__ is bytes and halves is None and fail_on == ():
+        later = (doc, value)
+    else:  # or now, where it may be refused, or the bytes may change
+        duplicates.note(doc, value, log)
     if capsule is not None:
         capsules.check(capsule, writer, facet, key, capsule_limit)
         asked = tree
@@ -105,7 +114,13 @@ def convert(
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models, key=key)
     log.enforce(fail_on)
-    return Result(document, tuple(log.losses), carried, restored=tuple(log.restored))
+    return Result(document, tuple(log.losses), carried, restored=tuple(log.restored), read=later)
+
+
+def is_longer(doc: Json | bytes, limit: int | None) -> bool:
+    """Whether a document is one of too many bytes."""
+    raw = isinstance(doc, bytes | bytearray | memoryview)
+    return raw and limit is not None and len(doc) > limit
 
 
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
@@ -172,14 +187,18 @@ def join(
     """
     log = Ledger()
     speaker = dialects.get(dialect)
-    answer = speaker.read(load(response), "response")
+    value = load(response)
+    duplicates.note(response, value, log, "/response" if target else "")
+    answer = speaker.read(value, "response")
     assert isinstance(answer, Response)
     if answer.failure is not None or not answer.candidates:
         raise Malformed("a failed answer cannot join a history")
     if request.__class__ is str:
         asked = Request(answer.model, (Message("user", (Text(request),)),))
     else:
-        read = speaker.read(load(request), "request")
+        value = load(request)
+        duplicates.note(request, value, log, "/request" if target else "")
+        read = speaker.read(value, "request")
         assert isinstance(read, Request)
         asked = read
     if target is not None:
@@ -216,7 +235,9 @@ def _convert_stream(
         if guess is None:
             raise Unsupported("cannot tell the dialect of this stream; name it with source=")
         source = guess.dialect
-    transcoder = Transcoder(source, target, now=log.now, ids=log.ids, models=log.models)
+    transcoder = Transcoder(
+        source, target, now=log.now, ids=log.ids, models=log.models, duplicates=True
+    )
     said = transcoder.feed(bytes(data)) + transcoder.close()
     transcoder.log.enforce(fail_on)
     return Result(said, transcoder.losses)

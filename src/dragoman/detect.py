@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from . import dialects
 from .dialect import Dialect, Guess
+from .errors import Malformed
 from .model import Json
 from .reading import UNREADABLE, decode, load
+from .surrogates import parse_leniently
 
 FLOOR = 0.1
 """What is less likely than this is not worth saying."""
@@ -32,6 +34,8 @@ def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
     if facet == "stream" and isinstance(doc, bytes | bytearray | memoryview):
         guess = detect_stream(bytes(doc))
         return () if guess is None else (guess,)
+    if isinstance(doc, bytes | bytearray | memoryview):
+        return weigh(parse_leniently(bytes(doc)), facet)
     return weigh(load(doc), facet)
 
 
@@ -43,12 +47,15 @@ def weigh(value: Json, facet: str | None = None) -> tuple[Guess, ...]:
 
 def candidates(value: Json, facet: str | None = None) -> list[Guess]:
     """Every guess worth saying, best first, though the best may be tied."""
-    guesses = [
-        Guess(speaker.name, found, confidence, evidence)
-        for speaker in _speakers()
-        for found, confidence, evidence in speaker.sniff(value)
-        if confidence >= FLOOR and facet in (None, found)
-    ]
+    try:
+        guesses = [
+            Guess(speaker.name, found, confidence, evidence)
+            for speaker in _speakers()
+            for found, confidence, evidence in speaker.sniff(value)
+            if confidence >= FLOOR and facet in (None, found)
+        ]
+    except RecursionError:
+        raise Malformed("nested too deeply") from None
     guesses.sort(key=lambda g: (-g.confidence, -_depth(g), g.dialect, g.facet))
     return guesses
 

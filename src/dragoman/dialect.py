@@ -169,6 +169,8 @@ class Dialect:
                 raise
             what = f"{gone[0]!r} is missing" if len(gone) == 1 else problem.what
             raise Malformed(what, at) from None  # a key that is not there has no place of its own
+        except RecursionError:
+            raise Malformed("nested too deeply") from None
         return tree
 
     def write(self, tree: Tree, log: Ledger) -> Json:
@@ -179,17 +181,20 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
-        if not self.is_home(tree.dialect):
-            if isinstance(tree, Request):
-                self.judge_model(tree, log)
-                if self.pairs:
-                    tree = self.pair_up(tree, log)
-            if self.lowers:
-                tree = lower(tree, self, log)
-        if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
-            self.lose(tree.extras, tree.at, log)
-            return None
-        return write(tree, log)
+        try:
+            if not self.is_home(tree.dialect):
+                if isinstance(tree, Request):
+                    self.judge_model(tree, log)
+                    if self.pairs:
+                        tree = self.pair_up(tree, log)
+                if self.lowers:
+                    tree = lower(tree, self, log)
+            if tree.__class__ is ToolChoice and self.has_null_choice and self.is_unsaid(tree):
+                self.lose(tree.extras, tree.at, log)
+                return None
+            return write(tree, log)
+        except RecursionError:
+            raise Malformed("nested too deeply") from None
 
     def is_unsaid(self, choice: ToolChoice) -> bool:
         """Whether a choice says nothing at all: what no choice at all is read as."""

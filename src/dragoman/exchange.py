@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from . import capsule as capsuling
-from . import dialects
+from . import dialects, duplicates
 from .convert import join, with_halves, with_model
 from .dialect import Dialect
 from .errors import DragomanError, Malformed, Unsupported
@@ -154,16 +154,18 @@ class Exchange:
         """
         value, halves = _loaded(doc)
         self._forget()
+        log = Ledger(models=self._models)
+        duplicates.note(doc, value, log)
         if not self.is_converted and self._model is None:
-            self.asked = self.sent = value
-            return Result(value if halves is None else halves.restored(value)[0], ())
+            log.enforce(self._fail_on)
+            self.asked, self.sent, self.losses = value, value, tuple(log.losses)
+            return Result(value if halves is None else halves.restored(value)[0], self.losses)
         tree = self._client.read(value, "request")
         assert isinstance(tree, Request)
         if self._model is not None:
             tree = with_model(tree, self._model)
         if stream is not None:
             tree = replace(tree, params=replace(tree.params, stream=stream or None))
-        log = Ledger(models=self._models)
         capsule = self._kept.get(self.upstream) if self.is_converted else None
         log.restores = capsule is not None
         if capsule is not None:
@@ -209,13 +211,14 @@ class Exchange:
         ``status`` is 200, or that of the error which a failed reply is.
         """
         value, halves = _loaded(doc)
+        log = self._ledger()
+        duplicates.note(doc, value, log)
         if not self.is_converted:
             self._original = self._replied = value
             reply = value if halves is None else halves.restored(value)[0]
-            return Result(reply, (), status=200)
+            return Result(reply, tuple(log.losses), status=200)
         tree = self._upstream.read(value, "response")
         assert isinstance(tree, Response)
-        log = self._ledger()
         reply = self._client.write(self._repeat(self.restore(tree, log), log), log)
         if halves is not None:
             reply = with_halves(reply, halves, False, log)

@@ -44,6 +44,11 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The conversation has a kind of block that only its own dialect has a form for.",
         "Take it out, or say it in words, if the model should know of it. " + _CAPSULE,
     ),
+    "document.key": (
+        "An object has a key more than once. JSON does not forbid it, and every parser keeps the "
+        "last value only.",
+        "Find what wrote it: the values before the last are in nobody's result.",
+    ),
     "message.boundary": (
         "The target makes one turn of messages of the same role that follow each other.",
         "Nothing, unless something counts messages. " + _CAPSULE,

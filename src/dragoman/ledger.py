@@ -18,6 +18,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # name -> what it speaks of. A code is a promise: it is never renamed, only added.
 CODES: dict[str, str] = {
+    "document.key": "a key that stands more than once in its object",
     "extras": "a field that only the source dialect knows",
     "raw": "a block that only the source dialect knows",
     "message.boundary": "where one message ends and the next begins",

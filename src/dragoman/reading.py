@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -17,13 +18,20 @@ DEPTH = 400
 
 _encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
+BOM = codecs.BOM_UTF8
+WIDE = (
+    codecs.BOM_UTF16_LE,
+    codecs.BOM_UTF16_BE,
+)  # and UTF-32 begins as one of these, or with zeros
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """What decoding raises when bytes are not the JSON that was asked for."""
 
 
-def load(doc: Json | bytes) -> Json:
+def load(doc: Json | bytes, limit: int | None = None) -> Json:
     """Bytes are parsed as JSON; any other value is taken as it is, if JSON can say it."""
     if doc.__class__ is bytes or isinstance(doc, bytes | bytearray | memoryview):
+        if limit is not None and len(doc) > limit:
+            raise Malformed(f"a document of more than {limit:,} bytes")
         return parse(doc)
     plain(doc)
     return doc
@@ -34,10 +42,35 @@ def parse(data: bytes | bytearray | memoryview | str, at: str = "") -> Json:
     try:
         value = decode(data)
     except (msgspec.MsgspecError, UnicodeError) as problem:
-        raise Malformed(f"not JSON: {problem}", at) from None
+        if not isinstance(data, str) and (raw := bytes(data)).startswith(BOM):
+            return parse(raw[len(BOM) :], at)  # which says nothing
+        what, place = _why_not(data, f"not JSON: {problem}")
+        raise Malformed(what, at + place) from None
     except RecursionError:
         raise Malformed("nested too deeply", at) from None
+    except MemoryError:
+        raise Malformed(f"{len(data):,} bytes, for which there is no memory", at) from None
     return value
+
+
+def _why_not(data: bytes | bytearray | memoryview | str, what: str) -> tuple[str, str]:
+    """Why a text is no JSON, and where, if it is its characters that are wrong."""
+    from .surrogates import well_formed  # which nearly nobody needs
+
+    if isinstance(data, str):
+        return what, ""
+    raw = bytes(data)
+    try:
+        raw.decode()
+    except UnicodeDecodeError as bad:
+        if raw.startswith(WIDE) or b"\0" in raw[:4]:
+            return "not JSON: not UTF-8; it looks like UTF-16 or UTF-32", ""
+        return f"not JSON: not UTF-8: byte 0x{raw[bad.start]:02x} at offset {bad.start}", ""
+    if b"\0" in raw[:4]:
+        return "not JSON: not UTF-8; it looks like UTF-16 or UTF-32", ""
+    if (found := well_formed(raw)) is not None:
+        return "a lone surrogate is not text", found.places[0]
+    return what, ""
 
 
 def encode(value: Json) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import dialects
+from . import dialects, duplicates
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
@@ -55,6 +55,7 @@ def repair(
 
     speaker, log = dialects.get(dialect), Ledger(models=given(models))
     value = _loaded(doc, log)
+    duplicates.note(doc, value, log)
     if facet not in ("request", "messages"):
         raise Unsupported(f"a {facet} cannot be repaired; a request or messages can")
     if passes is not None:

@@ -11,10 +11,12 @@ class Result:
     """A document, and every deviation on the way to it.
 
     ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` names
-    every place that is as a capsule says: without a key, that may be anybody's word.
+    every place that is as a capsule says: without a key, that may be anybody's word. ``read`` is
+    what the document was made of, bytes and the value of them: whether a key stands twice in it is
+    looked up when somebody asks for the losses, and until then it is kept.
     """
 
-    __slots__ = ("capsule", "document", "losses", "restored", "status")
+    __slots__ = ("_losses", "_read", "capsule", "document", "restored", "status")
 
     def __init__(
         self,
@@ -23,12 +25,25 @@ class Result:
         capsule: Json | None = None,
         status: int | None = None,
         restored: tuple[Restored, ...] = (),
+        *,
+        read: tuple[bytes, Json] | None = None,
     ) -> None:
         self.document = document
-        self.losses = losses
+        self._losses = losses
+        self._read = read
         self.capsule = capsule
         self.status = status
         self.restored = restored
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Every deviation, in the order in which they happened."""
+        if self._read is not None:
+            from . import duplicates  # not needed by those who do not ask
+
+            read, self._read = self._read, None
+            self._losses = (*duplicates.losses(*read), *self._losses)
+        return self._losses
 
     def to_json(self) -> bytes:
         """The document as compact JSON; a stream as it is."""

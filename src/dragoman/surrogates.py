@@ -65,7 +65,7 @@ def well_formed(doc: Json | bytes) -> Whole | None:
         if not ESCAPED.search(data):
             return None
         try:
-            value = json.loads(data.decode(), parse_constant=_refuse)
+            value = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
         except (ValueError, RecursionError):
             return None
     else:

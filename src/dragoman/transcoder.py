@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Protocol, overload
 
 from msgspec.structs import replace
 
-from . import dialects
+from . import dialects, duplicates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .events import End, Event, Fail, Odd, Open
 from .events import decompose as pieces
-from .framing import LIMIT, Frame, framer
+from .framing import LIMIT, TOTAL, Frame, framer
 from .ledger import Ids, Ledger, Loss
 from .lowering import Opening
 from .model import Failure, History, Json, Response
@@ -51,8 +59,10 @@ class Transcoder:
     long the stream is (unless the last event of the target repeats the whole answer).
 
     ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
-    out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes.
-    ``amend`` is what ``Exchange.transcoder`` knows of the request.
+    out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes, and
+    ``total`` all of a stream whose texts are kept (None: no bound).
+    ``amend`` is what ``Exchange.transcoder`` knows of the request. With ``duplicates``, keys that
+    an object of a frame has twice are in the ledger; it costs about a third more.
     """
 
     def __init__(
@@ -65,8 +75,10 @@ class Transcoder:
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
         limit: int = LIMIT,
+        total: int | None = TOTAL,
         amend: Amend | None = None,
         models: Models | Mapping[str, Any] | None = None,
+        duplicates: bool = False,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
         self.names = None if ids is None else Ids(ids)
@@ -74,10 +86,16 @@ class Transcoder:
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
-        self.reader: StreamReader = self.source.stream_reader(collect or self.writer.needs_whole)
+        whole = collect or self.writer.needs_whole
+        self.total = total if whole else None
+        self.fed = 0  # bytes so far
+        self.reader: StreamReader = self.source.stream_reader(whole)
         self.reader.home = self.same
         self.amend = None if self.same else amend
         self.read = self.reader.read if self.amend is None else self.read_amended
+        self.twice: dict[str, str] = {}  # keys that a frame has twice -> what is said of it
+        if duplicates:
+            self.read_frame, self.read = self.read, self.read_checked
         self.frames = framer(self.source.framings or self.source.framing, limit)
         self.ways = {} if self.same else dict(self.writer.ways)
         if self.ways and self.target.lowers:
@@ -85,6 +103,7 @@ class Transcoder:
             self.ways[Open] = self.open_lowered
         if self.ways and not self.writer.has_summaries:
             BlankReasoning(self.ways)
+        self.limit = limit
         self.count = 0  # frames so far
         self.ended = False
         self.refused = False  # the source made no sense
@@ -97,10 +116,17 @@ class Transcoder:
         out: list[bytes] = []
         if not self.ended:
             try:
-                self.take(self.frames.feed(data), out)
+                self.take(self.framed(data), out)
             except Malformed as problem:
                 self.refuse(problem, out)
         return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
+
+    def framed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete now; ``Malformed`` where there is more than may be kept."""
+        self.fed += len(data)
+        if self.total is not None and self.fed > self.total:
+            raise Malformed(f"a stream of more than {self.total:,} bytes")
+        return self.frames.feed(data)
 
     def close(self) -> bytes:
         """The source has ended; so does the target. What has ended before ends once."""
@@ -123,6 +149,8 @@ class Transcoder:
     def passed(self, data: bytes) -> bytes:
         """What passes as it is: whole frames, so that an error does not end up inside of one."""
         tail, start = self.tail, len(self.tail)
+        if self.refused and start > self.limit:
+            return b""  # a frame without an end
         tail += data
         end = self.frames.whole(tail, start)
         whole = bytes(tail[:end])
@@ -168,6 +196,16 @@ class Transcoder:
                 elif event.__class__ is End or event.__class__ is Fail:
                     self.finish(out)
                     return
+
+    def read_checked(self, frame: Frame) -> Sequence[Event]:
+        """The events of a frame, with a note of keys that it has twice where they are met first."""
+        for at in duplicates.frame_pointers(frame[1]):
+            if at not in self.twice:
+                why = f"{at} of frame {self.count} stands more than once; the last value is read"
+                self.twice[at] = why
+                if not self.same:
+                    self.log.dropped(duplicates.CODE, "", why)
+        return self.read_frame(frame)
 
     def read_amended(self, frame: Frame) -> list[Event]:
         """The events of a frame, with what is known of the request."""
@@ -281,7 +319,7 @@ def collect(data: bytes, dialect: str) -> Result:
 
     A stream that failed gives what a failed answer is at rest in that dialect: its error.
     """
-    transcoder = Transcoder(dialect, dialect)
+    transcoder = Transcoder(dialect, dialect, duplicates=True)
     transcoder.feed(data)
     transcoder.close()
     return collected(transcoder)
@@ -291,6 +329,8 @@ def collected(transcoder: Transcoder) -> Result:
     """The answer that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
     log = Ledger()
+    for why in transcoder.twice.values():
+        log.dropped(duplicates.CODE, "", why)
     if reader.failure is None:
         document = reader.document()
         for at in reader.unfit:
@@ -341,7 +381,9 @@ def convert_event(
         raise Unsupported(
             f"an event of {speaker.name} is a piece of a message; Transcoder puts them together"
         )
-    history = _heard(load(event), speaker, log)
+    value = load(event)
+    duplicates.note(event, value, log)
+    history = _heard(value, speaker, log)
     said: list[Json] = []
     if history.messages:
         document = writer.write(history, log)

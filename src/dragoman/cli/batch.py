@@ -6,8 +6,10 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from .. import duplicates
 from ..errors import CapsuleError, DragomanError, Malformed, Unsayable
-from ..surrogates import ESCAPED, well_formed
+from ..ledger import Loss
+from ..surrogates import ESCAPED, parse_leniently, well_formed
 from . import terminal
 from .faults import IO, Fault, explain
 from .inputs import Document, Form, Input, Nothing, Reading
@@ -94,7 +96,9 @@ class Batch:
         """What stands in a document: itself, or what it wraps. Where that fails, it is said."""
         if not self.quiet:
             self.tell_halves(document)
-        if not self.view.at and not may_wrap(document.data):
+        wraps = bool(self.view.at) or may_wrap(document.data)
+        twice = self.tell_twice(document) if wraps or self.tally is None else ()
+        if not wraps:
             yield document
             return
         found = unwrap(document, self.view)
@@ -106,6 +110,8 @@ class Batch:
                 if self.fault is not None:
                     self.missed(document.input)
                 return
+            if inner is not document:  # else its conversion tells of it
+                inner.notes, twice = (*twice, *inner.notes), ()
             yield inner
 
     def tell_alike(self, input: Input) -> None:
@@ -124,6 +130,19 @@ class Batch:
             places = ", ".join(found.places[:3]) + ", ..." * (len(found.places) > 3)
             count = terminal.plural(len(found.places), "text")
             self.say(f"{terminal.bold(document.name)}: half of a character in {count}: {places}")
+
+    def tell_twice(self, document: Document) -> tuple[Loss, ...]:
+        """Keys that an object has twice: of the values before the last, nothing is ever read."""
+        try:
+            losses = duplicates.losses(document.data, parse_leniently(document.data))
+        except Malformed:
+            return ()  # which is said when it is read
+        if losses and self.tally is None and not self.quiet:
+            places = ", ".join(terminal.clean(loss.path) for loss in losses[:3])
+            places += ", ..." * (len(losses) > 3)
+            name = terminal.bold(document.name)
+            self.say(f"{name}: more than once in its object, the last is read: {places}")
+        return losses
 
     def missed(self, input: Input) -> None:
         """What could not be read, or not to its end, counts as one document that failed."""

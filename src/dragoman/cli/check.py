@@ -105,7 +105,12 @@ def _problems(
         return [*halves, *_checked(value, what.dialect, what.facet, models)]
     try:
         result = convert(
-            document.data, source=what.dialect, target=target, facet=what.facet, models=models
+            document.data,
+            source=what.dialect,
+            target=target,
+            facet=what.facet,
+            models=models,
+            limit=None,
         )
     except Unsayable as refused:
         return [Problem("unsayable", refused.at, refused.what)]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..ledger import Loss
 from ..transcoder import Transcoder, collected
-from . import options, printing
+from . import ledger, options, printing
 from .app import command as make_command
 from .batch import Batch
-from .inputs import Reading, expand
+from .inputs import Reading, expand, limit
 from .outputs import Plan, Sink
 from .sources import Teller, identify_stream
-from .streams import ending
+from .streams import ending, transcoded
 
 
 @make_command(
@@ -40,21 +41,26 @@ def command(
         name = reading.input.name
         with batch.attempt(name):
             found, chunks = identify_stream(reading, source)
-            document, note = collect(found.dialect, chunks, name)
+            document, note, losses = collect(found.dialect, chunks, name)
             for said in (teller.tell(reading, found), note):
                 if said and not quiet:
                     batch.say(said)
+            if not quiet:
+                ledger.show(losses)
             sink.write(printing.json_text(document, on_a_line))
         return int(batch.fault is None)
 
     return batch.write(plan, "stream", each)
 
 
-def collect(dialect: str, chunks: Iterable[bytes], name: str) -> tuple[bytes, str]:
-    """The answer as JSON, and a word on how it ended."""
-    transcoder = Transcoder(dialect, dialect)
-    for chunk in chunks:
-        transcoder.feed(chunk)
-    transcoder.close()
+def collect(
+    dialect: str, chunks: Iterable[bytes], name: str
+) -> tuple[bytes, str, tuple[Loss, ...]]:
+    """The answer as JSON, a word on how it ended, and what it has lost of its stream."""
+    most = limit()
+    transcoder = Transcoder(dialect, dialect, duplicates=True, limit=most, total=most)
+    for _ in transcoded(transcoder, chunks):
+        pass
     note = ending(transcoder, name)
-    return collected(transcoder).to_json(), note
+    result = collected(transcoder)
+    return result.to_json(), note, result.losses

@@ -8,22 +8,21 @@ from click.shell_completion import get_completion_class
 from .app import app
 from .app import command as make_command
 
-SHELLS = {
-    "bash": 'eval "$(dragoman completion bash)" in ~/.bashrc',
-    "zsh": 'eval "$(dragoman completion zsh)" in ~/.zshrc',
-    "fish": "dragoman completion fish > ~/.config/fish/completions/dragoman.fish",
-}
+SHELLS = ("bash", "zsh", "fish")
 
 
 @make_command("completion", "dragoman completion zsh", "dragoman completion fish")
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
     """Print the script that completes commands, options, dialects and codes.
 
     \b
-    bash  eval "$(dragoman completion bash)" in ~/.bashrc
-    zsh   eval "$(dragoman completion zsh)" in ~/.zshrc
-    fish  dragoman completion fish > ~/.config/fish/completions/dragoman.fish
+    In ~/.bashrc:
+      eval "$(dragoman completion bash)"
+    In ~/.zshrc:
+      eval "$(dragoman completion zsh)"
+    In ~/.config/fish/config.fish:
+      dragoman completion fish | source
     """
     found = get_completion_class(shell)
     assert found is not None

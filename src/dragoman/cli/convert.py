@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from ..convert import convert as convert_document
 from ..errors import Malformed
-from ..ledger import Loss, Restored
+from ..ledger import Ledger, Loss, Restored
 from ..model import Json
 from ..models import Models
 from ..reading import encode
@@ -22,7 +22,7 @@ from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
 from .faults import MALFORMED, Fault, explain, usage
-from .inputs import Document, Form, Input, Reading, expand
+from .inputs import Document, Form, Input, Reading, expand, limit
 from .keys import key_of
 from .ledger import Tally
 from .outputs import Known, Plan, Sink, guarded, write_to
@@ -140,7 +140,7 @@ class Conversion:
         self.restored: tuple[Restored, ...] = ()
 
     def run(self) -> int:
-        with self.tally.reporting(), self.capsules.opened():
+        with self.tally.reporting(self.batch.inputs), self.capsules.opened():
             code = self.batch.write(self.plan, self.form, self.each)
         if not (self.quiet or self.alone or self.tally.is_said):
             self.tally.show()
@@ -175,6 +175,9 @@ class Conversion:
     ) -> tuple[Loss, ...]:
         if self.plan.in_place and document.outer is not None:
             raise usage("it stands inside of its file, and --in-place writes the whole file")
+        before = Ledger()
+        before.losses += document.notes
+        before.enforce(self.fail_on)
         result = convert_document(
             document.data,
             source=source.dialect,
@@ -188,6 +191,7 @@ class Conversion:
             model=self.model,
             models=self.models,
             key=self.key,
+            limit=None,  # which is what was read
         )
         self.restored = result.restored
         result.document = with_settings(result.document, self.settings)
@@ -241,13 +245,14 @@ class Conversion:
             now=self.now,
             ids=self.ids,
             models=self.models,
+            duplicates=True,
+            limit=limit(),
+            total=limit(),
         )
-        for chunk in chunks:
-            if said := transcoder.feed(chunk):
+        for said in streams.transcoded(transcoder, chunks):
+            if said:
                 sink.write(said)
                 sink.flush()
-        sink.write(transcoder.close())
-        sink.flush()
         self.judge(transcoder, name)
         return transcoder.losses
 

@@ -15,7 +15,7 @@ from .app import command as make_command
 from .batch import Batch
 from .faults import FOUND
 from .inputs import CHUNK, Document, Form, Reading, expand
-from .sources import SURE, sure
+from .sources import SURE, named_alike, sure
 from .wrapped import View
 
 
@@ -107,9 +107,7 @@ def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[st
     if not guesses:
         return [f"{name}: unknown: no dialect has a sign for it"]
     if tied and not every:
-        best = guesses[0].confidence
-        same = ", ".join(f"{g.dialect} {g.facet}" for g in guesses if best - g.confidence < 0.01)
-        return [f"{name}: unknown: it may as well be {same}"]
+        return [f"{name}: unknown: it may as well be {named_alike(guesses)}"]
     if guesses[0].confidence < SURE and not every:
         return [f"{name}: unsure: {_said(guesses[0])}"]
     return [f"{name}: {_said(guess)}" for guess in (guesses if every else guesses[:1])]

@@ -32,6 +32,7 @@ _IGNORABLE = options.Words("part", IGNORABLE.items)
 )
 @click.argument("a", type=options.PATH)
 @click.argument("b", type=options.PATH)
+@options.max_size_option
 @click.option("-f", "--from", "both", type=options.DIALECT, help="The dialect of both, if told.")
 @click.option("--a-from", "from_a", type=options.DIALECT, help="The dialect of A, if told.")
 @click.option("--b-from", "from_b", type=options.DIALECT, help="The dialect of B, if told.")

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast
 
+import click
 from msgspec.structs import replace
 
 from ..errors import MissingExtra
-from ..framing import LIMIT
 from ..ledger import Loss
 from . import terminal
 from .faults import IO as IO_FAILED
@@ -35,6 +35,12 @@ KNOWN = (".json", ".jsonl", ".ndjson", ".sse", ".har")
 """What the files of a folder end in that may hold conversations."""
 CAPSULE = ".capsule.json"
 CHUNK = 64 * 1024
+LIMIT = 256 * 1024 * 1024
+"""How many bytes one document, line, frame or collected stream may have, unless --max-size says."""
+ENDLESS = sys.maxsize
+MAX_SIZE = "dragoman.max_size"
+PACKED_CHUNK = 1024
+"""How much of zstd is unpacked at once: four bytes of it may stand for 128 kB."""
 # How the lines of server-sent events begin.
 EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 WIDE = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -157,7 +163,15 @@ class Document:
         """The text that pointers of messages point into."""
         return self.data if self.outer is None else self.outer
 
-    def inside(self, at: str, data: bytes, hint: Hint | None, *, label: str = "") -> Document:
+    def inside(
+        self,
+        at: str,
+        data: bytes,
+        hint: Hint | None,
+        *,
+        label: str = "",
+        notes: tuple[Loss, ...] = (),
+    ) -> Document:
         """A document that stands in this one."""
         return Document(
             self.input,
@@ -166,6 +180,7 @@ class Document:
             hint=hint,
             outer=self.data,
             label=label,
+            notes=notes,
             place=at.__add__,
         )
 
@@ -234,6 +249,7 @@ class Reading:
     def __init__(self, input: Input, form: Form | None = None) -> None:
         self.input = input
         self.ahead: list[bytes] = []  # lines that were read to see what they are
+        self.looked_at = 0  # bytes of these
         try:
             self.file = input.open()
             self.form: Form = form or FORMS.get(input.suffix) or self.look()
@@ -257,8 +273,7 @@ class Reading:
                 hint="dragoman collect makes a document of it; convert --facet stream, a stream",
             )
         if self.form == "json":
-            rest = self.input.guarded(self.file.read)
-            yield Document(self.input, b"".join((*self.ahead, rest)))
+            yield Document(self.input, self.all())
             return
         for number, line in enumerate(self.lines(), 1):
             if line.strip():
@@ -277,30 +292,60 @@ class Reading:
 
     def line(self) -> bytes:
         """The next line; nothing at the end."""
-        line = self.input.guarded(lambda: self.file.readline(LIMIT + 1))
-        if len(line) > LIMIT:
-            raise Fault(f"a line of more than {LIMIT:,} bytes", MALFORMED, where=self.input.name)
+        most = limit()
+        line = self.input.guarded(lambda: self.file.readline(min(most + 1, ENDLESS)))
+        if len(line) > most:
+            raise too_large("a line", most, self.input.name)
         return line
+
+    def all(self) -> bytes:
+        """The whole file. It may have no end, or none in sight: a device, a pipe, a packed file."""
+        parts, left, most = list(self.ahead), limit(), limit()
+        left -= sum(map(len, parts))
+        while data := self.input.guarded(lambda: self.file.read(CHUNK * 16)):
+            parts.append(data)
+            left -= len(data)
+            if left < 0:
+                raise too_large("a document", most, self.input.name)
+        return b"".join(parts)
 
     def look(self) -> Form:
         """What the bytes are, by the look of the first lines."""
         first = self.next()
-        while first and not first.strip():
+        while first and not first.strip() and self.looked_at < CHUNK:
             first = self.next()
         if first.startswith(EVENTS):
             return "stream"
         if not _may_be_whole(first):
             return "json"
+        enough = self.looked_at + CHUNK  # of blank lines, which may have no end
         while more := self.next():
             if more.strip():
                 return "jsonl" if _is_whole(first) else "json"
+            if self.looked_at > enough:
+                break
         return "json"
 
     def next(self) -> bytes:
-        # A document may be one endless line; it is in memory as a whole anyway.
-        line = self.input.guarded(self.file.readline)
+        line = self.line()  # a document may be one line; it is in memory as a whole anyway
         self.ahead.append(line)
+        self.looked_at += len(line)
+        if self.looked_at > limit():
+            raise too_large("a document", limit(), self.input.name)
         return line
+
+
+def limit() -> int:
+    """How many bytes one document may have, as the command line has it."""
+    ctx = click.get_current_context(silent=True)
+    most: int = ctx.meta.get(MAX_SIZE, LIMIT) if ctx is not None else LIMIT
+    return most
+
+
+def too_large(what: str, most: int, name: str) -> Fault:
+    """Something is larger than is taken; ``what`` names it."""
+    hint = "--max-size SIZE takes more, e.g. 2G"
+    return Fault(f"{what} of more than {most:,} bytes", MALFORMED, where=name, hint=hint)
 
 
 def _may_be_whole(line: bytes) -> bool:
@@ -360,7 +405,7 @@ def open_zstd(file: BinaryIO, mode: Literal["rb", "wb"]) -> BinaryIO:
 
 def _damaged() -> tuple[type[Exception], ...]:
     """What reading a packed file raises when its bytes make no sense; only what is loaded can."""
-    found: list[type[Exception]] = [EOFError]
+    found: list[type[Exception]] = [EOFError, UnicodeError]
     if zlib := sys.modules.get("zlib"):
         found.append(zlib.error)
     if gzip := sys.modules.get("gzip"):
@@ -403,7 +448,8 @@ class _Unpacked(io.RawIOBase):
         self._file, self._make = file, make
         self._frame = make()
         self._begun = False  # the frame has bytes, so it must have an end
-        self._ready = b""
+        self._packed = b""  # what comes behind the bytes that are being unpacked
+        self._ready = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -411,16 +457,17 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Buffer) -> int:
         view = memoryview(buffer).cast("B")
         while not self._ready:
-            data = self._frame.unused_data if self._frame.eof else b""
             if self._frame.eof:
+                self._packed = self._frame.unused_data + self._packed
                 self._frame, self._begun = self._make(), False
-            data = data or self._file.read(CHUNK)
+            packed = self._packed or self._file.read(CHUNK)
+            data, self._packed = packed[:PACKED_CHUNK], packed[PACKED_CHUNK:]
             if not data:
                 if self._begun:
                     raise EOFError("the compressed data ends before its end")
                 return 0
             self._begun = True
-            self._ready = self._frame.decompress(data)
+            self._ready = memoryview(self._frame.decompress(data))
         taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
         view[: len(taken)] = taken
         return len(taken)
@@ -435,8 +482,8 @@ class _Recoded(io.RawIOBase):
 
     def __init__(self, file: io.BufferedReader, encoding: str) -> None:
         self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._ready = b""
+        self._decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+        self._ready = memoryview(b"")
         self._ended = False
 
     def readable(self) -> bool:
@@ -447,7 +494,8 @@ class _Recoded(io.RawIOBase):
         while not self._ready and not self._ended:
             data = self._file.read1(CHUNK)
             self._ended = not data
-            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
+            text = self._decoder.decode(data, final=not data)
+            self._ready = memoryview(text.encode("utf-8", "backslashreplace"))  # as JSON has it
         taken, self._ready = self._ready[: len(view)], self._ready[len(view) :]
         view[: len(taken)] = taken
         return len(taken)

@@ -33,6 +33,7 @@ from .wrapped import View
     "dragoman join pairs.jsonl -t chat -o train.jsonl",
 )
 @click.argument("files", nargs=-1, metavar="REQUEST RESPONSE | PAIRS", type=options.PATH)
+@options.max_size_option
 @options.source_option
 @click.option(
     "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
@@ -76,7 +77,7 @@ def command(
     plan.check()
     plan.beside(report)
     run = Joining(inputs, source, target, fail_on, quiet, verbose, report, user)
-    with run.tally.reporting(), plan.writing(plan.place(inputs[0]), inputs) as sink:
+    with run.tally.reporting(inputs), plan.writing(plan.place(inputs[0]), inputs) as sink:
         run.write(sink, compact or plan.in_lines)
         if run.batch.failures and not run.written:
             raise Discard
@@ -212,16 +213,18 @@ class Joining:
                 continue
             with self.batch.attempt(input.name):
                 source, chunks = identify_stream(reading, None)
-                data, note = collect(source.dialect, chunks, input.name)
+                data, note, losses = collect(source.dialect, chunks, input.name)
                 line = self.tellers[input.name].tell(reading, source)
                 self.later += [said for said in (line, note) if said and not self.quiet]
-                yield Document(input, data, hint=Hint(source.dialect, "response", ""))
+                hint = Hint(source.dialect, "response", "")
+                yield Document(input, data, hint=hint, notes=losses)
 
     def converted(self, joint: Document) -> tuple[bytes, tuple[Loss, ...]]:
         data, losses = joint.data, joint.notes
         assert joint.hint is not None
         if self.target is not None and self.target != joint.hint.dialect:
-            result = convert(joint.data, source=joint.hint.dialect, target=self.target)
+            source = joint.hint.dialect
+            result = convert(joint.data, source=source, target=self.target, limit=None)
             data, losses = result.to_json(), joint.placed(result.losses)
         log = Ledger()
         log.losses += losses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .. import dialects
+from .. import dialects, duplicates
 from ..convert import convert
 from ..convert import join as join_documents
 from ..errors import DragomanError, Malformed
@@ -48,7 +48,7 @@ def joined(
         ),
         outer=request.outer,
         label=request.label,
-        notes=losses,
+        notes=(*request.notes, *response.notes, *losses),
         place=Placing(request, response, data, asked.dialect),
     )
 
@@ -60,7 +60,8 @@ def joined_data(
     losses: tuple[Loss, ...] = ()
     data = response.data
     try:
-        dialects.get(asked.dialect).read(parse(request.data), "request")
+        value = parse(request.data)
+        dialects.get(asked.dialect).read(value, "request")
     except Malformed as problem:
         raise Malformed(problem.what, request.place(problem.at)) from None
     if response.hint is not None and response.hint.facet == "error":
@@ -72,15 +73,19 @@ def joined_data(
         )
     try:
         if said.dialect != asked.dialect:
-            result = convert(data, source=said.dialect, target=asked.dialect, facet="response")
+            result = convert(
+                data, source=said.dialect, target=asked.dialect, facet="response", limit=None
+            )
             data, losses = result.to_json(), result.losses
-        joint = join_documents(request.data, data, dialect=asked.dialect)
+        joint = join_documents(value, data, dialect=asked.dialect)
     except Malformed as problem:
         raise Malformed(problem.what, response.place(problem.at)) from None
     # What only a response says is no part of a history, whether it was lost before or not.
     losses = tuple(x for x in losses if x.what.partition(".")[0] not in ANSWERS)
-    found = (replace(loss, path=response.place(loss.path)) for loss in (*losses, *joint.losses))
-    return joint.to_json(), tuple(found)
+    found = [replace(loss, path=response.place(loss.path)) for loss in (*losses, *joint.losses)]
+    twice = duplicates.losses(request.data, value)
+    asked_twice = (replace(loss, path=request.place(loss.path)) for loss in twice)
+    return joint.to_json(), (*asked_twice, *found)
 
 
 class Placing:

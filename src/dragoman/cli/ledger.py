@@ -22,7 +22,7 @@ from ..ledger import Loss
 from ..reading import encode
 from . import terminal
 from .faults import Fault
-from .inputs import suffix_of
+from .inputs import Input, suffix_of
 from .outputs import Sink, write_to
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -95,12 +95,12 @@ class Tally:
         self.sink: Sink | None = None
 
     @contextlib.contextmanager
-    def reporting(self) -> Iterator[Tally]:
-        """The report is written while this lasts."""
+    def reporting(self, inputs: Iterable[Input]) -> Iterator[Tally]:
+        """The report is written while this lasts, readable by those who may read the inputs."""
         if self.path is None:
             yield self
             return
-        with write_to(self.path) as self.sink:
+        with write_to(self.path, inputs=inputs) as self.sink:
             if not self.lines:
                 self.sink.write(b'{"documents": [')
             yield self

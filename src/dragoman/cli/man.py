@@ -27,6 +27,7 @@ VARIABLES = {
     "NO_COLOR": "No colour, whatever standard error is.",
     "FORCE_COLOR": "Colour, though it is no terminal.",
     "DRAGOMAN_CAPSULE_KEY": "The key that signs capsules, unless --key-file names one.",
+    "DRAGOMAN_MAX_SIZE": "What --max-size is, where it is not said: 64M, 2G, none.",
     "DRAGOMAN_DEBUG": "A traceback where a bug would be one line.",
 }
 FILES = {

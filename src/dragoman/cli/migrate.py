@@ -26,14 +26,14 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from .. import dialects
+from .. import dialects, duplicates
 from ..convert import convert
 from ..detect import MARGIN, candidates, is_tied
 from ..errors import DragomanError, Malformed, Unsayable
 from ..ledger import Ledger, Loss
 from ..model import History, Json
 from ..reading import encode
-from ..surrogates import parse_exactly
+from ..surrogates import parse_exactly, parse_leniently
 from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch, explained
@@ -121,7 +121,7 @@ class Migration:
         self.changed = self.same = 0
 
     def run(self) -> int:
-        with self.tally.reporting():
+        with self.tally.reporting(self.batch.inputs):
             for input in self.inputs:
                 with self.batch.attempt(Document(input, b"")):
                     self.bring_back(input) if self.back else self.migrate(input)
@@ -150,6 +150,7 @@ class Migration:
                 parts.append(part)
                 value = placed(value, part.at, part.document)
             lines.append(value)
+            refuse_twice(document)
         if not parts:
             self.same += 1
             return
@@ -306,7 +307,7 @@ class Migration:
         with Reading(input) as reading:
             if reading.form not in FORMS:
                 raise Nothing("a stream is no stored conversation", USAGE, where=input.name)
-            return b"".join((*reading.ahead, input.guarded(reading.file.read))), reading.form
+            return reading.all(), reading.form
 
     def sum_up(self) -> None:
         for line in self.tally.table():
@@ -357,6 +358,13 @@ def documents(input: Input, data: bytes, form: str) -> Iterator[Document]:
     for number, line in enumerate(data.splitlines(), 1):
         if line.strip():
             yield Document(input, line, number)
+
+
+def refuse_twice(document: Document) -> None:
+    """A key that stands twice in its object: one of its values could not come back."""
+    for loss in duplicates.losses(document.data, parse_leniently(document.data))[:1]:
+        what = "stands more than once in its object, and only one of the values would be left"
+        raise explained(Malformed(what, loss.path), document)
 
 
 def parse_in(document: Document) -> Json:
@@ -416,7 +424,8 @@ def recorded(input: Input) -> Any:
     path = beside(input)
     if not path.exists():
         return None
-    data = Input(str(path)).guarded(path.read_bytes)
+    with Reading(Input(str(path)), "json") as reading:
+        data = reading.all()
     try:
         record = parse_exactly(data)
         msgspec.convert(record, _Record)

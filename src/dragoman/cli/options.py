@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from . import inputs
 from .app import did_you_mean
 
 # Which is generic since click 8.2, and in types only.
@@ -126,7 +128,49 @@ PATH = click.Path(readable=False)
 
 def files(name: str = "files", *, nargs: int = -1) -> Callable[[F], F]:
     """The files to read: any number, folders of them, or standard input."""
-    return click.argument(name, nargs=nargs, metavar="[FILE|DIR]...", type=PATH)
+
+    def decorate(function: F) -> F:
+        argument = click.argument(name, nargs=nargs, metavar="[FILE|DIR]...", type=PATH)
+        return argument(max_size_option(function))
+
+    return decorate
+
+
+class Size(Kind):
+    """So many bytes: ``64M``, ``2G``, ``1000000``; ``none`` is no limit."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value.lower() == "none":
+            return inputs.ENDLESS
+        found = re.fullmatch(r"(\d{1,15})(?:([kmgt])i?b?|b)?", value.strip().lower())
+        if not found or not int(found[1]):
+            self.fail(f"{value!r} is no size, such as 64M, 2G or none", param, ctx)
+        return int(found[1]) * 1024 ** (" kmgt".index(found[2]) if found[2] else 0)
+
+
+def max_size_option(function: F) -> F:
+    """How much is read into memory; ``inputs.limit`` knows it wherever something is read."""
+
+    def remember(ctx: click.Context, param: click.Parameter, size: int) -> None:
+        ctx.meta[inputs.MAX_SIZE] = size
+
+    return click.option(
+        "--max-size",
+        type=Size(),
+        default=inputs.LIMIT,
+        show_default="256M",
+        envvar="DRAGOMAN_MAX_SIZE",
+        metavar="SIZE",
+        expose_value=False,
+        is_eager=True,  # other options read files
+        callback=remember,
+        help="The most that one document, line, frame or collected stream may have, unpacked; "
+        "none: no limit.",
+    )(function)
 
 
 def source_option(function: F) -> F:

@@ -102,7 +102,7 @@ class Repair:
         self.left = 0  # problems that no pass has mended
 
     def run(self) -> int:
-        with self.tally.reporting():
+        with self.tally.reporting(self.batch.inputs):
             code = self.batch.write(self.plan, self.form, self.each)
         if not (self.quiet or self.alone or self.tally.is_said):
             self.tally.show("looked at" if self.dry_run else "repaired")

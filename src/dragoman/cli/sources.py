@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from .. import dialects
-from ..detect import MARGIN, detect_stream, weigh
+from ..detect import MARGIN, candidates, detect_stream, is_tied
 from ..dialect import Guess
 from ..model import Json
 from ..surrogates import parse_leniently as parse
@@ -55,11 +55,11 @@ def identify(
         # A request is what everybody expects; anything else is said.
         doubtful = guesses[0].confidence < SURE
         return Source(dialect, facet, "" if facet == "request" or doubtful else _why(guesses[0]))
-    guesses = list(weigh(value, facet))
-    if not guesses:
-        what = facet or "document"
+    guesses = candidates(value, facet)
+    if not guesses or is_tied(guesses):
+        may_be = f": it may as well be {named_alike(guesses)}" if guesses else ""
         raise Nothing(
-            f"cannot tell the dialect of this {what}",
+            f"cannot tell the dialect of this {facet or 'document'}{may_be}",
             USAGE,
             where=document.name,
             hint="name it: -f DIALECT; `dragoman formats` lists them",
@@ -68,6 +68,12 @@ def identify(
     if best.confidence < SURE:
         raise unsure(best, document.name)
     return Source(best.dialect, best.facet, _why(best))
+
+
+def named_alike(guesses: list[Guess]) -> str:
+    """The guesses that are as good as the best of them."""
+    best = guesses[0].confidence
+    return ", ".join(f"{g.dialect} {g.facet}" for g in guesses if best - g.confidence < MARGIN)
 
 
 def unsure(guess: Guess, where: str) -> Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from . import terminal
@@ -9,6 +10,16 @@ from .faults import MALFORMED, Fault
 
 if TYPE_CHECKING:
     from ..transcoder import Transcoder
+
+
+def transcoded(transcoder: Transcoder, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """What the bytes of a stream become, piece by piece, until they end or make no sense."""
+    for chunk in chunks:
+        yield transcoder.feed(chunk)
+        # Nothing that comes behind is read, and it may have no end. What passes as it is, passes.
+        if transcoder.problem is not None or (transcoder.ended and not transcoder.same):
+            break
+    yield transcoder.close()
 
 
 def ending(transcoder: Transcoder, name: str) -> str:

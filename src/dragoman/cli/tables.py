@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 from typing import Any
 
 from ..errors import Malformed
 from ..models import Models, load
 from ..reading import parse
-from .faults import MALFORMED, Fault, io_fault
+from .faults import MALFORMED, Fault
+from .inputs import Input, Reading
 
 
 def read_models(path: str) -> Models:
     """The built-in table with the rows of a file, which is TOML unless its name says JSON."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as problem:
-        raise io_fault(problem, path) from None
+    with Reading(Input(path), "json") as reading:
+        data = reading.all()
     try:
         return load(_parsed(path, data))
     except Malformed as problem:

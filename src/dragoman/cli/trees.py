@@ -13,10 +13,10 @@ from ..errors import Malformed
 from ..model import Json, Tree
 from ..surrogates import parse_leniently as parse
 from ..walk import meaning
-from . import streams
+from . import streams, terminal
 from .batch import Batch
 from .faults import Fault
-from .inputs import Document, Form, Reading
+from .inputs import Document, Form, Reading, limit
 from .sources import Source, identify, identify_stream
 
 
@@ -88,10 +88,12 @@ def collected(batch: Batch, reading: Reading, dialect: str | None) -> Iterator[S
     found: Shown | None = None
     with batch.attempt(reading.input.name):
         source, chunks = identify_stream(reading, dialect)
-        transcoder = Transcoder(source.dialect, source.dialect)
-        for chunk in chunks:
-            transcoder.feed(chunk)
-        transcoder.close()
+        most, name = limit(), source.dialect
+        transcoder = Transcoder(name, name, duplicates=True, limit=most, total=most)
+        for _ in streams.transcoded(transcoder, chunks):
+            pass
+        for said in transcoder.twice.values() if not batch.quiet else ():
+            batch.say(f"{terminal.bold(reading.input.name)}: {terminal.clean(said)}")
         found = Shown(reading.input.name, source, transcoder.document, transcoder.response)
     if found is not None:
         yield found

@@ -14,9 +14,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .. import dialects
+from msgspec.structs import replace
+
+from .. import dialects, duplicates
 from ..detect import candidates
 from ..errors import Malformed
+from ..ledger import Loss
 from ..model import Json
 from ..reading import UNREADABLE, decode, encode, escape
 from ..surrogates import parse_exactly
@@ -120,7 +123,8 @@ def opened(document: Document, whole: Json, part: Part, view: View) -> Iterator[
         yield requested(document, captured(value, part.at), label=part.at)
     elif part.at:
         inner = text_of(value)
-        yield document.inside(part.at, encode(inner), None, label=part.at)
+        notes = twice_in(value, part.at)
+        yield document.inside(part.at, encode(inner), None, label=part.at, notes=notes)
     else:
         yield document
 
@@ -184,6 +188,15 @@ def text_of(value: Json) -> Json:
     return value
 
 
+def twice_in(value: Json, at: str) -> tuple[Loss, ...]:
+    """What a text loses where it is taken for the JSON that it is: keys that stand in it twice."""
+    inner = text_of(value)
+    if inner is value:
+        return ()
+    losses = duplicates.losses(value.encode(), inner)
+    return tuple(replace(loss, path=at + loss.path) for loss in losses)
+
+
 # -- captures, pairs, HAR --------------------------------------------------------------------------
 
 
@@ -196,6 +209,7 @@ class Captured(NamedTuple):
     method: str = "POST"
     host: str = ""
     url_at: str = ""
+    notes: tuple[Loss, ...] = ()
 
 
 class Reply(NamedTuple):
@@ -204,6 +218,7 @@ class Reply(NamedTuple):
     at: str
     body: Json
     status: int = 200
+    notes: tuple[Loss, ...] = ()
 
 
 class Pair(NamedTuple):
@@ -230,7 +245,8 @@ def captured(value: dict[str, Json], at: str) -> Captured:
             frame = {k: v for k, v in sent[-1].items() if k != "type"}
             return Captured(f"{at}/websocket_messages/{index}", frame, url, "POST")
     url_at = f"{at}/path" if value.get("path") else f"{at}/url"
-    return Captured(f"{at}/body", text_of(body), url, value["method"], _host(value), url_at)
+    at, twice = f"{at}/body", twice_in(body, f"{at}/body")
+    return Captured(at, text_of(body), url, value["method"], _host(value), url_at, twice)
 
 
 def _host(value: dict[str, Json]) -> str:
@@ -265,12 +281,13 @@ def pair_of(value: dict[str, Json], at: str) -> Pair:
 
 def reply_of(value: Json, at: str) -> Reply:
     if value.__class__ is not dict:
-        return Reply(at, text_of(value))
+        return Reply(at, text_of(value), notes=twice_in(value, at))
     status = value.get("status", value.get("status_code", 200))
     status = status if status.__class__ is int else 200
     for key in ("body", "text"):
         if key in value and ("status" in value or "status_code" in value or "headers" in value):
-            return Reply(f"{at}/{key}", text_of(value[key]), status)
+            place, said = f"{at}/{key}", value[key]
+            return Reply(place, text_of(said), status, twice_in(said, place))
     return Reply(at, value)
 
 
@@ -290,13 +307,14 @@ def har_pair(entry: dict[str, Json], at: str) -> Pair | None:
     posted = request.get("postData")
     if posted.__class__ is not dict or dialect_of(request["url"], "") is None:
         return None
-    body = text_of(posted.get("text"))
+    asked_at = f"{at}/request/postData/text"
     said = Captured(
-        f"{at}/request/postData/text",
-        body,
+        asked_at,
+        text_of(posted.get("text")),
         request["url"],
         str(request.get("method")),
         url_at=f"{at}/request/url",
+        notes=twice_in(posted.get("text"), asked_at),
     )
     response = response if response.__class__ is dict else {}
     content = response.get("content")
@@ -307,7 +325,8 @@ def har_pair(entry: dict[str, Json], at: str) -> Pair | None:
         text = _decoded(text)
     status = response.get("status")
     status = status if status.__class__ is int else 200
-    return Pair(said, Reply(f"{at}/response/content/text", text_of(text), status))
+    place = f"{at}/response/content/text"
+    return Pair(said, Reply(place, text_of(text), status, twice_in(text, place)))
 
 
 def _decoded(text: str) -> str:
@@ -352,7 +371,7 @@ def requested(document: Document, said: Captured, label: str = "") -> Document:
         what = f"{said.method} {bare(said.url)}" if said.url else "a capture"
         raise Nothing(f"no conversation: {what}", USAGE, where=document.name)
     if address is None:
-        return document.inside(said.at, encode(said.body), None, label=label)
+        return document.inside(said.at, encode(said.body), None, label=label, notes=said.notes)
     body = said.body
     key = MODEL_KEYS.get(address.dialect)
     if key is not None and address.model and key not in body:
@@ -361,7 +380,7 @@ def requested(document: Document, said: Captured, label: str = "") -> Document:
     dialect = variant_of(address.dialect, body, "request")
     why = f"as its address says, {bare(said.url)}"
     hint = Hint(dialect, "request", why, asks_stream=said.url_at if address.stream else "")
-    inside = document.inside(said.at, encode(body), hint, label=label)
+    inside = document.inside(said.at, encode(body), hint, label=label, notes=said.notes)
     if body is not said.body and said.url_at:  # the model stands in the address
         inside.place = lambda path: said.url_at if path == f"/{key}" else said.at + path
     return inside
@@ -408,8 +427,9 @@ def replied(document: Document, reply: Reply, request: Document, label: str) -> 
             dialect = guess.dialect
         if dialect is None:
             raise Fault("cannot tell the dialect of this stream", USAGE, where=document.name)
-        body, _ = collect(dialect, [data], document.name)
-        return document.inside(reply.at, body, Hint(dialect, "response", "a stream"), label=label)
+        body, _, losses = collect(dialect, [data], document.name)
+        as_told = Hint(dialect, "response", "a stream")
+        return document.inside(reply.at, body, as_told, label=label, notes=losses)
     facet = "error" if reply.status >= 400 else "response"
     hint = None
     if dialect is not None:
@@ -419,4 +439,5 @@ def replied(document: Document, reply: Reply, request: Document, label: str) -> 
         guesses = candidates(reply.body, facet)
         if guesses:
             hint = Hint(guesses[0].dialect, facet, ", ".join(guesses[0].evidence[:4]))
-    return document.inside(reply.at, encode(reply.body), hint, label=label)
+    notes = reply.notes
+    return document.inside(reply.at, encode(reply.body), hint, label=label, notes=notes)

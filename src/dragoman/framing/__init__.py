@@ -16,6 +16,9 @@ Frame: TypeAlias = tuple[str, bytes]
 LIMIT = 64 * 1024 * 1024
 """How long one frame may be, in bytes. The longest in the wild bear an image of a few megabytes."""
 
+TOTAL = 16 * LIMIT
+"""How long a stream may be whose texts are kept: what a reply says is a small part of its bytes."""
+
 
 class Framer(Protocol):
     def feed(self, data: bytes) -> list[Frame]:

@@ -79,11 +79,13 @@ class Client:
         *,
         timeout: float | None = 600.0,
         connect_timeout: float | None = 10.0,
+        total_timeout: float | None = None,
         limit: int = LIMIT,
         retries: Retries = NO_RETRIES,
     ) -> None:
         self.timeout = timeout
         self.connect_timeout = connect_timeout
+        self.total_timeout = total_timeout
         self.limit = limit
         self.retries = retries
         self._session: aiohttp.ClientSession | None = None
@@ -97,9 +99,24 @@ class Client:
 
     async def open(self, message: Message) -> Incoming:
         """One request, and its answer while it arrives. Whoever opens it closes it."""
-        incoming = Incoming(self, await self._try(message, self._send))
+        deadline = None
+        if self.total_timeout is not None:
+            deadline = asyncio.get_running_loop().time() + self.total_timeout
+        response = await self.until(deadline, lambda: self._try(message, self._send))
+        incoming = Incoming(self, response, deadline)
         self._incoming.add(incoming)
         return incoming
+
+    async def until(self, deadline: float | None, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Some work that ends before a time of the loop's clock, if there is one."""
+        if deadline is None:
+            return await work()
+        # What comes without a wait is not interrupted, so it is not begun too late.
+        if asyncio.get_running_loop().time() < deadline:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    return await work()
+        raise TimedOut(f"the answer did not end in time (total_timeout={self.total_timeout})")
 
     async def _try(self, message: Message, send: Callable[..., Coroutine[Any, Any, R]]) -> R:
         """Send a request, and again if that may help and the caller wants it."""
@@ -213,7 +230,10 @@ class Incoming:
     What is not read stays with the sender: aiohttp reads no further than a few buffers ahead.
     """
 
-    def __init__(self, client: Client, response: aiohttp.ClientResponse) -> None:
+    def __init__(
+        self, client: Client, response: aiohttp.ClientResponse, deadline: float | None = None
+    ) -> None:
+        self._deadline = deadline
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self._client = client
@@ -222,7 +242,8 @@ class Incoming:
 
     async def read(self) -> bytes:
         """The next bytes, as soon as there are any; none where the answer ends."""
-        return await self._client.typed(self._read(), begun=True)
+        client = self._client
+        return await client.until(self._deadline, lambda: client.typed(self._read(), begun=True))
 
     async def _read(self) -> bytes:
         content = self._response.content
@@ -237,7 +258,12 @@ class Incoming:
 
     async def rest(self, begun: bytes = b"") -> bytes:
         """All of it at once, behind what was read already."""
-        return await self._client.typed(self._client.read(self._response, begun), begun=True)
+        client = self._client
+
+        def work() -> Coroutine[Any, Any, bytes]:
+            return client.typed(client.read(self._response, begun), begun=True)
+
+        return await client.until(self._deadline, work)
 
     async def finish(self) -> None:
         """The answer is complete. Where its body ends as well, the connection is used again."""

@@ -190,7 +190,7 @@ def error_document(body: bytes, secrets: Secrets) -> Json:
     """The body of an error: JSON, or the text that a proxy or a crash left in its place."""
     try:
         return secrets.hide_in(parse(body))
-    except Malformed:
+    except (Malformed, RecursionError):  # which is no JSON to us, however deep it is
         return excerpt(body, secrets)
 
 
@@ -252,7 +252,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return number
     try:
         wait = parsedate_to_datetime(coarse or "") - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError):  # no date, or one without a zone
+    except (ValueError, TypeError, OverflowError):  # no date, one without a zone, or beyond all
         return None
     return max(wait.total_seconds(), 0.0)
 

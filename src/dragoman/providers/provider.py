@@ -15,14 +15,15 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from .. import dialects
+from .. import dialects, duplicates
 from ..endpoint import Auth
 from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
+from ..ledger import Ledger
 from ..model import Json
 from ..reading import as_dict, encode, load
 from .answer import Answer, Ids, history_key, told
-from .client import BlockingClient, Client, Message, Reply
+from .client import LIMIT, BlockingClient, Client, Message, Reply
 from .endpoints import resolve, stream_fields
 from .errors import BadAnswer, ProviderError, failed, no_answer, object_in, request_id
 from .retries import Retries
@@ -45,9 +46,11 @@ class Provider:
     are put on every request as they are, for what the caller's dialect has no word for.
     ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
     ``timeout`` is for a whole answer, or for the silence between two pieces of a stream,
-    ``connect_timeout`` for a connection, both in seconds. ``retries`` is how often a request that
-    failed is sent again, a number or ``Retries``. ``capsule_key`` signs the capsules of answers,
-    and refuses those that it did not sign.
+    ``connect_timeout`` for a connection, and ``total_timeout`` for all of a stream, retries and
+    whoever reads it included; all in seconds, and None is no limit. ``limit`` is how many bytes an
+    answer or a frame may have, unpacked; a stream may have 16 times as many. ``retries`` is how
+    often a request that failed is sent again, a number or ``Retries``. ``capsule_key`` signs the
+    capsules of answers, and refuses those that it did not sign.
     """
 
     def __init__(
@@ -66,6 +69,8 @@ class Provider:
         fail_on: Iterable[str] = (),
         timeout: float | None = 600.0,
         connect_timeout: float | None = 10.0,
+        total_timeout: float | None = None,
+        limit: int = LIMIT,
         retries: int | Retries = 0,
         capsule_key: bytes | None = None,
     ) -> None:
@@ -88,7 +93,13 @@ class Provider:
         again = Retries(retries) if isinstance(retries, int) else retries
 
         def client() -> Client:
-            return Client(timeout=timeout, connect_timeout=connect_timeout, retries=again)
+            return Client(
+                timeout=timeout,
+                connect_timeout=connect_timeout,
+                total_timeout=total_timeout,
+                limit=limit,
+                retries=again,
+            )
 
         self._client = client()
         self._blocking = BlockingClient(client)
@@ -242,7 +253,8 @@ class Provider:
         *,
         stream: bool = False,
     ) -> Exchange:
-        asked = dict(as_dict(load(document), ""))
+        value = load(document)
+        asked = dict(as_dict(value, ""))
         key = self._caller.model_key
         if self.model is not None and key:
             asked = with_model_named(asked, key, self.model)
@@ -261,7 +273,11 @@ class Provider:
             key=self._capsule_key,
             ids=Ids(),
         )
+        twice = Ledger()
+        duplicates.note(document, value, twice)
+        twice.enforce(self._fail_on)
         exchange.request(asked, stream=stream)
+        exchange.losses = (*twice.losses, *exchange.losses)
         if stream and exchange.is_converted:
             exchange.sent = with_missing(exchange.sent, stream_fields(self._upstream))
         return exchange
@@ -302,7 +318,8 @@ class Provider:
         except Malformed as problem:
             what = secrets.hide(f"not an answer in {self.upstream}: {problem}")
             return BadAnswer(what, status=reply.status, request_id=named)
-        return Answer(result.document, heard, result.losses, named, exchange)
+        twice = duplicates.losses(reply.body, heard)
+        return Answer(result.document, heard, (*twice, *result.losses), named, exchange)
 
     # -- the end ----------------------------------------------------------------------------
 

@@ -68,7 +68,8 @@ class Flow:
         self._incoming: Incoming | None = None
         self._begun = False  # something came that is not white space
         exchange.now = time.time()
-        self._transcoder = exchange.transcoder()
+        limit = client.limit
+        self._transcoder = exchange.transcoder(duplicates=True, limit=limit, total=16 * limit)
         self._frames = framer(self._caller.framing)
 
     # -- the connection ---------------------------------------------------------------------
@@ -174,7 +175,7 @@ class Flow:
         """The events of the caller's dialect that some bytes amount to; no bytes are the end."""
         transcoder, events = self._transcoder, list[Json]()
         try:
-            for frame in transcoder.frames.feed(data) if data else transcoder.frames.close():
+            for frame in transcoder.framed(data) if data else transcoder.frames.close():
                 if not transcoder.ended:
                     events += self._events_of(frame)
         except Malformed as problem:

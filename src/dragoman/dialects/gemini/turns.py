@@ -392,8 +392,8 @@ class Turns(WriteParts):
         if message.extras is None:
             return out
         match self.spelling(message).get("parts"):
-            case "object":
-                out["parts"] = parts[0]
+            case "object":  # of which a stream has nothing to say, if it says nothing
+                out["parts"] = parts[0] if parts else {}
             case "absent":
                 del out["parts"]
         return self.emit(out, message, w.log)
