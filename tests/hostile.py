@@ -15,12 +15,14 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from apis import KEY
 
 WHOLE: Final = "whole"
 ANY: Final = "any"
+MARKED: Final = "marked"
+"""The response where its last event says that it is the last; else either."""
 BROKEN: Final = "broken"
 """There is no response: an error, with whatever status came."""
 
@@ -33,7 +35,10 @@ class Good(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """What is sent instead, in pieces, and how the connection ends."""
+    """What is sent instead, in pieces, and how the connection ends.
+
+    At an empty piece the server waits until it is told to go on.
+    """
 
     pieces: Iterable[bytes]
     deaf: bool = False
@@ -57,6 +62,7 @@ class Hostile:
         """the requests that were read"""
         self.left = threading.Event()
         """the client hung up while it was still being told something"""
+        self.go_on = asyncio.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
@@ -77,6 +83,11 @@ class Hostile:
         """What the next connections get."""
         self.script, self.heard = list(wires), []
         self.left.clear()
+        self.go_on.clear()
+
+    def proceed(self) -> None:
+        """Go on after an empty piece, says the client from its thread."""
+        self._loop.call_soon_threadsafe(self.go_on.set)
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
@@ -94,6 +105,8 @@ class Hostile:
                 length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
                 self.heard.append(head + await reader.readexactly(int(length)))
             for piece in wire.pieces:
+                if not piece:
+                    await self.go_on.wait()
                 writer.write(piece)
                 await writer.drain()
             if wire.reset:
@@ -110,7 +123,10 @@ class Hostile:
 
 
 def head(status: str | int = "200 OK", *lines: str) -> bytes:
+    """The headers of a response. They say that the connection ends, so that no other uses it."""
     status = f"{status} Said" if isinstance(status, int) else status
+    if not status.startswith("1"):
+        lines = ("connection: close", *lines)
     return "\r\n".join((f"HTTP/1.1 {status}", *lines, "", "")).encode("latin-1")
 
 
@@ -128,7 +144,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def until_closed(good: Good, *lines: str) -> bytes:
-    return head(200, f"content-type: {good.content_type}", "connection: close", *lines)
+    return head(200, f"content-type: {good.content_type}", *lines)
 
 
 def fails(status: int, body: bytes, *lines: str) -> Trick:
@@ -152,7 +168,7 @@ PAGE = f"<!doctype html><title>Oops</title><pre>authorization: Bearer {KEY}</pre
 ERROR = json.dumps({"error": {"message": f"no {KEY}", "type": KEY, "code": KEY}}).encode()
 DEEP = b'{"error":' * 800 + b'"' + KEY.encode() + b'"' + b"}" * 800
 ODD = b'{"error":{"message":"\xff\xfe ' + KEY.encode() + b'"}}'
-HUGE = b'{"error":{"message":"' + b"x" * 2**20 + KEY.encode() + b'"}}'
+HUGE = b'{"error":{"message":"' + b"x" * 2**17 + KEY.encode() + b'"}}'
 
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529, 599)
 
@@ -163,8 +179,8 @@ def one_byte_each(good: Good) -> Wire:
 
 def packets(good: Good) -> Wire:
     """Each byte of the body is written by itself."""
-    return Wire((sized(Good(b"", good.content_type))[:-2].replace(b"length: 0", b"length: %d" % len(
-        good.body)) + b"\r\n", *(bytes([b]) for b in good.body)))  # fmt: skip
+    about = head(200, f"content-length: {len(good.body)}")
+    return Wire((about, *(bytes([b]) for b in good.body)))
 
 
 def packed(good: Good, level: int = 9) -> Good:
@@ -182,7 +198,7 @@ TRICKS: dict[str, Trick] = {
     "closed after the request": Trick(lambda good: Wire(()), BROKEN, BROKEN),
     "reset after the request": Trick(lambda good: Wire((), reset=True), BROKEN, BROKEN),
     "closed in the status line": Trick(lambda good: b"HTTP/1.1 2", BROKEN, BROKEN),
-    "closed in the headers": Trick(lambda good: sized(good)[:40], BROKEN, BROKEN),
+    "closed in the headers": Trick(lambda good: sized(good)[:60], BROKEN, BROKEN),
     "reset in the body": Trick(
         lambda good: Wire((sized(good)[: -len(good.body) // 2],), reset=True), BROKEN, BROKEN
     ),
@@ -198,13 +214,13 @@ TRICKS: dict[str, Trick] = {
         lambda good: chunked(good) + chunk(half(good)) + b"0\r\n\r\n", BROKEN, BROKEN
     ),
     "closed before the last chunk": Trick(
-        lambda good: chunked(good) + chunk(good.body), BROKEN, WHOLE
+        lambda good: chunked(good) + chunk(good.body), BROKEN, MARKED
     ),
     "closed in the last chunk": Trick(
-        lambda good: chunked(good) + chunk(good.body) + b"0\r\n", ANY, WHOLE
+        lambda good: chunked(good) + chunk(good.body) + b"0\r\n", ANY, MARKED
     ),
     "a length that is too large": Trick(
-        lambda good: head(200, f"content-length: {len(good.body) + 9}") + good.body, BROKEN, WHOLE
+        lambda good: head(200, f"content-length: {len(good.body) + 9}") + good.body, BROKEN, MARKED
     ),
     "a length that is too small": Trick(
         lambda good: head(200, f"content-length: {len(good.body) // 2}") + good.body, BROKEN, BROKEN
@@ -219,8 +235,9 @@ TRICKS: dict[str, Trick] = {
         lambda good: head(200, f"content-length: {'9' * 400}") + good.body, BROKEN, ANY
     ),
     "two lengths": Trick(
-        lambda good: head(200, "content-length: 3", f"content-length: {len(good.body)}")
-        + good.body,
+        lambda good: (
+            head(200, "content-length: 3", f"content-length: {len(good.body)}") + good.body
+        ),
         BROKEN,
         BROKEN,
     ),
@@ -246,16 +263,16 @@ TRICKS: dict[str, Trick] = {
         lambda good: chunked(good) + b"5\r\n" + good.body + b"\r\n0\r\n\r\n", BROKEN, BROKEN
     ),
     "chunks that were not announced": Trick(
-        lambda good: until_closed(good) + chunk(good.body) + b"0\r\n\r\n", BROKEN, BROKEN
+        lambda good: until_closed(good) + chunk(good.body) + b"0\r\n\r\n", BROKEN, ANY
     ),
     "chunks that were announced and not sent": Trick(
         lambda good: chunked(good) + good.body, BROKEN, BROKEN
     ),
-    "garbage after the body": Trick(lambda good: sized(good) + b"\0\xff garbage", WHOLE, WHOLE),
+    "garbage after the body": Trick(lambda good: sized(good) + b"\0\xff garbage", ANY, ANY),
     "garbage after the last chunk": Trick(
-        lambda good: chunked(good) + chunk(good.body) + b"0\r\n\r\n\0\xff garbage", ANY, WHOLE
+        lambda good: chunked(good) + chunk(good.body) + b"0\r\n\r\n\0\xff garbage", ANY, ANY
     ),
-    "a second response": Trick(lambda good: sized(good) + sized(good), WHOLE, WHOLE),
+    "a second response": Trick(lambda good: sized(good) + sized(good), ANY, ANY),
     "one byte in a chunk": Trick(one_byte_each, WHOLE, WHOLE),
     "one byte at a time": Trick(packets, WHOLE, WHOLE),
     # The status line and the headers.
@@ -271,10 +288,10 @@ TRICKS: dict[str, Trick] = {
     "a header with a NUL": Trick(lambda good: sized(good, 200, f"x-a: \0{KEY}"), ANY, ANY),
     "a header that is folded": Trick(lambda good: sized(good, 200, "x-a: 1\r\n 2"), ANY, ANY),
     "a header that is too long": Trick(
-        lambda good: sized(good, 200, f"x-a: {KEY * 20_000}"), BROKEN, BROKEN
+        lambda good: sized(good, 200, f"x-a: {KEY * 2_000}"), BROKEN, BROKEN
     ),
     "headers without number": Trick(
-        lambda good: sized(good, 200, *(f"x-{n}: {KEY}" for n in range(20_000))), ANY, ANY
+        lambda good: sized(good, 200, *(f"x-{n}: {KEY}" for n in range(2_000))), ANY, ANY
     ),
     "headers not in ASCII": Trick(lambda good: sized(good, 200, "x-a: \xff\xe9"), ANY, ANY),
     "two types": Trick(lambda good: sized(good, 200, "content-type: image/png"), WHOLE, WHOLE),
@@ -305,7 +322,7 @@ TRICKS: dict[str, Trick] = {
         BROKEN,
     ),
     "no content": Trick(lambda good: head("204 No Content"), 204, 204),
-    "no content, and some": Trick(lambda good: sized(good, "204 No Content"), 204, 204),
+    "no content, and some": Trick(lambda good: sized(good, "204 No Content"), BROKEN, BROKEN),
     "another good status": Trick(lambda good: sized(good, "206 Partial Content"), WHOLE, WHOLE),
     **{
         f"a redirect with {status}": Trick(
@@ -337,10 +354,10 @@ TRICKS: dict[str, Trick] = {
         200,
     ),
     "a good body twice": Trick(
-        lambda good: sized(good._replace(body=good.body * 2)), BROKEN, WHOLE
+        lambda good: sized(good._replace(body=good.body * 2)), BROKEN, MARKED
     ),
     "good, and more": Trick(
-        lambda good: sized(good._replace(body=good.body + b"\0\xff" + KEY.encode())), BROKEN, WHOLE
+        lambda good: sized(good._replace(body=good.body + b"\0\xff" + KEY.encode())), BROKEN, MARKED
     ),
     # How it is packed.
     "packed": Trick(lambda good: encoded(packed(good), "gzip"), WHOLE, WHOLE),
@@ -356,9 +373,7 @@ TRICKS: dict[str, Trick] = {
         lambda good: encoded(packed(packed(good)), "gzip"), BROKEN, BROKEN
     ),
     "packed, and an error": Trick(
-        lambda good: sized(
-            packed(Good(ERROR, "application/json")), 500, "content-encoding: gzip"
-        ),
+        lambda good: sized(packed(Good(ERROR, "application/json")), 500, "content-encoding: gzip"),
         500,
         500,
     ),
@@ -368,7 +383,7 @@ TRICKS: dict[str, Trick] = {
         500,
     ),
     # Errors.
-    **{f"{status} and nothing": fails(status, b"") for status in STATUSES},
+    **{f"{status} and nothing": fails(status, b"") for status in (400, 429, 500)},
     **{f"{status} and an error": fails(status, ERROR) for status in STATUSES},
     "500 and a page": fails(500, PAGE),
     "500 and no UTF-8": fails(500, ODD),
@@ -387,7 +402,9 @@ TRICKS: dict[str, Trick] = {
         lambda good: Wire((head(500, "content-length: 9999") + ERROR,), reset=True), 500, 500
     ),
     "429 and a bad chunk": Trick(
-        lambda good: head(429, "transfer-encoding: chunked") + chunk(ERROR) + b"zz\r\n", 429, 429
+        lambda good: head(429, "transfer-encoding: chunked") + chunk(ERROR) + b"zz\r\n",
+        BROKEN,
+        BROKEN,
     ),
     **{
         f"429 and a wait of {wait[:12]}": fails(429, ERROR, f"retry-after: {wait}")
@@ -406,16 +423,3 @@ def endless(beginning: bytes, again: bytes) -> Iterator[bytes]:
     yield beginning
     while True:
         yield chunk(again) * 50
-
-
-def secret_in(error: BaseException, more: Any = "") -> bool:
-    """Whether the key stands anywhere in an error, in what it is chained to, or in its traceback."""
-    import traceback
-
-    shown = traceback.TracebackException.from_exception(error, capture_locals=True)
-    text = "".join(shown.format()) + str(more)
-    chained: BaseException | None = error
-    while chained is not None:
-        text += f"{chained!r} {chained!s} {chained.args} {vars(chained)}"
-        chained = chained.__context__
-    return KEY in text or KEY[3:] in text

@@ -26,7 +26,7 @@ from .signing import Sign
 
 try:
     import aiohttp
-    from aiohttp.http_exceptions import ContentEncodingError
+    from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
     from yarl import URL
 except ModuleNotFoundError as missing:
     if missing.name != "aiohttp":
@@ -218,6 +218,7 @@ class Incoming:
         self._client = client
         self._response = response
         self._loop = asyncio.get_running_loop()
+        watch(response)
 
     async def read(self) -> bytes:
         """The next bytes, as soon as there are any; none where the answer ends."""
@@ -262,6 +263,25 @@ class Incoming:
         """``close`` for those who are in another thread, or whose loop has ended."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._response.close)
+
+
+def watch(response: aiohttp.ClientResponse) -> None:
+    """Let the body of a response know when what follows on its connection is not HTTP.
+
+    Of a chunk that is none aiohttp tells the connection alone, and whoever reads the body waits
+    forever: no limit is left that would end it.
+    """
+    protocol = response.connection.protocol if response.connection is not None else None
+    if protocol is None:
+        return  # all of the body is there
+    content, tell = response.content, type(protocol).set_exception
+
+    def set_exception(problem: BaseException, *cause: Any) -> None:
+        tell(protocol, problem, *cause)
+        if isinstance(problem, HttpProcessingError) and not content.is_eof():
+            content.set_exception(aiohttp.ClientPayloadError(problem.message))
+
+    protocol.set_exception = set_exception  # type: ignore[assignment, method-assign]
 
 
 class BlockingClient:
