@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
 import dragoman
 import dragoman.reading
+from dragoman import dialects
+from dragoman.framing import framer, write_frame
 from dragoman.model import Message, Params, Request, Response, Text, Tool, ToolCall
 
 QUESTION, ANSWER = "What is the weather in Pera?", "Let me look."
@@ -104,3 +107,18 @@ LAST: dict[str, bytes] = {
 }
 """What is in the frame of a stream that says that its response is complete, after the vendors'
 references; counts of tokens may follow it, and what says that nothing else does."""
+
+
+def cuts(source: str) -> Iterator[bytes]:
+    """The beginnings of a stream: up to each frame but the last, and within each."""
+    framing = dialects.get(source).framing
+    frames = framer(framing)
+    data = dragoman.decompose(replies(source), source)
+    place = 0
+    for frame in [*frames.feed(data), *frames.close()]:
+        if LAST[source] in frame[1]:
+            return
+        start, place = place, place + len(write_frame(framing, frame))
+        yield data[:start]
+        yield data[: (start + place) // 2]
+    raise AssertionError("no frame is the last")

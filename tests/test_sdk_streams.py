@@ -10,12 +10,11 @@ from openai.types.chat import ChatCompletionChunk
 
 import dragoman
 from dragoman import dialects
-from dragoman.framing import framer, write_frame
 from dragoman.model import Refusal, Response, Text, ToolCall
 from dragoman.testing import Document, load_corpus
 from listener import REFUSALS, Json, Listener, loaded, tidy
 from sdk import problems
-from talks import LAST, replies
+from talks import cuts, replies
 
 DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses")
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
@@ -152,21 +151,6 @@ def has_finished(listener: Listener, said: bytes, target: str) -> bool:
     except REFUSALS:
         return False
     return bool(heard.get("status", "completed") == "completed")
-
-
-def cuts(source: str) -> Iterator[bytes]:
-    """The beginnings of a stream: up to each frame but the last, and within each."""
-    framing = dialects.get(source).framing
-    frames = framer(framing)
-    data = dragoman.decompose(replies(source), source)
-    place = 0
-    for frame in [*frames.feed(data), *frames.close()]:
-        if LAST[source] in frame[1]:
-            return
-        start, place = place, place + len(write_frame(framing, frame))
-        yield data[:start]
-        yield data[: (start + place) // 2]
-    raise AssertionError("no frame is the last")
 
 
 @pytest.mark.parametrize("source", STREAMS)
