@@ -272,7 +272,7 @@ def test_what_came_before_a_cut_is_delivered(server: Hostile, name: str, cut: st
             no_answer(stream)
         return outcome
 
-    outcome = asyncio.run(run())
+    outcome = asyncio.run(asyncio.wait_for(run(), LIMIT))
     assert "".join(heard) == ANSWER
     assert not list(faults(outcome, BROKEN, "stream"))
     assert isinstance(outcome.error, ProviderError)
