@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PRODUCT := $(VENV)/.product
 READY := $(VENV)/.ready
+LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean
+.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,9 +23,11 @@ $(PRODUCT): pyproject.toml
 	@touch $@
 
 # What its tests need: the vendors' SDKs and the tools of a developer.
-$(READY): $(PRODUCT)
+# The lock file names each version and its hashes; the product itself is installed from here.
+$(READY): $(PRODUCT) $(LOCK)
 	@echo "setting up what the tests need ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 # The AI SDK, which judges what is written for it. `make test-all` fails without node: nothing that
@@ -49,6 +52,34 @@ test: $(READY)  ## the tests before a commit, two minutes without node; D=<diale
 test-all: $(READY) $(NODE)  ## all tests, those that need node too
 	@CI=1 $(BIN)/python -m pytest -n auto
 
+# Those that need no SDK of a vendor: these need newer packages than the product does.
+LOWEST := $(addprefix tests/test_,convert.py cli.py commands.py capsule.py streams.py cut_streams.py framing.py hostile_http.py) \
+	tests/test_provider_upstreams.py::test_requests_to_amazons_hosts_are_signed_and_to_others_not \
+	tests/test_provider_upstreams.py::test_vertex_by_its_switch_and_by_its_hosts
+
+lowest:  ## the tests with the lowest versions that pyproject.toml takes, in an environment of its own
+	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@.venv-lowest/bin/python tools/lowest.py > .venv-lowest/lowest.txt
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt \
+		--editable ".[providers,bedrock,vertex,zstd,bench]" --group test
+	@.venv-lowest/bin/python -m pytest --quick -n auto $(LOWEST)
+
+lock:  ## write requirements-dev.lock anew: the newest versions, for Python 3.11 and later on every platform
+	@test -x .venv-lock/bin/uv || { $(PYTHON) -m venv .venv-lock && .venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv; }
+	@.venv-lock/bin/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-header --no-annotate --quiet --output-file $(LOCK)
+
+sbom: $(READY)  ## print what the product is made of, as a CycloneDX document
+	@$(BIN)/python tools/sbom.py
+
+sbom-check: $(READY)  ## is everything that the product needs in it?
+	@$(BIN)/python tools/sbom.py --check
+
+audit:  ## known vulnerabilities of what is in the lock file (asks a service on the network)
+	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	@.venv-audit/bin/pip-audit --requirement $(LOCK) --disable-pip --no-deps --strict
+
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0
 
@@ -58,7 +89,7 @@ fuzz:  ## ten thousand mangled streams, with atheris in an environment of its ow
 		.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@.venv-fuzz/bin/python fuzz/fuzz_streams.py
 
-check: test-all conformance format lint types docs-check  ## everything a reviewer will ask for
+check: test-all conformance format lint types docs-check sbom-check  ## everything a reviewer will ask for
 
 format: $(READY)  ## is it formatted?
 	@$(BIN)/ruff format --check .
@@ -100,4 +131,4 @@ bench-peers: $(READY)  ## the same, beside other converters, in an environment o
 	@.venv-peers/bin/python -m benchmarks.peers
 
 clean:  ## remove what can be made again
-	@rm -rf $(VENV) .venv-peers .venv-fuzz tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	@rm -rf $(VENV) .venv-peers .venv-fuzz .venv-lowest .venv-lock .venv-audit tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
 import dragoman
 import dragoman.reading
+from dragoman import dialects
+from dragoman.framing import framer, write_frame
 from dragoman.model import Message, Params, Request, Response, Text, Tool, ToolCall
 
 QUESTION, ANSWER = "What is the weather in Pera?", "Let me look."
@@ -69,3 +72,53 @@ def spoken(message: Message) -> list[Any]:
 
 
 EXPECTED = [ANSWER, ("look", {"city": "Pera"})]
+
+CHAT = b'"finish_reason":"tool_calls"'
+RESPONSES = b'"type":"response.completed"'
+LAST: dict[str, bytes] = {
+    "anthropic-messages": b'"type":"message_stop"',
+    "azure-openai": CHAT,
+    "bedrock-converse": b'"stopReason":"tool_use"',
+    "cohere": b'"type":"message-end"',
+    "copilot": RESPONSES,
+    "copilot-responses": b'"type":"done"',
+    "deepseek": CHAT,
+    "gemini": b'"finishReason":"STOP"',
+    "groq": CHAT,
+    "icontent": b'"stopReason":"tool_use"',
+    "icontent-design": b'"stopReason":"tool_use"',
+    "llama-cpp": CHAT,
+    "mistral": CHAT,
+    "native": b'"event":"end"',
+    "ollama": b'"done":true',
+    "open-responses": RESPONSES,
+    "openai-chat": CHAT,
+    "openai-responses": RESPONSES,
+    "openrouter": CHAT,
+    "router-responses": RESPONSES,
+    "vercel-core": b'"type":"finish"',
+    "vercel-model": b'"type":"finish"',
+    "vercel-model-v5": b'"type":"finish"',
+    "vercel-model-v6": b'"type":"finish"',
+    "vercel-ui": b'"type":"finish"',
+    "vllm": CHAT,
+    "xai": CHAT,
+    "xzatoma": b'"type":"done"',
+}
+"""What is in the frame of a stream that says that its response is complete, after the vendors'
+references; counts of tokens may follow it, and what says that nothing else does."""
+
+
+def cuts(source: str) -> Iterator[bytes]:
+    """The beginnings of a stream: up to each frame but the last, and within each."""
+    framing = dialects.get(source).framing
+    frames = framer(framing)
+    data = dragoman.decompose(replies(source), source)
+    place = 0
+    for frame in [*frames.feed(data), *frames.close()]:
+        if LAST[source] in frame[1]:
+            return
+        start, place = place, place + len(write_frame(framing, frame))
+        yield data[:start]
+        yield data[: (start + place) // 2]
+    raise AssertionError("no frame is the last")

@@ -67,7 +67,7 @@ THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
 """Where there is no place for thoughts."""
 NAMED_LAST = ("copilot-responses",)
 """Where the last event alone has a place for model, id and date."""
-WHOLE = ("gemini", "ollama", "icontent", "icontent-design", "xzatoma")
+WHOLE = ("gemini", "ollama", "mistral", "icontent", "icontent-design", "xzatoma")
 """Where a call cannot be said before it is whole: its arguments are an object, mostly."""
 
 

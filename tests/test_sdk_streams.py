@@ -10,9 +10,11 @@ from openai.types.chat import ChatCompletionChunk
 
 import dragoman
 from dragoman import dialects
+from dragoman.model import Refusal, Response, Text, ToolCall
 from dragoman.testing import Document, load_corpus
-from listener import REFUSALS, Json, Listener, tidy
+from listener import REFUSALS, Json, Listener, loaded, tidy
 from sdk import problems
+from talks import cuts, replies
 
 DIALECTS = ("anthropic-messages", "openai-chat", "openai-responses")
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
@@ -104,3 +106,65 @@ def test_chunks_of_a_chat(listener: Listener, document: Document) -> None:
         reasons = [choice["finish_reason"] for choice in mine]
         assert reasons[-1] is not None
         assert not any(reasons[:-1])
+
+
+# -- the clients of the other vendors, which put nothing together ---------------------------
+
+OTHERS = ("bedrock-converse", "cohere", "gemini", "mistral", "ollama")
+
+
+def spoken(tree: Response) -> tuple[str, list[tuple[str, Json]]]:
+    """The texts and the calls of the first candidate."""
+    blocks = tree.candidates[0].message.content if tree.candidates else ()
+    texts = [block.text for block in blocks if isinstance(block, Text | Refusal)]
+    calls = [(b.name, loaded(b.arguments)) for b in blocks if isinstance(b, ToolCall)]
+    return "".join(texts), calls
+
+
+@pytest.mark.parametrize("document", [d for d in ANSWERS if not d.spelling], ids=lambda d: d.name)
+@pytest.mark.parametrize("target", OTHERS)
+def test_the_other_clients_hear_what_was_said(
+    listener: Listener, document: Document, target: str
+) -> None:
+    transcoder = dragoman.Transcoder(document.dialect, target, now=0)
+    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
+    said += transcoder.close()
+    if transcoder.response.failure is not None:
+        assert not has_finished(listener, said, target)
+        return
+    heard = listener.follow(said, target)
+    assert heard.ending is not None
+    tree = dragoman.read(dragoman.collect(said, target).document, target, facet="response")
+    assert isinstance(tree, Response)
+    assert (heard.text, heard.calls) == spoken(tree)
+
+
+# -- cut streams ----------------------------------------------------------------------------
+
+
+def has_finished(listener: Listener, said: bytes, target: str) -> bool:
+    """Whether the client of a dialect takes a stream for a response that came to its end."""
+    try:
+        if target in OTHERS:
+            return listener.follow(said, target).is_finished
+        heard = listener.hear(said, target)
+    except REFUSALS:
+        return False
+    return bool(heard.get("status", "completed") == "completed")
+
+
+@pytest.mark.parametrize("source", STREAMS)
+@pytest.mark.parametrize("target", DIALECTS + OTHERS)
+def test_no_client_takes_a_cut_stream_for_a_whole_one(
+    listener: Listener, source: str, target: str
+) -> None:
+    tried = 0
+    for data in cuts(source):
+        transcoder = dragoman.Transcoder(source, target, now=0)
+        said = transcoder.feed(data) + transcoder.close()
+        assert not has_finished(listener, said, target), said[-300:]
+        tried += 1
+    assert tried > 3
+    whole = dragoman.Transcoder(source, target, now=0)
+    said = whole.feed(dragoman.decompose(replies(source), source)) + whole.close()
+    assert has_finished(listener, said, target)

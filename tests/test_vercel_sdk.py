@@ -20,6 +20,7 @@ from dragoman import Transcoder, collect, decompose, dialects, read, testing
 from dragoman.framing import framer
 from dragoman.model import Response, Text, ToolCall
 from dragoman.testing import Document, load_corpus
+from talks import cuts
 
 pytestmark = pytest.mark.node
 
@@ -192,4 +193,24 @@ def streamed(document: Document, dialect: str) -> Written:
 def test_the_sdk_hears_in_a_stream_what_it_says(dialect: str) -> None:
     given = streams(dialect)
     assert len(given) > 50
+    assert judged(VERSIONS[dialect], given) == []
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_the_sdk_learns_of_every_cut(dialect: str) -> None:
+    """A stream that was cut is an error for it, never a response that came to its end."""
+    given: list[Written] = []
+    for source in dialects.names():
+        if "stream" not in dialects.get(source).facets():
+            continue
+        for number, data in enumerate(cuts(source)):
+            transcoder = Transcoder(source, dialect)
+            said = transcoder.feed(data) + transcoder.close()
+            failure = transcoder.response.failure
+            assert failure is not None
+            frames = framer("sse")
+            parts = [json.loads(data) for _, data in (*frames.feed(said), *frames.close())]
+            body = {"parts": parts, "text": "", "calls": [], "error": failure.message}
+            given.append(Written(f"{source} > {dialect}, cut {number}", "stream", body))
+    assert len(given) > 200
     assert judged(VERSIONS[dialect], given) == []

@@ -22,6 +22,7 @@ from dragoman.ledger import Ledger
 from dragoman.model import Failure, Json, Response
 from dragoman.testing import load_corpus
 from strategies import responses
+from talks import cuts
 from test_vercel_sdk import NODE, node
 
 pytestmark = pytest.mark.node
@@ -175,6 +176,27 @@ def test_the_sdk_learns_of_every_failure(version: int) -> None:
     for said in ask(version, "read", [data.decode() for data in streams]):
         assert not said["refused"]
         assert said["errors"] == ["The line is dead."]
+
+
+@versions
+def test_the_sdk_learns_of_every_cut(version: int) -> None:
+    streams = [
+        shown_when_cut(data, source)
+        for source in dialects.names()
+        if "stream" in dialects.get(source).facets()
+        for data in cuts(source)
+    ]
+    assert len(streams) > 200
+    for said in ask(version, "read", [data.decode() for data in streams]):
+        assert not said["refused"]
+        assert len(said["errors"]) == 1
+
+
+def shown_when_cut(data: bytes, source: str) -> bytes:
+    transcoder = Transcoder(source, UI)
+    said = transcoder.feed(data) + transcoder.close()
+    assert transcoder.response.failure is not None
+    return said
 
 
 @versions

@@ -20,7 +20,7 @@ from .dialect import Dialect
 from .errors import Malformed, Unsupported
 from .events import End, Event, Fail, Odd, Open
 from .events import decompose as pieces
-from .framing import LIMIT, TOTAL, Frame, framer
+from .framing import LIMIT, TOTAL, Frame, framer, write_frame
 from .ledger import Ids, Ledger, Loss
 from .lowering import Opening
 from .model import Failure, History, Json, Response
@@ -131,9 +131,11 @@ class Transcoder:
     def close(self) -> bytes:
         """The source has ended; so does the target. What has ended before ends once."""
         out: list[bytes] = []
+        last: list[Frame] = []
         if not self.ended:
             try:
-                self.take(self.frames.close(), out)
+                last = self.frames.close()
+                self.take(last, out)
                 if not self.ended:
                     self.put(self.reader.close(), out)
             except Malformed as problem:
@@ -143,6 +145,8 @@ class Transcoder:
             self.refused = False  # it is said once
         elif self.same and not self.reader.truncated:
             out.insert(0, bytes(self.tail))
+        elif self.same and self.tail:  # a frame that was whole but for its end was heard
+            out[:0] = [write_frame(self.source.framing, frame) for frame in last]
         self.tail.clear()
         return b"".join(out)
 
@@ -170,8 +174,10 @@ class Transcoder:
 
     @property
     def document(self) -> Json | None:
-        """The answer at rest in the target's dialect, once it has ended."""
-        return self.reader.document() if self.same else self._document
+        """The answer at rest in the target's dialect, once it has ended; its error if it failed."""
+        if self.same and self.reader.failure is None:
+            return self.reader.document()
+        return self._document
 
     @property
     def response(self) -> Response:
@@ -245,6 +251,8 @@ class Transcoder:
         tree = self.reader.at_rest() if self.reader.failure is None else self.reader.response()
         self.ended = True
         if self.same and not self.refused and not self.reader.truncated:
+            if tree.failure is not None:
+                self._document = self.target.write(tree, Ledger())
             return
         if self.same:
             self.writer.begun = self.reader.begun is not None

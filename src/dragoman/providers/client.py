@@ -26,6 +26,7 @@ from .signing import Sign
 
 try:
     import aiohttp
+    from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError
     from yarl import URL
 except ModuleNotFoundError as missing:
     if missing.name != "aiohttp":
@@ -68,9 +69,6 @@ class Reply(NamedTuple):
         return f"<Reply {self.status}: {len(self.body)} bytes>"
 
 
-R = TypeVar("R", Reply, aiohttp.ClientResponse)
-
-
 class Client:
     """For callers with an event loop: it opens with the first request and belongs to that loop."""
 
@@ -95,14 +93,27 @@ class Client:
 
     async def post(self, message: Message) -> Reply:
         """One request and its whole answer."""
-        return await self._try(message, self._post)
+        limits = aiohttp.ClientTimeout(total=self.timeout, connect=self.connect_timeout)
+        incoming = await self._open_with(message, limits)
+        try:
+            return Reply(incoming.status, incoming.headers, await incoming.rest())
+        finally:
+            incoming.close()
 
     async def open(self, message: Message) -> Incoming:
         """One request, and its answer while it arrives. Whoever opens it closes it."""
+        # How long all of it takes depends on whoever reads it; only silence has a limit, unless the
+        # caller sets one.
+        limits = aiohttp.ClientTimeout(connect=self.connect_timeout, sock_read=self.timeout)
         deadline = None
         if self.total_timeout is not None:
             deadline = asyncio.get_running_loop().time() + self.total_timeout
-        response = await self.until(deadline, lambda: self._try(message, self._send))
+        return await self._open_with(message, limits, deadline)
+
+    async def _open_with(
+        self, message: Message, limits: aiohttp.ClientTimeout, deadline: float | None = None
+    ) -> Incoming:
+        response = await self.until(deadline, lambda: self._try(message, limits))
         incoming = Incoming(self, response, deadline)
         self._incoming.add(incoming)
         return incoming
@@ -118,11 +129,15 @@ class Client:
                     return await work()
         raise TimedOut(f"the answer did not end in time (total_timeout={self.total_timeout})")
 
-    async def _try(self, message: Message, send: Callable[..., Coroutine[Any, Any, R]]) -> R:
-        """Send a request, and again if that may help and the caller wants it."""
+    async def _try(self, message: Message, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        """Send a request, and again if that may help and the caller wants it.
+
+        The headers of the response decide. A response that began is not asked for again, however
+        its body ends: the model has worked for it.
+        """
         attempt = 0
         while True:
-            outcome = await self._once(message, send)
+            outcome = await self._once(message, limits)
             if isinstance(outcome, ConnectionFailed):
                 wait = self.retries.wait(attempt, None, {})
                 if wait is None:
@@ -133,20 +148,19 @@ class Client:
                 wait = self.retries.wait(attempt, outcome.status, outcome.headers)
                 if wait is None:
                     return outcome
-                if isinstance(outcome, aiohttp.ClientResponse):
-                    outcome.close()
+                outcome.close()
             await self.retries.sleep(wait)
             attempt += 1
 
     async def _once(
-        self, message: Message, send: Callable[..., Coroutine[Any, Any, R]]
-    ) -> R | ConnectionFailed:
+        self, message: Message, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse | ConnectionFailed:
         """Send a request; that there was no response is an outcome like any other."""
         headers = message.headers
         if message.sign is not None:  # anew each time: a signature has its time
             headers = Headers({**headers, **await asyncio.to_thread(message.sign, *message[:3])})
         try:
-            return await self.typed(send(message.url, message.body, headers))
+            return await self.typed(self._send(message.url, message.body, headers, limits))
         except ConnectionFailed as problem:
             return problem
 
@@ -167,37 +181,24 @@ class Client:
             failure = broken(problem, begun)
         raise failure
 
-    async def _post(self, url: str, body: bytes, headers: Headers) -> Reply:
-        session = self._open()
-        async with session.post(
+    async def _send(
+        self, url: str, body: bytes, headers: Headers, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        return await self._open().post(
             URL(url, encoded=True),
             data=body,
             headers=headers,
             allow_redirects=False,
             proxy=proxy_for(url),
-        ) as response:
-            return Reply(response.status, response.headers, await self.read(response))
-
-    async def _send(self, url: str, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
-        session = self._open()
-        # How long all of it takes depends on whoever reads it; only silence has a limit.
-        patience = aiohttp.ClientTimeout(connect=self.connect_timeout, sock_read=self.timeout)
-        return await session.post(
-            URL(url, encoded=True),
-            data=body,
-            headers=headers,
-            allow_redirects=False,
-            proxy=proxy_for(url),
-            timeout=patience,
+            timeout=limits,
         )
 
-    async def read(self, response: aiohttp.ClientResponse, begun: bytes = b"") -> bytes:
-        body = bytearray(begun)
+    async def read(self, response: aiohttp.ClientResponse, body: bytearray) -> None:
+        """Add what is still to come of a response to what was read of it."""
         async for chunk in response.content.iter_any():
             body += chunk
             if len(body) > self.limit:
                 raise BadAnswer(f"the answer is longer than {self.limit} bytes")
-        return bytes(body)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -207,7 +208,6 @@ class Client:
             self._loop = loop
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=self.timeout, connect=self.connect_timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"user-agent": AGENT},
             )
@@ -239,6 +239,7 @@ class Incoming:
         self._client = client
         self._response = response
         self._loop = asyncio.get_running_loop()
+        watch(response)
 
     async def read(self) -> bytes:
         """The next bytes, as soon as there are any; none where the answer ends."""
@@ -257,13 +258,18 @@ class Incoming:
             raise
 
     async def rest(self, begun: bytes = b"") -> bytes:
-        """All of it at once, behind what was read already."""
-        client = self._client
+        """All of it at once, behind what was read already; of an error, as much as came."""
+        client, body = self._client, bytearray(begun)
 
-        def work() -> Coroutine[Any, Any, bytes]:
-            return client.typed(client.read(self._response, begun), begun=True)
+        def work() -> Coroutine[Any, Any, None]:
+            return client.typed(client.read(self._response, body), begun=True)
 
-        return await client.until(self._deadline, work)
+        try:
+            await client.until(self._deadline, work)
+        except ProviderError:
+            if self.status < 400:  # else the status says more than how its body ended
+                raise
+        return bytes(body)
 
     async def finish(self) -> None:
         """The answer is complete. Where its body ends as well, the connection is used again."""
@@ -283,6 +289,25 @@ class Incoming:
         """``close`` for those who are in another thread, or whose loop has ended."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._response.close)
+
+
+def watch(response: aiohttp.ClientResponse) -> None:
+    """Let the body of a response know when what follows on its connection is not HTTP.
+
+    Of a chunk that is none aiohttp tells the connection alone, and whoever reads the body waits
+    forever: no limit is left that would end it.
+    """
+    protocol = response.connection.protocol if response.connection is not None else None
+    if protocol is None:
+        return  # all of the body is there
+    content, tell = response.content, type(protocol).set_exception
+
+    def set_exception(problem: BaseException, *cause: Any) -> None:
+        tell(protocol, problem, *cause)
+        if isinstance(problem, HttpProcessingError) and not content.is_eof():
+            content.set_exception(aiohttp.ClientPayloadError(problem.message))
+
+    protocol.set_exception = set_exception  # type: ignore[assignment, method-assign]
 
 
 class BlockingClient:
@@ -374,6 +399,8 @@ class Worker:
 
 def broken(problem: Exception, begun: bool) -> ProviderError:
     """Our error for one of aiohttp's, with the reason but without the request."""
+    if isinstance(problem.__cause__, ContentEncodingError):
+        return BadAnswer("the answer is not compressed as its headers say")
     if begun:
         return ConnectionFailed("the connection broke in the middle of the answer")
     match problem:
@@ -384,8 +411,6 @@ def broken(problem: Exception, begun: bool) -> ProviderError:
             return ConnectionFailed(f"the proxy refuses the connection with {problem.status}")
         case aiohttp.ClientResponseError():
             return BadAnswer("the answer is not HTTP")
-        case aiohttp.ClientPayloadError():
-            return ConnectionFailed("the connection broke in the middle of the answer")
         case _:
             return ConnectionFailed("the connection broke before the answer came")
 

@@ -1,20 +1,22 @@
 """The stream of Mistral: that of OpenAI Chat, with thoughts as chunks of the content.
 
 The content of a delta is a text or a list of chunks. Chunks of one kind that follow each other are
-one; a thought without texts ends the thought. Tokens are counted in the chunk that says why the
-answer ended.
+one; a thought without texts ends the thought. A call comes whole. Tokens are counted in the chunk
+that says why the answer ended.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from msgspec.structs import replace
 
 from ...events import Cite, Close, Delta, Event, Odd, Open, Sealed
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text, ToolCall
 from ...reading import as_dict, as_list, compact, expected, need_str
 from ...streaming import Said
-from ...writing import home_only
+from ...writing import home_only, is_blank
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.write_stream import ChatWriter, Voice
 from .parts import is_bare_text
@@ -153,6 +155,14 @@ def is_worded(part: dict[str, Json]) -> bool:
     return said.__class__ is str or (said.__class__ is list and all(map(is_bare_text, said)))
 
 
+class Held(NamedTuple):
+    """A call while it is not whole."""
+
+    number: int
+    call: dict[str, Json]
+    pieces: list[str]
+
+
 class MistralWriter(ChatWriter):
     dialect: Mistral
 
@@ -163,6 +173,7 @@ class MistralWriter(ChatWriter):
         self.places: dict[int, str] = {}
         self.worded: dict[int, int] = {}  # open texts -> their candidates
         self.thought: set[int] = set()  # candidates whose last chunk is a thought
+        self.held: dict[int, Held] = {}  # calls that are not whole
 
     def voice(self, number: int) -> tuple[Voice, bytes]:
         voice = self.voices.setdefault(number, Voice())
@@ -186,6 +197,15 @@ class MistralWriter(ChatWriter):
         elif isinstance(block, ToolCall):
             self.parted |= {index: self.places[index] for index in self.thoughts}
         return super().open(event)
+
+    def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
+        """A call comes whole: the SDK refuses a piece of one that does not name its function."""
+        doc = self.dialect.write_call(replace(call, arguments="{}"), self.w)
+        self.called[index] = doc.get("id")
+        self.held[index] = Held(number, {"index": voice.calls, **doc}, [])
+        voice.calls += 1
+        voice.said.add("tool_calls")
+        return b""
 
     def key_of(self, block: Block) -> str | None:
         if isinstance(block, Refusal) and not self.home:
@@ -215,6 +235,9 @@ class MistralWriter(ChatWriter):
 
     def delta(self, event: Delta) -> bytes:
         index = event.index
+        if index in self.held:
+            self.held[index].pieces.append(event.text)
+            return b""
         if index in self.thoughts:
             if not (event.text or self.home):
                 return b""
@@ -250,7 +273,14 @@ class MistralWriter(ChatWriter):
         if event.index not in self.waiting:
             self.thoughts.pop(event.index, None)
             self.worded.pop(event.index, None)
-        return super().close(event)
+        said = b""
+        if (held := self.held.pop(event.index, None)) is not None:
+            arguments = "".join(held.pieces)
+            if is_blank(arguments) and not self.home:  # blank arguments are none
+                arguments = "{}"
+            function = {**held.call["function"], "arguments": arguments}
+            said = self.chunk(held.number, {"tool_calls": [{**held.call, "function": function}]})
+        return said + super().close(event)
 
     def end(self, doc: Json) -> bytes:
         """Counts come in the last chunk, which says why the answer ended."""
