@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all node conformance fuzz check format lint types docs docs-check pictures accept accept-commands bench bench-peers clean
+.PHONY: help demo test test-all node conformance fuzz mutants check format lint types docs docs-check pictures accept accept-commands bench bench-peers clean
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ test: $(READY)  ## the tests before a commit, two minutes without node; D=<diale
 
 test-all: $(READY) $(NODE)  ## all tests, those that need node too
 	@CI=1 $(BIN)/python -m pytest -n auto
+
+# FILES: parts of the core, as pairing.py or dialects/gemini; SAMPLE: so many mutants of each file.
+mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n]
+	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0
