@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean
+.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean mutants
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ sbom-check: $(READY)  ## is everything that the product needs in it?
 audit:  ## known vulnerabilities of what is in the lock file (asks a service on the network)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
 	@.venv-audit/bin/pip-audit --requirement $(LOCK) --disable-pip --no-deps --strict
+
+# FILES: parts of the core, as pairing.py or dialects/gemini; SAMPLE: so many mutants of each file.
+mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n]
+	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0

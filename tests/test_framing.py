@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman import Malformed
-from dragoman.framing import Frame, framer
+from dragoman.framing import Frame, Framer, framer, write_frame
+from dragoman.framing.eventstream import write_error
 
 EVENTS = (
     b"\xef\xbb\xbf: a comment\n\n"
@@ -118,3 +120,273 @@ def test_the_first_byte_tells_events_from_an_array(space: bytes, cuts: list[int]
     assert frames("either", split(array, cuts)) == [("", b'{"a": 1}'), ("", b'{"b": "]"}')]
     events = space + b'data: {"a": 1}\n\ndata: {"b": "]"}\n\n'
     assert frames("either", split(events, cuts)) == [("", b'{"a": 1}'), ("", b'{"b": "]"}')]
+
+
+# -- limits, ends and headers, to the byte --------------------------------------------------
+
+ONE: dict[str, tuple[bytes, bytes, bytes]] = {
+    "sse": (b"data: ", b"x" * 94, b"\n\n"),
+    "ndjson": (b"", b"x" * 100, b"\n"),
+    "array": (b"[", b"{" + b" " * 98 + b"}", b"]"),
+}
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 200])
+@pytest.mark.parametrize("kind", ONE)
+def test_a_frame_may_be_as_long_as_the_limit(kind: str, pieces: int) -> None:
+    begin, body, end = ONE[kind]
+    data = begin + body + end
+    size = -(-len(data) // pieces)
+    stream = framer(kind, 100)
+    found = [f for i in range(0, len(data), size) for f in stream.feed(data[i : i + size])]
+    assert found == [("", body)]
+    assert stream.close() == []
+
+
+@pytest.mark.parametrize("kind", ONE)
+def test_a_frame_that_is_longer_by_one_is_refused(kind: str) -> None:
+    begin, body, _ = ONE[kind]
+    data = begin + body
+    if kind == "array":
+        data = data[:-1]  # an item that is complete is no longer waited for
+    with pytest.raises(Malformed, match=f"more than {len(data) - 2} bytes"):
+        framer(kind, len(data) - 2).feed(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"), [("sse", b"data: 1"), ("ndjson", b"1"), ("array", b"[{"), ("either", b"[{")]
+)
+def test_the_last_frame_is_given_once(kind: str, data: bytes) -> None:
+    stream = framer(kind)
+    assert stream.feed(data) == []
+    assert stream.close() == [("", data.removeprefix(b"data: ").removeprefix(b"["))]
+    assert stream.close() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "space"), [("sse", b"\n \n"), ("ndjson", b" \r"), ("either", b" ")]
+)
+def test_white_space_is_no_frame(kind: str, space: bytes) -> None:
+    stream = framer(kind)
+    assert stream.feed(space) + stream.close() == []
+
+
+def test_lines_that_begin_with_their_end() -> None:
+    stream = framer("ndjson", 3)
+    assert stream.feed(b"\n") == []
+    assert stream.feed(b"123") == []
+    assert stream.feed(b"\n4\n56") == [("", b"123"), ("", b"4")]
+    assert stream.feed(b"7\n") == [("", b"567")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "ends"),
+    [
+        ("sse", b"data: 1\n\ndata: 2", [(0, 9), (9, 9)]),
+        ("sse", b"data: 1\r\n\r\ndata: 2", [(0, 11), (8, 11), (10, 11)]),
+        ("sse", b"data: 1\r\rdata: 2", [(0, 9), (8, 9)]),
+        ("sse", b"data: 1\n", [(0, 0), (7, 0)]),
+        ("sse", b"\n\ndata", [(0, 2), (1, 2), (2, 2)]),
+        ("ndjson", b"1\n2\n3", [(0, 4), (2, 4)]),
+        ("ndjson", b"123", [(0, 0)]),
+        ("array", b"[{},{", [(0, 5)]),
+    ],
+)
+def test_where_the_last_whole_frame_ends(
+    kind: str, data: bytes, ends: list[tuple[int, int]]
+) -> None:
+    for start, end in ends:
+        assert framer(kind).whole(bytearray(data), start) == end
+
+
+def test_which_of_both_decides_where_a_frame_ends() -> None:
+    for begin, data, end in ((b" ", b" ", 0), (b"[", b"[{},{", 5), (b"d", b"data: 1\n\nd", 9)):
+        stream = framer("either")
+        stream.feed(begin)
+        assert stream.whole(bytearray(data), 0) == end
+
+
+def test_an_object_alone_is_the_only_item() -> None:
+    assert frames("either", [b' {"a": [1]}']) == [("", b'{"a": [1]}')]
+    assert frames("either", [b" ", b"\n", b'{"a": 1}']) == [("", b'{"a": 1}')]
+
+
+def test_a_mark_of_the_byte_order_stands_at_the_beginning_only() -> None:
+    bom = b"\xef\xbb\xbf"
+    assert frames("sse", [bom + b"data: 1\n\n", b"data: 2\n\n"]) == [("", b"1"), ("", b"2")]
+    assert frames("sse", [b"data: 1\n\n", bom + b"data: 2\n\n"]) == [("", b"1")]
+
+
+def test_a_line_feed_belongs_to_the_carriage_return_right_before_it() -> None:
+    assert frames("sse", [b"data: 1\r", b"\ndata: 2\r", b"\n\r\n"]) == [("", b"1\n2")]
+    assert frames("sse", [b"data: 1\r", b"data: 2\n", b"\n"]) == [("", b"1\n2")]
+    assert frames("sse", [b"data: 1\r", b"", b"\n\ndata: 2\n", b"\n"]) == [("", b"1"), ("", b"2")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "frame", "data"),
+    [
+        ("sse", ("", b"1"), b"data: 1\n\n"),
+        ("sse", ("ping", b"1"), b"event: ping\ndata: 1\n\n"),
+        ("ndjson", ("", b"1"), b"1\n"),
+        ("array", ("", b"1"), b"1\n"),
+    ],
+)
+def test_frames_are_written(kind: str, frame: Frame, data: bytes) -> None:
+    assert write_frame(kind, frame) == data
+
+
+# -- Amazon's event stream, by another hand than the framer's -----------------------------------
+
+
+def binary(headers: dict[str, tuple[int, bytes]], payload: bytes = b"{}") -> bytes:
+    """A frame after the specification: name, type and value of each header as they are given."""
+    said = b"".join(
+        bytes([len(name)]) + name.encode() + bytes([kind]) + value
+        for name, (kind, value) in headers.items()
+    )
+    prelude = (16 + len(said) + len(payload)).to_bytes(4, "big") + len(said).to_bytes(4, "big")
+    frame = prelude + crc32(prelude).to_bytes(4, "big") + said + payload
+    return frame + crc32(frame).to_bytes(4, "big")
+
+
+def text(value: str) -> tuple[int, bytes]:
+    return 7, len(value).to_bytes(2, "big") + value.encode()
+
+
+SAID = {":event-type": text("delta"), ":message-type": text("event")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (0, b""), (1, b""), (2, b"\1"), (3, b"\1\2"), (4, b"\1\2\3\4"), (5, b"12345678"),
+        (6, b"\0\2ab"), (8, b"12345678"), (9, b"0123456789abcdef"),
+    ],
+)  # fmt: skip
+def test_headers_that_are_no_text_are_passed_over(kind: int, value: bytes) -> None:
+    data = binary({"x": (kind, value), **SAID})
+    assert frames("eventstream", [data]) == [("delta", b"{}")]
+    assert frames("eventstream", [data[i : i + 1] for i in range(len(data))]) == [("delta", b"{}")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "payload", "frame"),
+    [
+        ({":event-type": text("a"), ":exception-type": text("b")}, b"1", ("a", b"1")),
+        ({":exception-type": text("b")}, b"1", ("b", b"1")),
+        ({}, b"1", ("", b"1")),
+        (SAID, b"", ("delta", b"{}")),
+        ({":message-type": text("error")}, b"", ("error", b'{"message":""}')),
+        (
+            {
+                ":message-type": text("error"),
+                ":error-code": text("Slow"),
+                ":error-message": text("Wait."),
+            },
+            b"",
+            ("Slow", b'{"message":"Wait."}'),
+        ),
+    ],
+)
+def test_the_headers_name_a_frame(
+    headers: dict[str, tuple[int, bytes]], payload: bytes, frame: Frame
+) -> None:
+    assert frames("eventstream", [binary(headers, payload)]) == [frame]
+
+
+def test_frames_of_the_event_stream_are_written() -> None:
+    said = {
+        ":event-type": text("delta"),
+        ":content-type": text("application/json"),
+        ":message-type": text("event"),
+    }
+    assert write_frame("eventstream", ("delta", b"1")) == binary(said, b"1")
+    failed = {
+        ":exception-type": text("throttlingException"),
+        ":content-type": text("application/json"),
+        ":message-type": text("exception"),
+    }
+    assert write_frame("eventstream", ("throttlingException", b"1")) == binary(failed, b"1")
+    error = {
+        ":message-type": text("error"),
+        ":error-code": text("c"),
+        ":error-message": text("x" * 32767),
+    }
+    assert write_error("c", "x" * 40000) == binary(error, b"")
+
+
+GOOD = binary(SAID)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (GOOD[:8] + b"\0\0\0\0" + GOOD[12:], "the checksum of a frame's prelude is wrong"),
+        (GOOD[:-1] + bytes([GOOD[-1] ^ 1]), "the checksum of a frame is wrong"),
+        (GOOD[:-1], "the stream ended in the middle of a frame"),
+        (GOOD[:11], "the stream ended in the middle of a frame"),
+        (binary(SAID, b"x" * 200), "a frame of more than 200 bytes"),
+        (binary({"x": (7, b"\0\x09ab")}, b""), "a header that is longer than its frame says"),
+        (binary({"x": (10, b"")}, b""), "the headers of a frame make no sense"),
+        (binary({"x": (7, b"\0")}, b""), "the headers of a frame make no sense"),
+        (binary({"x": (7, b"\0\1\xff")}, b""), "the headers of a frame make no sense"),
+    ],
+)
+def test_a_frame_that_is_damaged(data: bytes, problem: str) -> None:
+    """What came before it is given, whether it comes at once or later."""
+    for pieces in ([GOOD + data], [GOOD, data]):
+        stream, found = framer("eventstream", 200), list[Frame]()
+        with pytest.raises(Malformed, match=problem):
+            feed_all(stream, pieces, found)
+        assert found == [("delta", b"{}")]
+
+
+def feed_all(stream: Framer, pieces: list[bytes], found: list[Frame]) -> None:
+    for piece in pieces:
+        found += stream.feed(piece)
+    stream.close()
+
+
+def test_a_damage_is_reported_behind_what_was_whole() -> None:
+    stream = framer("eventstream")
+    assert stream.feed(GOOD + GOOD[:-1] + b"!") == [("delta", b"{}")]
+    with pytest.raises(Malformed, match="checksum"):
+        stream.feed(GOOD)
+    with pytest.raises(Malformed, match="checksum"):
+        stream.close()
+
+
+def test_a_binary_frame_may_be_as_long_as_the_limit() -> None:
+    stream = framer("eventstream", len(GOOD))
+    assert stream.feed(GOOD) == [("delta", b"{}")]
+    assert stream.close() == []
+    bare = binary({}, b"")
+    assert framer("eventstream", 16).feed(bare) == [("", b"{}")]
+    with pytest.raises(Malformed, match="more than 15 bytes"):
+        framer("eventstream", 15).feed(bare)
+
+
+def test_headers_longer_than_the_frame() -> None:
+    prelude = (16).to_bytes(4, "big") + (1).to_bytes(4, "big")
+    with pytest.raises(Malformed, match="shorter than its headers"):
+        framer("eventstream").feed(prelude + crc32(prelude).to_bytes(4, "big") + b"1234")
+
+
+def test_where_the_last_whole_binary_frame_ends() -> None:
+    stream = framer("eventstream")
+    for data, end in (
+        (GOOD, len(GOOD)),
+        (GOOD + GOOD, 2 * len(GOOD)),
+        (GOOD + GOOD[:-1], len(GOOD)),
+        (GOOD + GOOD[:12], len(GOOD)),
+        (GOOD[:11], 0),
+        (GOOD + b"\0" * 12, len(GOOD)),  # which is no frame, and would never end
+        (binary({}, b""), 16),
+    ):
+        assert stream.whole(bytearray(data), 0) == end
+    lines = framer("eventstream")
+    assert lines.feed(b"") == []
+    assert lines.feed(b'{"a": 1}\n{') == [("", b'{"a": 1}')]
+    assert lines.whole(bytearray(b'{"a": 1}\n{'), 0) == 9
+    assert lines.close() == [("", b"{")]

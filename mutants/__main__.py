@@ -1,0 +1,192 @@
+"""``python -m mutants [--sample N] [--seed N] [--most PERCENT] [FILE...]``: see CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+import tomllib
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from .checks import ROOT, Check, corpus_checks, with_tests
+from .judging import Judge, recorded
+from .mutating import Module, Mutant
+
+CORE = ROOT / "src" / "dragoman"
+FILES = (
+    "pairing.py",
+    "transcoder.py",
+    "framing/*.py",
+    "capsule/*.py",
+    "dialects/_claude_turns.py",
+    "dialects/_gemma.py",
+    "dialects/_xzatoma.py",
+    "dialects/*/turns.py",
+    "dialects/*/order.py",
+    "dialects/*/messages.py",
+    "dialects/*/message.py",
+    "dialects/*/parts.py",
+    "dialects/*/items.py",
+    "dialects/*/calls.py",
+    "dialects/*/details.py",
+    "dialects/*/signing.py",
+    "dialects/*/inline.py",
+    "dialects/*/write.py",
+    "dialects/*/writing.py",
+    "dialects/*/write_blocks.py",
+    "dialects/*/write_messages.py",
+    "dialects/*/write_parts.py",
+    "dialects/copilot_responses/request.py",
+    "dialects/[a-z]*.py",
+)
+"""The core: pairing, the transcoder, the framings, the capsule, writers of turns and of blocks."""
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+STORE = ROOT / ".cache" / "mutants"
+
+
+class Row(NamedTuple):
+    """What became of the mutants of one file."""
+
+    name: str
+    made: int
+    killed: int
+    listed: int
+    survived: list[Mutant]
+    unfit: int
+
+    @property
+    def tried(self) -> int:
+        return self.killed + len(self.survived)
+
+    @property
+    def share(self) -> float:
+        return 100 * len(self.survived) / self.tried if self.tried else 0.0
+
+
+def core() -> list[Path]:
+    found = {path for pattern in FILES for path in CORE.glob(pattern)}
+    return sorted(path for path in found if path.stat().st_size > 400)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
+    parser.add_argument("files", nargs="*", help="parts of the core, as pairing.py; else all")
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants of each file")
+    parser.add_argument("--seed", type=int, default=0, help="which ones a sample holds")
+    parser.add_argument("--most", type=float, default=10.0, help="so many percent may survive")
+    parser.add_argument("--laws", action="store_true", help="the laws of the corpus alone")
+    options = parser.parse_args(arguments)
+    files = core()
+    wanted = [path for path in files if is_wanted(path, options.files)]
+    if not wanted:
+        raise SystemExit(f"no file of the core is named {options.files}")
+    if options.laws:
+        return tried(wanted, files, list(corpus_checks()), options)
+    return with_tests(lambda tests: tried(wanted, files, [*corpus_checks(), *tests], options))
+
+
+def tried(
+    wanted: list[Path], files: list[Path], checks: list[Check], options: argparse.Namespace
+) -> int:
+    """Try the mutants of the files that are wanted, and print what became of them."""
+    for path in files:  # what is loaded on demand, too
+        import_module(f"dragoman.{'.'.join(path.relative_to(CORE).with_suffix('').parts)}")
+    reach = recorded(checks, files, STORE / f"{digest()}.reach")
+    judge = Judge(checks, reach)
+    reasons = equivalents()
+    rows, wrong = [], list(unknown(reasons, wanted))
+    for path in wanted:
+        row, killed = judged(judge, path, options.sample, options.seed, reasons)
+        rows.append(row)
+        wrong += [f"listed as equivalent, but noticed by {by}:\n{mutant}" for mutant, by in killed]
+        print(f"{line(row)}", flush=True)
+        for mutant in row.survived:
+            print(f"  {mutant}".replace("\n", "\n  "), flush=True)
+    print("\n" + HEAD)
+    for row in rows:
+        over = "  over the bar" if row.share > options.most else ""
+        print(line(row) + over)
+    for problem in wrong:
+        print(problem)
+    return int(bool(wrong) or any(row.share > options.most for row in rows))
+
+
+HEAD = f"{'file':52} {'mutants':>8} {'tried':>6} {'killed':>7} {'equal':>6} {'survived':>9}"
+
+
+def line(row: Row) -> str:
+    survived = f"{len(row.survived)} {row.share:3.0f}%"
+    return f"{row.name:52} {row.made:8} {row.tried:6} {row.killed:7} {row.listed:6} {survived:>9}"
+
+
+def is_wanted(path: Path, names: Sequence[str]) -> bool:
+    """Whether a file is asked for: by its path in the core, or by a folder."""
+    name = path.relative_to(CORE).as_posix()
+    asked = [each.removeprefix("src/dragoman/").rstrip("/") for each in names]
+    return not asked or any(name == each or name.startswith(f"{each}/") for each in asked)
+
+
+def judged(
+    judge: Judge, path: Path, sample: int, seed: int, reasons: dict[tuple[str, ...], str]
+) -> tuple[Row, list[tuple[Mutant, str]]]:
+    module = Module(path, path.relative_to(CORE).as_posix())
+    numbers = list(range(len(module.mutants)))
+    if sample and sample < len(numbers):
+        numbers = sorted(Random(f"{seed} {module.name}").sample(numbers, sample))
+    killed, listed, unfit = 0, 0, 0
+    survived: list[Mutant] = []
+    known: list[tuple[Mutant, str]] = []
+    for number in numbers:
+        mutant = module.mutants[number]
+        verdict = judge.verdict(module, number)
+        if verdict is None:
+            unfit += 1
+        elif name_of(mutant) in reasons:
+            listed += 1
+            if verdict.killer:
+                known.append((mutant, verdict.killer))
+        elif verdict.killer:
+            killed += 1
+        else:
+            survived.append(mutant)
+    return Row(module.name, len(module.mutants), killed, listed, survived, unfit), known
+
+
+def name_of(mutant: Mutant) -> tuple[str, ...]:
+    return (mutant.path, mutant.function, mutant.was, mutant.now)
+
+
+def equivalents() -> dict[tuple[str, ...], str]:
+    """The mutants that mean the same as the original, and why."""
+    found: dict[tuple[str, ...], str] = {}
+    for each in tomllib.loads(EQUIVALENT.read_text("utf-8")).get("mutant", ()):
+        for now in [each["now"]] if isinstance(each["now"], str) else each["now"]:
+            found[each["file"], each["function"], each["was"], now] = each["reason"]
+    return found
+
+
+def unknown(reasons: dict[tuple[str, ...], str], files: Sequence[Path]) -> list[str]:
+    """What the list names and nobody makes any more."""
+    made = set()
+    for path in files:
+        name = path.relative_to(CORE).as_posix()
+        made |= {name_of(mutant) for mutant in Module(path, name).mutants}
+    names = {path.relative_to(CORE).as_posix() for path in files}
+    return [f"no such mutant: {key}" for key in reasons if key[0] in names and key not in made]
+
+
+def digest() -> str:
+    """Of the source: with another one, checks reach other lines."""
+    found = hashlib.sha256()
+    found.update(repr(FILES).encode())
+    for path in sorted(CORE.rglob("*.py")):
+        found.update(f"{path}\0".encode() + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,287 @@
+"""Whether a mutant is noticed: the checks that reach it, in a process of their own.
+
+The process is forked when everything is loaded; it puts the mutant into the functions as they are
+(or into the tables), runs the checks until one fails, and ends. A check that takes too much CPU
+time or memory has noticed something, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import os
+import pickle
+import resource
+import signal
+import sys
+import traceback
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, zip_longest
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from .checks import Check, Reach
+from .mutating import Module, function_code
+
+LAWS = ("pair", "identity", "audit", "home", "test")
+MOST = {"pair": 600, "identity": 150, "audit": 100, "home": 100, "test": 100}
+"""So many checks of each law are asked for one mutant, as unlike each other as can be."""
+SECONDS = {"test": 20}
+"""CPU time after which a check counts as failed; most take a thousandth of it."""
+USUALLY = 2
+MEMORY = 1 << 30
+
+
+class Verdict(NamedTuple):
+    killer: str
+    """the check that noticed; empty for a survivor"""
+    asked: int
+    """how many checks reach the mutant and were asked"""
+
+
+class Map:
+    """Which checks reach a line, and which go the same way through a file."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = list(files)
+        self.reaching: dict[tuple[int, int], array[int]] = {}
+        self.ways: dict[int, dict[int, int]] = {number: {} for number in range(len(files))}
+
+    def add(self, number: int, lines: Sequence[tuple[int, int]]) -> None:
+        by_file: dict[int, list[int]] = {}
+        for file, line in lines:
+            self.reaching.setdefault((file, line), array("I")).append(number)
+            by_file.setdefault(file, []).append(line)
+        for file, way in by_file.items():
+            self.ways[file][number] = hash(tuple(way))
+
+
+Known = dict[tuple[str, str, int], bytes]
+"""Which lines a check reaches, in pairs of numbers, as far as it is known."""
+
+
+def recorded(checks: Sequence[Check], files: Sequence[Path], store: Path) -> Map:
+    """Which checks reach which lines; of those that are new, a process of its own finds out.
+
+    It ends with all that it has put into caches.
+    """
+    known: Known = pickle.loads(store.read_bytes()) if store.exists() else {}
+    if any(check[:3] not in known for check in checks):
+        store.parent.mkdir(parents=True, exist_ok=True)
+        if not (child := os.fork()):
+            status, screen = 1, os.dup(2)
+            try:
+                _silence()
+                part = store.with_suffix(".part")
+                part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known))))
+                part.rename(store)
+                status = 0
+            except BaseException:
+                os.write(screen, traceback.format_exc().encode())
+            finally:
+                os._exit(status)
+        if os.waitpid(child, 0)[1]:
+            raise SystemExit("the checks fail without any mutant")
+        known = pickle.loads(store.read_bytes())
+    found = Map(files)
+    for number, check in enumerate(checks):
+        flat = array("H", known[check[:3]])
+        found.add(number, list(zip(flat[::2], flat[1::2], strict=True)))
+    return found
+
+
+def _new(
+    checks: Sequence[Check], files: Sequence[Path], known: Known
+) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+    reach = Reach(files)
+    for check in checks:
+        if check[:3] not in known:
+            try:
+                lines = sorted(reach.lines(check))
+            except BaseException:  # it may count calls itself, and is not asked then
+                lines = []
+                check.run()
+            yield check[:3], array("H", chain.from_iterable(lines)).tobytes()
+
+
+class Judge:
+    """Asks the checks about the mutants of one file after the other."""
+
+    def __init__(self, checks: Sequence[Check], reach: Map) -> None:
+        self.checks, self.reach = checks, reach
+        self.functions = _functions({str(path) for path in reach.files})
+        self.killers: dict[tuple[str, str], list[int]] = {}
+        self.caches = _caches()
+        gc.collect()
+        gc.freeze()
+
+    def verdict(self, module: Module, number: int) -> Verdict | None:
+        """Whether a mutant is noticed; None if it cannot be put into the running program."""
+        mutant = module.mutants[number]
+        asked = self.chosen(module, number)
+        killers = self.killers.setdefault((mutant.path, mutant.function), [])
+        order = [n for n in killers if n in asked] + [n for n in asked if n not in killers]
+        if not order:
+            return Verdict("", 0)
+        readable, writable = os.pipe()
+        if not (child := os.fork()):
+            os.close(readable)
+            self._judge(module, number, order, writable)
+        os.close(writable)
+        said = b""
+        while piece := os.read(readable, 4096):
+            said += piece
+        os.close(readable)
+        os.waitpid(child, 0)
+        words = said.split()
+        if words and words[-1] == b"unfit":
+            return None
+        if words and words[-1] == b"survived":
+            return Verdict("", len(order))
+        if not words:
+            return Verdict("the process ended", len(order))
+        killer = int(words[-1])
+        if killer in killers:
+            killers.remove(killer)
+        killers.insert(0, killer)
+        del killers[8:]
+        check = self.checks[killer]
+        return Verdict(f"{check.law} {check.name}", len(order))
+
+    def chosen(self, module: Module, number: int) -> dict[int, None]:
+        """The checks that reach a mutant, those that go different ways through its file first."""
+        mutant = module.mutants[number]
+        file = self.reach.files.index(module.path)
+        found: set[int] = set(self.reach.reaching.get((file, mutant.line), ()))
+        if not mutant.function:
+            for other, lines in uses(module.table(number)[0], self.reach.files):
+                for line in lines:
+                    found.update(self.reach.reaching.get((other, line), ()))
+            if not found:
+                found.update(self.reach.ways[file])
+        elif not found:
+            for line in range(mutant.lines[0], mutant.lines[1] + 1):
+                found.update(self.reach.reaching.get((file, line), ()))
+        by_law: dict[str, dict[int, list[int]]] = {}
+        ways = self.reach.ways[file]
+        for check in sorted(found, key=lambda n: n * 2654435761 % (1 << 32)):
+            law = by_law.setdefault(self.checks[check].law, {})
+            law.setdefault(ways.get(check, 0), []).append(check)
+        order: dict[int, None] = {}
+        for law_name in LAWS:
+            in_turn = chain.from_iterable(zip_longest(*by_law.get(law_name, {}).values()))
+            some = [n for n in in_turn if n is not None]
+            order.update(dict.fromkeys(some[: MOST[law_name]]))
+        return order
+
+    def _judge(self, module: Module, number: int, order: list[int], pipe: int) -> None:
+        """In the child: never returns."""
+        said = b"unfit"
+        try:
+            _silence()
+            _limit()
+            for cache in self.caches:  # what was computed while everything was loaded
+                cache.cache_clear()
+            if self._put(module, number):
+                said = b"survived"
+                for place in order:
+                    check = self.checks[place]
+                    os.write(pipe, b"%d " % place)  # if the process ends here, this was why
+                    signal.setitimer(signal.ITIMER_PROF, SECONDS.get(check.law, USUALLY))
+                    try:
+                        check.run()
+                    except BaseException:
+                        os._exit(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
+            os.write(pipe, said)
+        finally:
+            os._exit(0)
+
+    def _put(self, module: Module, number: int) -> bool:
+        name = module.mutants[number].function
+        if not name:
+            return _put_table(module, number)
+        done = False
+        for new in function_code(module.compiled(number), name):
+            for function in self.functions.get((new.co_filename, new.co_qualname), ()):
+                if function.__code__.co_firstlineno == new.co_firstlineno:
+                    try:
+                        function.__code__ = new
+                    except ValueError:  # it closes over other names
+                        return False
+                    done = True
+        return done
+
+
+def _functions(files: set[str]) -> dict[tuple[str, str], list[FunctionType]]:
+    found: dict[tuple[str, str], list[FunctionType]] = {}
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename in files:
+            key = (each.__code__.co_filename, each.__code__.co_qualname)
+            found.setdefault(key, []).append(each)
+    return found
+
+
+@functools.cache
+def _used_names(path: Path) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id, set()).add(node.lineno)
+        elif isinstance(node, ast.Attribute):
+            found.setdefault(node.attr, set()).add(node.lineno)
+    return found
+
+
+def uses(name: str, files: Sequence[Path]) -> list[tuple[int, set[int]]]:
+    """The lines of the files that use a name."""
+    return [(n, lines) for n, path in enumerate(files) if (lines := _used_names(path).get(name))]
+
+
+def _put_table(module: Module, number: int) -> bool:
+    """Give a table of a module its other value, wherever it was imported to."""
+    name, code = module.table(number)
+    loaded = next((m for m in sys.modules.values() if _is_file(m, module.path)), None)
+    if loaded is None:
+        return False
+    old, new = vars(loaded)[name], eval(code, dict(vars(loaded)))
+    if isinstance(old, dict):
+        old.clear()
+        old.update(new)
+        return True
+    spaces: list[Any] = [m for n, m in sys.modules.items() if n.startswith("dragoman")]
+    spaces += [each for m in spaces for each in vars(m).values() if isinstance(each, type)]
+    for space in spaces:
+        for key in [key for key, value in vars(space).items() if value is old]:
+            with suppress(AttributeError, TypeError):
+                setattr(space, key, new)
+    return True
+
+
+def _is_file(module: Any, path: Path) -> bool:
+    return getattr(module, "__file__", None) == str(path)
+
+
+def _caches() -> list[Any]:
+    return [
+        each
+        for each in gc.get_objects()
+        if isinstance(each, functools._lru_cache_wrapper)
+        if (each.__module__ or "").startswith("dragoman.") and each.__name__ != "load_corpus"
+    ]
+
+
+def _silence() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+
+
+def _limit() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))

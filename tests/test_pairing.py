@@ -1,0 +1,43 @@
+"""Which call a result answers that bears no id."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.model import ToolCall
+from dragoman.pairing import Waiting
+
+
+def waiting(*turns: str) -> Waiting:
+    """Calls without ids, turn by turn: each letter is a call of that name, ``a0`` the first."""
+    found = Waiting()
+    numbers: dict[str, int] = {}
+    for turn, names in enumerate(turns):
+        for place, name in enumerate(names):
+            number = numbers[name] = numbers.get(name, -1) + 1
+            call = ToolCall(None, name, "{}", at=f"/messages/{turn}/tool_calls/{place}")
+            found.add(call, f"{name}{number}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("turns", "results", "answered"),
+    [
+        (["ab"], [None, None, None], ["a0", "b0", None]),
+        (["ab"], ["b", "a", "a"], ["b0", "a0", None]),
+        (["aba"], ["a", None, None], ["a0", "b0", "a1"]),  # by name, and what is left in order
+        (["ab"], ["a", None], ["a0", "b0"]),
+        (["a", "a"], ["a", "a"], ["a1", "a0"]),  # the last turn first
+        (["ab", "c"], [None, None, None], ["c0", "a0", "b0"]),
+        (["ab", "c"], ["a", None, None], ["a0", "c0", "b0"]),
+        (["a"], ["x"], ["a0"]),  # a name that nobody called: the only one that is left
+        (["ab"], ["x", None, "x"], [None, "a0", "b0"]),  # which one it is, nobody knows
+        (["a", "bc"], ["x", "b", "x", "x"], [None, "b0", "c0", "a0"]),
+        ([], ["a", None], [None, None]),
+    ],
+)
+def test_results_without_ids(
+    turns: list[str], results: list[str | None], answered: list[str | None]
+) -> None:
+    calls = waiting(*turns)
+    assert [calls.answer(name) for name in results] == answered
