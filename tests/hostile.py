@@ -166,7 +166,6 @@ def half(good: Good) -> bytes:
 
 PAGE = f"<!doctype html><title>Oops</title><pre>authorization: Bearer {KEY}</pre>".encode()
 ERROR = json.dumps({"error": {"message": f"no {KEY}", "type": KEY, "code": KEY}}).encode()
-DEEP = b'{"error":' * 800 + b'"' + KEY.encode() + b'"' + b"}" * 800
 ODD = b'{"error":{"message":"\xff\xfe ' + KEY.encode() + b'"}}'
 HUGE = b'{"error":{"message":"' + b"x" * 2**17 + KEY.encode() + b'"}}'
 
