@@ -387,6 +387,7 @@ TRICKS: dict[str, Trick] = {
     **{f"{status} and an error": fails(status, ERROR) for status in STATUSES},
     "500 and a page": fails(500, PAGE),
     "500 and no UTF-8": fails(500, ODD),
+    "500 and errors 800 deep": fails(500, DEEP),
     "500 and very much": fails(500, HUGE),
     "500 and a text": fails(500, json.dumps(KEY).encode()),
     "500 and a list": fails(500, json.dumps([KEY]).encode()),
@@ -408,7 +409,18 @@ TRICKS: dict[str, Trick] = {
     ),
     **{
         f"429 and a wait of {wait[:12]}": fails(429, ERROR, f"retry-after: {wait}")
-        for wait in ("-5", "nan", "inf", "1e400", "9" * 400, "soon", "", "0x10", "Mon, 99 Foo 2026")
+        for wait in (
+            "-5",
+            "nan",
+            "inf",
+            "1e400",
+            "9" * 400,
+            "soon",
+            "",
+            "0x10",
+            "Mon, 99 Foo 2026",
+            "Fri, 31 Dec 99999999999 23:59:59 GMT",
+        )
     },
 }
 
