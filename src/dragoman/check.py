@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from . import dialects
 from .dialect import Problem
 from .model import Json
 from .models import Models, given
-from .reading import load
+from .reading import load, nearest
 
 
 def check(
@@ -29,4 +31,9 @@ def check(
     What only some models reject is told by the name of the model in the request; ``models`` has
     rows of the caller's own (``dragoman.models``).
     """
-    return list(dialects.get(dialect).check(load(doc), facet, given(models)))
+    value = load(doc)
+    return [
+        problem if not left else replace(problem, path=where)  # what is missing has no place
+        for problem in dialects.get(dialect).check(value, facet, given(models))
+        for where, left in (nearest(value, problem.path),)
+    ]

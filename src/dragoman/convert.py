@@ -77,7 +77,8 @@ def convert(
     tree = reader.read(value, facet)
     if model is not None:
         tree = with_model(tree, model, facet)
-    if not carry and capsule is None:
+    places = type(reader).locate is not Dialect.locate
+    if not carry and capsule is None and not places:
         value = None  # what is no longer needed makes room for what is written
     log = Ledger(now, ids, given(models))
     if capsule is not None:
@@ -96,6 +97,8 @@ def convert(
     carried = None
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models)
+    if places:
+        log.losses = [replace(loss, path=reader.locate(value, loss.path)) for loss in log.losses]
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried)
 

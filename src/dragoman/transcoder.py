@@ -240,6 +240,10 @@ class Transcoder:
             where, left = nearest(document, losses[number].path)
             if left:
                 losses[number] = replace(losses[number], path=where)
+        if type(self.source).locate is not Dialect.locate and not self.same:
+            document = self.reader.document()
+            locate = self.source.locate
+            losses[:] = [replace(loss, path=locate(document, loss.path)) for loss in losses]
 
     def note_head(self, tree: Response) -> None:
         """What is known in the end only, where the stream should have begun with it."""

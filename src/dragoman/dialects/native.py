@@ -16,7 +16,7 @@ from ..dialect import FACETS, Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..model import Json, Tree
-from ..reading import as_dict, escape, parse
+from ..reading import as_dict, escape, nearest, parse
 from ..walk import placed, unplaced
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Native(Dialect):
             raise Malformed(f"not a native document of version {VERSION}", "/dragoman")
         if doc.get("facet") != facet:
             raise Malformed(f"expected a {facet}, got {doc.get('facet')!r}", "/facet")
+        for key in doc.keys() - {"dragoman", "facet", "tree"}:
+            raise Malformed(f"a native document has no field {key!r}", f"/{escape(key)}")
         try:
             tree = msgspec.convert(doc.get("tree"), FACETS[facet])
         except msgspec.ValidationError as problem:
@@ -49,6 +51,18 @@ class Native(Dialect):
             raise Malformed("nested too deeply", "/tree") from None
         located: Any = placed(tree, "/tree")
         return located  # type: ignore[no-any-return]
+
+    def locate(self, doc: Json, at: str) -> str:
+        """What a node says beyond the tree stands among its extras, which readers know nothing of.
+
+        A parameter that is not one of ``params`` stands beside them.
+        """
+        where, left = nearest(doc, at)
+        rest = "".join(f"/{escape(step)}" for step in left)
+        for found in (f"{where}/extras/fields{rest}", at.replace("/params/", "/", 1)):
+            if not nearest(doc, found)[1]:
+                return found
+        return where
 
     def write_native(self, tree: Tree, facet: str, log: Ledger) -> Json:
         body = parse(msgspec.json.encode(unplaced(tree)))

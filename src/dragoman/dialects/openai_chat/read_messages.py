@@ -96,7 +96,7 @@ class ReadMessages(Parts):
                         after_tool = False
                         continue
                 elif role == "assistant" and CALLING_MESSAGE(doc):
-                    if (calls := doc.get("tool_calls")).__class__ is list:
+                    if (calls := doc.get("tool_calls")).__class__ is list and calls:
                         blocks: list[Block] = [text]
                         custom = self.read_calls(blocks, calls, where) or custom
                         append(Message("assistant", tuple(blocks), at=where))

@@ -148,7 +148,7 @@ class Responses(Requests):
                 extras=self.respell(message.extras, role=role),
             )  # fmt: skip
         spelling: dict[str, Json] = {}
-        if doc.get("index") != index:
+        if doc.get("index").__class__ is not int or doc["index"] != index:
             spelling["index"] = doc.get("index")
         word = maybe_str(doc, "finish_reason", at)
         stop = None if word is None else Stop(self.stop_reason(word, message), word, self.name)
