@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, TypeAlias
 
 import seeds
@@ -17,7 +17,7 @@ DEPTHS = (3, 30, 390, 405)
 DEEP = 60
 """What nests so deeply already is not made deeper: JSON of Python ends at some 900."""
 NUMBERS: tuple[Any, ...] = (
-    -1, 0, 1, 1.0, -0.0, 0.1, 1e-320, 1e15, 1e22, 1.7976931348623157e308, 255, 256, 2**31, 2**53,
+    -1, 0, 1, 1.0, -0.0, 0.1, 1e-7, 1e15, 1e22, 1.7976931348623157e308, 255, 256, 2**31, 2**53,
     2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 4102444800, 253402300800, True,
 )  # fmt: skip
 TEXTS = (
@@ -28,7 +28,8 @@ TEXTS = (
     "<start_function_call>call:f{a:1}<end_function_call>", "~", "~1", "/", "a/b", "-0", "1e999", "auto",
     "user", "assistant", "system", "tool", "text", "function", "none",
 )  # fmt: skip
-STRANGE = ("zq", "zq/a", "~zq", "type", "role", "id", "index", "\ud83d", "__proto__", "Type")
+NOBODYS = ("zq", "zq/a", "~zq", "zq \ud83d")
+STRANGE = (*NOBODYS, "type", "role", "id", "index", "__proto__", "Type")
 
 Json: TypeAlias = Any
 Mutation: TypeAlias = Callable[[Json, Dice], Json]
@@ -42,11 +43,25 @@ def mutated(document: Json, dice: Dice) -> Json:
     return document
 
 
-def with_keys(document: Json, dice: Dice) -> Json:
-    """A document of which some keys are unknown, and nothing else is wrong."""
+def with_keys(document: Json, known: Set[str], dice: Dice, *, rename: bool = True) -> Json:
+    """A document with keys that its dialect does not know, and nothing else wrong.
+
+    A key of another dialect is added, or one of nobody's; or a key of its own gets another name.
+    """
     document = copied(document)
     for _ in range(1 + dice.below(2)):
-        document = one_of(dice, (foreign, rename))(document, dice)
+        path = choose(document, dice, dict)
+        if path is None:
+            return document
+        holder = seeds.at(document, path)
+        if rename and holder and not dice.below(3):
+            old = one_of(dice, list(holder))
+            new = {f"zq_{old}" if key == old else key: x for key, x in holder.items()}
+            document = put(document, path, new)
+            continue
+        key = one_of(dice, list(seeds.vocabulary()))
+        value = copied(one_of(dice, seeds.vocabulary()[key]))
+        holder[one_of(dice, NOBODYS) if key in known or dice.below(2) else key] = value
     return document
 
 

@@ -72,7 +72,7 @@ class Talk:
         if self.facet != "request" or self.dialect == self.target:
             return None
         try:
-            tree = dragoman.read(self.document, self.dialect)
+            tree = dragoman.read(whole(self.document), self.dialect)
         except DragomanError:
             return None
         return "m" if testing.needs_a_model(tree, self.target) else None
@@ -200,7 +200,10 @@ def detected(case: Talk) -> tuple[dragoman.Guess, ...]:
 
 def carried(case: Talk) -> Result | None:
     try:
-        return testing.converted(case.as_document(), case.target, carry=True)
+        return dragoman.convert(
+            case.document, source=case.dialect, target=case.target, facet=case.facet, now=0,
+            model=case.model, carry=True,
+        )  # fmt: skip
     except DragomanError:
         return None
 
@@ -222,7 +225,8 @@ def same_dialect(case: Talk) -> None:
         return
     if "native" == case.dialect:  # what is blank may be said or not, and whole numbers be floats
         read = dialects.get("native").read
-        assert read(result.document, case.facet) == read(whole(case.document), case.facet)
+        back = read(whole(result.document), case.facet)
+        assert back == read(whole(case.document), case.facet), "another tree"
         return
     assert text(result.document) == text(case.document), difference(result.document, case.document)
     assert not result.losses, result.losses[0]
@@ -411,7 +415,7 @@ def flight(case: Stream) -> None:
 
 
 def memory(case: Stream) -> None:
-    """Whether texts are kept or not, the same is said."""
+    """Whether texts are kept or not, the same is said, or what needs them is reported."""
     kept, flat = (
         Transcoder(case.dialect, case.target, now=0, collect=collect) for collect in (True, False)
     )
@@ -419,6 +423,8 @@ def memory(case: Stream) -> None:
     if kept.response.failure is not None:
         assert flat.response.failure is not None, "a failure passes for a response"
         return  # in other words, perhaps
+    if {"text.citations", "extras"} & {loss.what for loss in flat.losses}:
+        return  # where it stands in a text is not known
     assert got == wanted, testing.frames_difference(got, wanted, case.target)
 
 

@@ -53,7 +53,7 @@ def case_of(dice: Dice) -> Case:
         document = mutations.recombined(document, dialect, facet, dice)
     tame = bool(dice.below(2))
     if tame:
-        document = mutations.with_keys(document, dice)
+        document = mutations.with_keys(document, seeds.keys(dialect, facet), dice)
     else:
         document = mutations.mutated(document, dice)
     return Talk(dialect, facet, target, document, tame)

@@ -49,7 +49,8 @@ def unusual(dialect: str, dice: Dice) -> bytes:
         place = dice.below(len(frames))
         name, inner = frames[place]
         if inner.startswith(b"{"):
-            frames[place] = (name, json.dumps(with_keys(json.loads(inner), dice)).encode())
+            event = with_keys(json.loads(inner), set(seeds.vocabulary()), dice, rename=False)
+            frames[place] = (name, json.dumps(event).encode())
     return joined(frames, dialect)
 
 

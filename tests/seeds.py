@@ -145,6 +145,12 @@ def members(dialect: str, facet: str) -> dict[Place, list[str]]:
 
 
 @cache
+def keys(dialect: str, facet: str) -> frozenset[str]:
+    """Every key that a dialect has in documents of a facet."""
+    return frozenset(step for place in parts(dialect, facet) for step in place)
+
+
+@cache
 def vocabulary() -> dict[str, list[Any]]:
     """Every key of every dialect, with a few values that stand under it."""
     found: dict[str, dict[str, Any]] = {}

@@ -166,7 +166,10 @@ class Transcoder:
                 if way is not None:
                     say(way(event))
                 elif event.__class__ is End or event.__class__ is Fail:
-                    self.finish(out)
+                    if self.same and self.reader.truncated:
+                        self.ended = self.refused = True  # what comes passes, the error comes last
+                    else:
+                        self.finish(out)
                     return
 
     def read_amended(self, frame: Frame) -> list[Event]:

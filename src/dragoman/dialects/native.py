@@ -16,7 +16,8 @@ from ..dialect import FACETS, Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..model import Json, Tree
-from ..reading import as_dict, escape, nearest, parse
+from ..reading import as_dict, encode, escape, nearest, parse
+from ..surrogates import parse_exactly
 from ..walk import placed, unplaced
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Native(Dialect):
         return where
 
     def write_native(self, tree: Tree, facet: str, log: Ledger) -> Json:
-        body = parse(msgspec.json.encode(unplaced(tree)))
+        body = plain(unplaced(tree))
         return {"dragoman": VERSION, "facet": facet, "tree": body}
 
     def read_stream(self, whole: bool) -> StreamReader:
@@ -98,6 +99,14 @@ def _add_facets() -> None:
 
         setattr(Native, f"read_{suffix}", read)
         setattr(Native, f"write_{suffix}", write)
+
+
+def plain(tree: Tree) -> Json:
+    """A tree as plain JSON."""
+    try:
+        return parse(msgspec.json.encode(tree))
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return parse_exactly(encode(msgspec.to_builtins(tree)))
 
 
 def malformed(problem: msgspec.ValidationError) -> Malformed:
