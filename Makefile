@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean mutants
+.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,13 +87,19 @@ mutants: $(READY)  ## do the tests notice small faults in the core? make mutants
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0
 
-fuzz:  ## ten thousand mangled streams, with atheris in an environment of its own
-	@test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz
-	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable . atheris || \
-		.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable .
-	@.venv-fuzz/bin/python fuzz/fuzz_streams.py
+MINUTES ?= 10
+FUZZED := 2500
 
-check: test-all conformance format lint types docs-check sbom-check  ## everything a reviewer will ask for
+fuzz:  ## documents and streams changed at random: make fuzz [MINUTES=10]; led by coverage where atheris can be installed
+	@test -x .venv-fuzz/bin/python || $(PYTHON) -m venv .venv-fuzz
+	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check atheris || echo "without atheris: not led by coverage"
+	@.venv-fuzz/bin/python -m fuzz --minutes $(MINUTES) --guided
+
+fuzz-check: $(READY)  ## so many of them, the same in every run
+	@$(BIN)/python -m fuzz --runs $(FUZZED) --no-store
+
+check: test-all conformance fuzz-check format lint types docs-check sbom-check  ## everything a reviewer will ask for
 
 format: $(READY)  ## is it formatted?
 	@$(BIN)/ruff format --check .

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from . import dialects
 from .dialect import Problem
 from .errors import Malformed
 from .model import Json
 from .models import Models, given
-from .reading import load
+from .reading import load, nearest
 
 
 def check(
@@ -32,6 +34,10 @@ def check(
     """
     value = load(doc)
     try:
-        return list(dialects.get(dialect).check(value, facet, given(models)))
+        return [
+            problem if not left else replace(problem, path=where)  # what is missing has no place
+            for problem in dialects.get(dialect).check(value, facet, given(models))
+            for where, left in (nearest(value, problem.path),)
+        ]
     except RecursionError:
         raise Malformed("nested too deeply") from None

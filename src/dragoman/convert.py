@@ -87,6 +87,7 @@ def convert(
     tree = reader.read(value, facet)
     if model is not None:
         tree = with_model(tree, model, facet)
+    places = type(reader).locate is not Dialect.locate
     log = Ledger(now, ids, given(models))
     later = None  # whether a key stands twice is seen when somebody asks for the losses,
     if doc.__class__ is bytes and halves is None and fail_on == ():
@@ -113,6 +114,8 @@ def convert(
     carried = None
     if carry:
         carried = capsules.seal(value, document, reader, writer, facet, tree, log.models, key=key)
+    if places:
+        log.losses = [replace(loss, path=reader.locate(value, loss.path)) for loss in log.losses]
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried, restored=tuple(log.restored), read=later)
 

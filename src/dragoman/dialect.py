@@ -173,6 +173,10 @@ class Dialect:
             raise Malformed("nested too deeply") from None
         return tree
 
+    def locate(self, doc: Json, at: str) -> str:
+        """Where a loss is in the document, by where its node says that it stood."""
+        return at
+
     def write(self, tree: Tree, log: Ledger) -> Json:
         """A canonical tree as a document of this dialect; what it cannot say goes to the log."""
         write = getattr(self, _WRITERS.get(type(tree), ""), None)

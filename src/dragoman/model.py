@@ -68,7 +68,14 @@ ErrorKind: TypeAlias = Literal[
 ]
 
 
-class Leaf(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
+class Leaf(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+):
     """A value of the tree. Trees have no cycles, so the collector need not look at them."""
 
 

@@ -91,6 +91,12 @@ def note_empty_result(texts: Sequence[Block], failed: bool | None, log: Ledger) 
         log.dropped("text.empty", texts[0].at, "an empty text beside an image says nothing here")
 
 
+def more_results(docs: list[Json], index: int) -> bool:
+    """Whether a result stands right behind a message: then that has no media of all before it."""
+    behind = docs[index + 1] if index + 1 < len(docs) else None
+    return behind.__class__ is dict and behind.get("role") in ("tool", "function")
+
+
 def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResult], bool]) -> bool:
     """Images that were hoisted out of tool results go back into them, if that is what these are.
 

@@ -379,7 +379,7 @@ def plainly_same(a: Json, b: Json) -> bool:
     """Whether values that Python calls equal are the same as JSON."""
     try:
         return bool(_plain(a) == _plain(b))
-    except OverflowError:  # a number that has no place in MessagePack
+    except (OverflowError, UnicodeEncodeError):  # a number or a text that MessagePack cannot say
         return same(a, b)
 
 

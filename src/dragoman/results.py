@@ -265,6 +265,7 @@ def joined_results(first: Message, second: Message, target: str, log: Ledger) ->
     why = f"{target} takes one result for each call; a second one is written behind the first"
     log.approximated("tool_result", second.at, why)
     log.approximated("tool_result", one.at, "a second result of the call is written behind it")
+    lose_extras(second, other, log)
     failed = one.is_error or other.is_error
     content = (*one.content, *other.content)
     return replace(first, content=(replace(one, content=content, is_error=failed),))
@@ -276,17 +277,21 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
     assert isinstance(result, ToolResult)
     why = f"{target} takes no result without its call; it is written as a user message"
     log.approximated("tool_result", message.at, why)
-    lose_extras(result, log)
+    lose_extras(message, result, log)
+    if result.name is not None:
+        why = "a result that is written as a message does not name its tool"
+        log.dropped("tool_result.name", result.at, why)
     what = "error" if result.is_error else "result"
     mark = Text(ORPHAN.format(what=what, call=f"the tool call {result.call_id}"), at=result.at)
     return replace(message, role="user", content=(mark, *result.content), extras=None)
 
 
-def lose_extras(result: ToolResult, log: Ledger) -> None:
-    """What only its dialect knows of a result that is no longer one."""
-    for key in result.extras.fields if result.extras is not None else ():
-        why = "a result that is written as a message has no such field"
-        log.dropped("extras", f"{result.at}/{escape(key)}", why)
+def lose_extras(message: Message, result: ToolResult, log: Ledger) -> None:
+    """What only its dialect knows of a result that is no longer one, and of its message."""
+    for node in (message, result):
+        for key in node.extras.fields if node.extras is not None else ():
+            why = "a result that is written in another one or as a message has no such field"
+            log.dropped("extras", f"{node.at}/{escape(key)}", why)
 
 
 def no_answer(call: ToolCall, target: str, log: Ledger) -> Message:

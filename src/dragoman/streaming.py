@@ -194,10 +194,11 @@ class StreamReader:
             # A code without a dot is of a block or a field as a whole.
             whole = (x for x in log.losses if x.kind == "dropped" and "." not in x.what)
             gone = {loss.path for loss in whole}
+            doc = self.document()
             for at in self.late:
                 if gone.isdisjoint(ways_to(at)):
                     why = f"{last_of(at)!r} came when what it belongs to had been passed on"
-                    log.dropped("extras", at, why)
+                    log.dropped("extras", nearest(doc, at)[0], why)
 
     def note_unknown(self, log: Ledger, whose: str) -> None:
         """Keys of events that have no place in the response, each once, at what they belong to."""

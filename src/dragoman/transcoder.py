@@ -200,7 +200,10 @@ class Transcoder:
                 if way is not None:
                     say(way(event))
                 elif event.__class__ is End or event.__class__ is Fail:
-                    self.finish(out)
+                    if self.same and self.reader.truncated:
+                        self.ended = self.refused = True  # what comes passes, the error comes last
+                    else:
+                        self.finish(out)
                     return
 
     def read_checked(self, frame: Frame) -> Sequence[Event]:
@@ -286,6 +289,10 @@ class Transcoder:
             where, left = nearest(document, losses[number].path)
             if left:
                 losses[number] = replace(losses[number], path=where)
+        if type(self.source).locate is not Dialect.locate and not self.same:
+            document = self.reader.document()
+            locate = self.source.locate
+            losses[:] = [replace(loss, path=locate(document, loss.path)) for loss in losses]
 
     def note_head(self, tree: Response) -> None:
         """What is known in the end only, where the stream should have begun with it."""

@@ -264,11 +264,19 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
         return value
     data, said = encode(value), text.encode()
     # Most models write compact JSON, or compact but for white space: nothing is missing then.
-    if data != said and data != squeeze(said, indent=-1) and repeats_a_key(text, value):
+    if data != said and data != squeezed(said) and repeats_a_key(text, value):
         log.approximated(
             "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
         )
     return value
+
+
+def squeezed(said: bytes) -> bytes | None:
+    """JSON without white space between its parts; None where half of a character is in it."""
+    try:
+        return squeeze(said, indent=-1)
+    except MsgspecError:
+        return None
 
 
 def _without_halves(text: str, at: str, log: Ledger) -> Json:
@@ -440,6 +448,11 @@ def joint(before: str, after: str, cited: bool) -> str:
 def joined(texts: Iterable[str]) -> str:
     """The parts of one reasoning as one text, apart by a blank line; empty parts say nothing."""
     return "\n\n".join(filter(None, texts))
+
+
+def has_blank(node: Node, key: str) -> bool:
+    """Whether a key was there and null, which is not the same as absent."""
+    return node.extras is not None and key in node.extras.blanks
 
 
 def is_blank(text: str) -> bool:

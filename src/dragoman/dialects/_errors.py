@@ -86,6 +86,7 @@ class ClientErrors(Dialect):
     def write_broken(self, tree: Response, log: Ledger) -> Json:
         """A failed response, which is an error here."""
         assert tree.failure is not None
-        log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
+        if tree.candidates or not self.is_home(tree.dialect):
+            log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
         lose_answer(tree, log)
         return self.write_error(tree.failure, log)

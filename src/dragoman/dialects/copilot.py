@@ -85,9 +85,10 @@ class Copilot(OpenAIResponses):
         super().read_items(docs, at, out)
         read = out[start:]
         del out[start:]
-        for message in read:
+        for index, message in enumerate(read):
+            between = index + 1 < len(read) and read[index + 1].role == "tool"
             behind_results = message.role == "user" and out and out[-1].role == "tool"
-            if not (behind_results and unhoist(message, out, self.holds_all)):
+            if between or not behind_results or not unhoist(message, out, self.holds_all):
                 out.append(message)
 
     def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:

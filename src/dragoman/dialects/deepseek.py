@@ -168,7 +168,8 @@ class DeepSeek(Compatible):
         details = doc.get(key)
         agrees = hit.__class__ is miss.__class__ is int and hit + miss == doc.get("prompt_tokens")
         known: dict[str, Json] = details if details.__class__ is dict else {}
-        if not agrees or (known and known.get("cached_tokens") != hit):
+        odd = details is not None and details.__class__ is not dict
+        if not agrees or odd or (known and known.get("cached_tokens") != hit):
             usage = super().read_usage(doc, at)
             return replace(usage, extras=self.respell(usage.extras))
         rest = {k: v for k, v in doc.items() if k not in (HIT, MISS)}

@@ -16,7 +16,8 @@ from ..dialect import FACETS, Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..model import Json, Tree
-from ..reading import as_dict, escape, parse
+from ..reading import as_dict, encode, escape, nearest, parse
+from ..surrogates import parse_exactly
 from ..walk import placed, unplaced
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Native(Dialect):
             raise Malformed(f"not a native document of version {VERSION}", "/dragoman")
         if doc.get("facet") != facet:
             raise Malformed(f"expected a {facet}, got {doc.get('facet')!r}", "/facet")
+        for key in doc.keys() - {"dragoman", "facet", "tree"}:
+            raise Malformed(f"a native document has no field {key!r}", f"/{escape(key)}")
         try:
             tree = msgspec.convert(doc.get("tree"), FACETS[facet])
         except msgspec.ValidationError as problem:
@@ -50,8 +53,20 @@ class Native(Dialect):
         located: Any = placed(tree, "/tree")
         return located  # type: ignore[no-any-return]
 
+    def locate(self, doc: Json, at: str) -> str:
+        """What a node says beyond the tree stands among its extras, which readers know nothing of.
+
+        A parameter that is not one of ``params`` stands beside them.
+        """
+        where, left = nearest(doc, at)
+        rest = "".join(f"/{escape(step)}" for step in left)
+        for found in (f"{where}/extras/fields{rest}", at.replace("/params/", "/", 1)):
+            if not nearest(doc, found)[1]:
+                return found
+        return where
+
     def write_native(self, tree: Tree, facet: str, log: Ledger) -> Json:
-        body = parse(msgspec.json.encode(unplaced(tree)))
+        body = plain(unplaced(tree))
         return {"dragoman": VERSION, "facet": facet, "tree": body}
 
     def read_stream(self, whole: bool) -> StreamReader:
@@ -84,6 +99,14 @@ def _add_facets() -> None:
 
         setattr(Native, f"read_{suffix}", read)
         setattr(Native, f"write_{suffix}", write)
+
+
+def plain(tree: Tree) -> Json:
+    """A tree as plain JSON."""
+    try:
+        return parse(msgspec.json.encode(tree))
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return parse_exactly(encode(msgspec.to_builtins(tree)))
 
 
 def malformed(problem: msgspec.ValidationError) -> Malformed:

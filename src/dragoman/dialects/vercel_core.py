@@ -169,7 +169,7 @@ class VercelCore(VercelModelV5):
 
     def read_thoughts(self, doc: dict[str, Json], taken: set[str]) -> list[Block]:
         said = doc.get("reasoning")
-        if said is None:
+        if said is None or said == []:
             return []
         taken.add("reasoning")
         if said.__class__ is str:

@@ -8,7 +8,7 @@ from ...model import Json
 from ...models import UNKNOWN, Facts
 from .._claude import WAYS, refusal
 
-SAID = frozenset({"text", "thinking", "redacted_thinking"})
+SAID = ("text", "thinking", "redacted_thinking")
 
 
 def model(page: Page) -> Problems:

@@ -258,9 +258,9 @@ class WriteBlocks(Dialect):
             w.log.dropped("reasoning.seal", block.at, why)
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if block.extras is not None and self.is_home(block.extras.dialect):
+        if w.home if block.extras is None else self.is_home(block.extras.dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
-            return self.emit(out | block.extras.spelling, block, w.log)
+            return self.emit(out | self.spelling(block), block, w.log)
         self.lose(block.extras, block.at, w.log)
         text = joined(block.words)
         if not text:

@@ -121,7 +121,9 @@ class Responses(Requests):
         written = maybe_int(doc, "cacheWriteInputTokens", at)
         total = maybe_int(doc, "totalTokens", at)
         spelling: dict[str, Json] = {
-            key: None for key in ("inputTokens", "outputTokens", "totalTokens") if key not in doc
+            key: None
+            for key in ("inputTokens", "outputTokens", "totalTokens")
+            if doc.get(key) is None
         }
         if total is not None and total != sum(n or 0 for n in (*counts, read, written)):
             spelling["totalTokens"] = total

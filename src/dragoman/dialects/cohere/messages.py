@@ -27,7 +27,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, note_empty_result, results_in_place, unhoist
+from ...normal import HOISTED, more_results, note_empty_result, results_in_place, unhoist
 from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
 from ...writing import is_blank, lose_labels
 from .documents import CohereWriting, is_document, last_question, respell
@@ -63,7 +63,8 @@ class Messages(Parts):
         for index, doc in enumerate(docs):
             message = self.read_message(as_dict(doc, f"{at}/{index}"), f"{at}/{index}")
             if message.role == "user" and out and out[-1].role == "tool":
-                if PLAIN_MESSAGE(doc) and unhoist(message, out, self.holds_all):
+                alone = PLAIN_MESSAGE(doc) and not more_results(docs, index)
+                if alone and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out

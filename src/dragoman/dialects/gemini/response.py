@@ -190,7 +190,7 @@ class Responses(Requests):
                 taken |= {"groundingMetadata"}
             extras = self.keep(content, CONTENT_KEYS, how)
             message = Message("assistant", tuple(blocks), at=where, extras=extras)
-        if doc.get("index") != index:
+        if doc.get("index").__class__ is not int or doc["index"] != index:
             spelling["index"] = doc.get("index")
         stop = self.read_stop(doc, message, at, spelling)
         if stop is None:

@@ -12,7 +12,7 @@ from ... import freeform, schemas
 from ...dialect import NOTHING
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_str, expected, maybe_str, need_str, only
+from ...reading import as_dict, as_str, escape, expected, maybe_str, need_str, only
 from ...writing import Writing
 from .schema import Saying, write_parameters
 from .spelling import both, pick, snake, spelled
@@ -76,7 +76,7 @@ class Tools(Turns):
                 rest[key] = docs  # null, or nobody
         for key, value in rest.items():
             if value is not None or not out:
-                out.append(self.read_hosted_tool(key, value, f"{at}/{key}"))
+                out.append(self.read_hosted_tool(key, value, f"{at}/{escape(key)}"))
         if not out:
             return [Tool("", kind="hosted", service="", dialect=self.name, payload={}, at=at)]
         nulls = [key for key, value in rest.items() if value is None]

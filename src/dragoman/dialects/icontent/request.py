@@ -367,7 +367,8 @@ class Requests(ClientErrors, Write):
         spelling = {key: doc.get(key) for key in TOTALS if doc.get(key) != sums[key]}
         extras = self.keep(doc, {*TOTALS, *ALIASES, *ALIASES.values(), "reasoningTokens"}, spelling)
         old = {alias: doc[alias] for alias in ALIASES.values() if doc.get(alias) is not None}
-        if old:
+        if old:  # both names may be there
+            old |= {key: doc[key] for key in ALIASES if doc.get(key) is not None}
             base = extras or Extras(self.name)
             extras = Extras(self.name, base.fields, base.blanks | old, base.spelling)
         return Usage(

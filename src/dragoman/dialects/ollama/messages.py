@@ -30,7 +30,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, unhoist
+from ...normal import HOISTED, more_results, unhoist
 from ...reading import (
     as_dict,
     as_list,
@@ -98,7 +98,8 @@ class Messages(Dialect):
                 if isinstance(block, ToolCall) and block.id is not None:
                     known[block.id] = block.name
             if message.role == "user" and out and out[-1].role == "tool":
-                if HOISTED_KEYS(doc) and unhoist(message, out, self.holds_all):
+                alone = HOISTED_KEYS(doc) and not more_results(docs, index)
+                if alone and unhoist(message, out, self.holds_all):
                     continue
             out.append(message)
         return out

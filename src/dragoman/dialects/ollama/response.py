@@ -24,6 +24,7 @@ from ...reading import (
     need_dict,
     uncounted,
 )
+from ...writing import has_blank
 from .dates import date_of, seconds_of
 from .messages import OllamaWriting
 from .request import Requests
@@ -85,7 +86,7 @@ class Responses(Requests):
     def read_candidate(self, doc: dict[str, Json]) -> Candidate:
         said = need_dict(doc, "message", "")
         message = self.read_turn(said, "assistant", "/message", answer=True)
-        if (role := said.get("role")) != "assistant":
+        if (role := maybe_str(said, "role", message.at)) != "assistant":
             extras = self.respell(message.extras, role=role)
             message = Message("assistant", message.content, at=message.at, extras=extras)
         word = maybe_str(doc, "done_reason", "")
@@ -157,7 +158,7 @@ class Responses(Requests):
         doc = self.write_turn(candidate.message, w)
         if "role" in (spelling := self.spelling(candidate.message)):
             doc["role"] = spelling["role"]
-            if doc["role"] is None:
+            if doc["role"] is None and not has_blank(candidate.message, "role"):
                 del doc["role"]
         return doc
 

@@ -24,7 +24,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import with_extension
-from ...reading import as_dict, maybe_int, maybe_str, need_dict, need_str, only
+from ...reading import as_dict, expected, maybe_int, maybe_str, need_dict, need_str, only
 from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
 from . import gateways
 from .signing import Signing
@@ -116,6 +116,8 @@ class Parts(Signing):
             if doc.get("cache_control") is not None:  # both: they say the same twice
                 spelling["cache_control"] = doc["cache_control"]
             return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras), spelling
+        if mark is not None:
+            expected("an object", mark, f"{at}/prompt_cache_breakpoint")
         mark = doc.get("cache_control")
         if mark.__class__ is dict:
             where = f"{at}/cache_control"
@@ -127,6 +129,8 @@ class Parts(Signing):
             )
             cache = Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
             return cache, {"cache": "cache_control"}
+        if mark is not None:
+            expected("an object", mark, f"{at}/cache_control")
         return None, {}
 
     def keep_marked(

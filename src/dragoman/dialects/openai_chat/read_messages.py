@@ -22,7 +22,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, unhoist
+from ...normal import mark_custom_results, more_results, unhoist
 from ...reading import (
     as_dict,
     compact,
@@ -96,7 +96,7 @@ class ReadMessages(Parts):
                         after_tool = False
                         continue
                 elif role == "assistant" and CALLING_MESSAGE(doc):
-                    if (calls := doc.get("tool_calls")).__class__ is list:
+                    if (calls := doc.get("tool_calls")).__class__ is list and calls:
                         blocks: list[Block] = [text]
                         custom = self.read_calls(blocks, calls, where) or custom
                         append(Message("assistant", tuple(blocks), at=where))
@@ -116,7 +116,8 @@ class ReadMessages(Parts):
                 after_tool = out[-1].role == "tool"
                 continue
             if message.role == "user" and out and out[-1].role == "tool":
-                if PLAIN_MESSAGE(doc) and unhoist(message, out, self.holds_all):
+                alone = PLAIN_MESSAGE(doc) and not more_results(docs, index)
+                if alone and unhoist(message, out, self.holds_all):
                     continue
             elif message.role == "assistant":
                 custom = custom or any(is_custom(block) for block in message.content)
@@ -297,7 +298,7 @@ class ReadMessages(Parts):
             return Raw(self.name, doc, at=at)
         function = need_dict(doc, "function", at)
         text, spelling = self.read_arguments(function, f"{at}/function")
-        if kind is None and "type" not in doc:
+        if kind is None:
             spelling["type"] = None
         elif kind is not None and kind != "function":
             spelling["type"] = kind

@@ -36,7 +36,7 @@ from ...reading import (
     need_list,
     uncounted,
 )
-from ...writing import Writing, drop_empty_texts, is_empty_text, wants_calls_run
+from ...writing import Writing, drop_empty_texts, has_blank, is_empty_text, wants_calls_run
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 
@@ -142,13 +142,13 @@ class Responses(Requests):
             return replace(found, message=message, extras=said)
         message = self.read_assistant(need_dict(doc, "message", at), f"{at}/message")
         message = self.without_empty_texts(message)
-        if (role := doc["message"].get("role")) != "assistant":
+        if (role := maybe_str(doc["message"], "role", message.at)) != "assistant":
             message = Message(
                 "assistant", message.content, message.name, at=message.at,
                 extras=self.respell(message.extras, role=role),
             )  # fmt: skip
         spelling: dict[str, Json] = {}
-        if doc.get("index") != index:
+        if doc.get("index").__class__ is not int or doc["index"] != index:
             spelling["index"] = doc.get("index")
         word = maybe_str(doc, "finish_reason", at)
         stop = None if word is None else Stop(self.stop_reason(word, message), word, self.name)
@@ -311,7 +311,7 @@ class Responses(Requests):
             doc["refusal"] = ""
         if "role" in (spelling := self.spelling(message)) and w.home:
             doc["role"] = spelling["role"]
-            if doc["role"] is None:
+            if doc["role"] is None and not has_blank(message, "role"):
                 del doc["role"]
         return doc
 

@@ -550,7 +550,9 @@ class Items(Calls):
     def is_hosted_part(self, message: Message, out: list[Json]) -> bool:
         """Whether a message was part of another one, or the head of such a one."""
         spelling = self.spelling(message)
-        return "host" in spelling or ("joined" in spelling and bool(out))
+        if "host" in spelling:
+            return True
+        return "joined" in spelling and bool(out) and out[-1].get("content").__class__ is list
 
     def write_joined(self, message: Message, out: list[Json], w: ItemWriting) -> None:
         """Results that stood inside a message of the user's go back there."""

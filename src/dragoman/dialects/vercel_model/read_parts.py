@@ -295,9 +295,9 @@ class ReadParts(WithOptions):
             spelling["form"] = "null"
         else:
             spelling["form"] = "absent"
-        extras = self.keep_part(options, CALL_KEYS, spelling)
-        if extras is not None and extras.blanks.keys() & {"input", "args"}:
-            blanks = {k: v for k, v in extras.blanks.items() if k not in ("input", "args")}
+        extras = self.keep_part(options, CALL_KEYS - ({"input", "args"} - {key}), spelling)
+        if extras is not None and key in extras.blanks:
+            blanks = {k: v for k, v in extras.blanks.items() if k != key}
             extras = replace(extras, blanks=blanks)
         return ToolCall(call_id, name, text, kind, item, cache, at=at, extras=extras)  # type: ignore[arg-type]
 

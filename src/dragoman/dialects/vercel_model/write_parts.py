@@ -225,7 +225,7 @@ class WriteParts(WithOptions):
             said = self.usual_type(block)
             if "/" in said.replace("/*", "") and source.kind != "blocks":
                 w.log.invented("media.type", block.at, f"a file needs a type; taken for {said}")
-        if said is not None and not spelling.get("untyped"):
+        if said is not None and ("any" in spelling or not spelling.get("untyped")):
             out[key] = said
 
     def usual_type(self, block: Media) -> str:

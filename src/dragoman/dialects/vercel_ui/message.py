@@ -155,7 +155,7 @@ class Answers(Dialect):
             at="/metadata/usage",
         )  # fmt: skip
         spelling = {} if counts["totalTokens"] == sent + made else {"total": counts["totalTokens"]}
-        return replace(usage, extras=self.respell(None, **spelling)) if spelling else usage
+        return replace(usage, extras=self.keep(doc, COUNTS, spelling))
 
     def read_parts(self, docs: list[Json], at: str) -> list[Block]:
         out: list[Block] = []
@@ -349,8 +349,7 @@ class Answers(Dialect):
             why = "what was written to the cache counts as input here, and not apart"
             w.log.approximated("usage", usage.at, why)
         self.note_counts(usage, w.log)
-        self.lose(usage.extras, usage.at, w.log)
-        return out
+        return self.emit(out, usage, w.log)
 
     def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
         if candidate.logprobs is not None:
