@@ -185,7 +185,6 @@ class Texts(Reading):
                 log.approximated("message.role", message.at, "the system prompt is the developer's")
             if index:
                 log.approximated("message.boundary", message.at, "there is one system prompt here")
-            self.lose_name(message, log)
             self.lose(message.extras, message.at, log)
             for block in message.content:
                 if (text := self.plain(block, log)) is None:
@@ -222,7 +221,6 @@ class Texts(Reading):
     def write_turns(self, pieces: list[Piece], messages: Sequence[Message], w: Writing) -> None:
         names: dict[str, str] = {}  # the tool of each call, by its id
         for message in messages:
-            self.lose_name(message, w.log)
             after = self.spelling(message).get("after") if message.extras is not None else None
             self.lose(message.extras, message.at, w.log)
             match message.role:
