@@ -74,16 +74,14 @@ def sources(also_recorded: bool) -> Iterator[Source]:
         yield from recorded()
 
 
-def convert(source: Source, target: str) -> tuple[bytes, list[str]] | None:
-    """The bytes and the ledger; None where the target has no such facet."""
+def convert(source: Source, target: str) -> tuple[bytes, list[str]]:
+    """The bytes and the ledger; where there is no document, why."""
     import dragoman
 
     try:
         result = dragoman.convert(
             source.body, source=source.dialect, target=target, facet=source.facet, now=0.0
         )
-    except dragoman.Unsupported:
-        return None
     except dragoman.DragomanError as error:
         return f"{type(error).__name__}: {error}".encode(), []
     data = result.document
@@ -101,10 +99,7 @@ def record(also_recorded: bool, wanted: frozenset[str]) -> Iterator[str]:
             key = f"{source.name} {source.facet} > {target}"
             if wanted and key not in wanted:
                 continue
-            made = convert(source, target)
-            if made is None:
-                continue
-            data, losses = made
+            data, losses = convert(source, target)
             line = [key, blake2b(data, digest_size=8).hexdigest(), losses]
             yield json.dumps([*line, data.decode("utf-8", "replace")] if wanted else line)
 

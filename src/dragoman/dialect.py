@@ -201,6 +201,8 @@ class Dialect:
         """A response that failed, as the error that ended it; of the rest nothing is written."""
         failure = tree.failure
         assert failure is not None
+        if not hasattr(self, "write_error"):
+            raise Unsayable(f"{self.name} cannot hold a response that failed", failure.at)
         if not self.is_home(tree.dialect):
             why = f"{self.name} answers with an error where a response failed"
             log.moved("response.failure", failure.at, why)

@@ -82,8 +82,6 @@ class Texts(Reading):
         return self.emit(doc, tree, log)
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is not None:
-            raise Unsayable("a failed answer has no text", tree.failure.at)
         if not tree.candidates:
             raise Unsayable("there is no answer", tree.at)
         w = self.writing(log, tree.dialect)
