@@ -74,16 +74,14 @@ def sources(also_recorded: bool) -> Iterator[Source]:
         yield from recorded()
 
 
-def convert(source: Source, target: str) -> tuple[bytes, list[str]] | None:
-    """The bytes and the ledger; None where the target has no such facet."""
+def convert(source: Source, target: str) -> tuple[bytes, list[str]]:
+    """The bytes and the ledger; where there is no document, why."""
     import dragoman
 
     try:
         result = dragoman.convert(
             source.body, source=source.dialect, target=target, facet=source.facet, now=0.0
         )
-    except dragoman.Unsupported:
-        return None
     except dragoman.DragomanError as error:
         return f"{type(error).__name__}: {error}".encode(), []
     data = result.document
@@ -101,10 +99,7 @@ def record(also_recorded: bool, wanted: frozenset[str]) -> Iterator[str]:
             key = f"{source.name} {source.facet} > {target}"
             if wanted and key not in wanted:
                 continue
-            made = convert(source, target)
-            if made is None:
-                continue
-            data, losses = made
+            data, losses = convert(source, target)
             line = [key, blake2b(data, digest_size=8).hexdigest(), losses]
             yield json.dumps([*line, data.decode("utf-8", "replace")] if wanted else line)
 
@@ -127,32 +122,44 @@ def run(tree: Path, also_recorded: bool, wanted: Iterable[str] = ()) -> dict[str
 
 
 def report(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> list[str]:
-    """Print what differs, by target; gives the keys of all that do."""
+    """Print what differs, by target and code; gives the keys, those of other reasons alone last."""
     gone = sorted(before.keys() - after.keys())
     come = sorted(after.keys() - before.keys())
-    other = [key for key in before if key in after and before[key][0] != after[key][0]]
-    ledgers = [key for key in before if key in after and before[key][1] != after[key][1]]
-    print(
-        f"{len(after)} conversions: {len(other)} documents and {len(ledgers)} ledgers differ",
-        end="",
-    )
-    print(f"; {len(gone)} no longer possible, {len(come)} new" if gone or come else "")
+    both = [key for key in before if key in after]
+    other = [key for key in both if before[key][0] != after[key][0]]
+    ledgers = [key for key in both if before[key][1] != after[key][1]]
+    coded = [key for key in ledgers if places(before[key][1]) != places(after[key][1])]
+    counts = f"{len(after)} conversions: {len(other)} documents differ, {len(coded)} ledgers"
+    print(f"{counts} (and {len(ledgers) - len(coded)} in their reasons or their order alone)")
+    if gone or come:
+        print(f"  {len(gone)} no longer possible, {len(come)} new")
     for target, count in Counter(key.rpartition(" > ")[2] for key in other).most_common():
         print(f"  {count:6} documents  {target}")
     entries: Counter[str] = Counter()
     for key in ledgers:
-        was, is_ = Counter(before[key][1]), Counter(after[key][1])
-        entries.update(f"- {loss}" for loss in map(code_of, (was - is_).elements()))
-        entries.update(f"+ {loss}" for loss in map(code_of, (is_ - was).elements()))
+        was, is_ = (Counter(map(headless, side[key][1])) for side in (before, after))
+        target = key.rpartition(" > ")[2]
+        for sign, losses in (("-", was - is_), ("+", is_ - was)):
+            entries.update(f"{sign} {_without(loss, target)}" for loss in losses.elements())
     for entry, count in entries.most_common():
         print(f"  {count:6} losses     {entry}")
-    return [*dict.fromkeys([*other, *ledgers]), *gone, *come]
+    return [*dict.fromkeys([*other, *coded, *ledgers]), *gone, *come]
 
 
-def code_of(loss: str) -> str:
+def places(losses: list[str]) -> Counter[str]:
+    """Kinds, codes and places of printed losses, without their reasons."""
+    return Counter(loss.partition(" (")[0] for loss in losses)
+
+
+def headless(loss: str) -> str:
     """Kind, code and reason of a printed loss, without its place."""
     head, _, reason = loss.partition(" (")
     return f"{head.partition(' at ')[0]} ({reason}"
+
+
+def _without(loss: str, target: str) -> str:
+    """A reason without the name of the target, so that those of all targets are one."""
+    return loss.replace(f"({target} ", "(TARGET ").replace(f" {target}", " TARGET")
 
 
 def show(keys: list[str], base: Path, also_recorded: bool) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
@@ -37,7 +38,7 @@ from .model import (
     Usage,
 )
 from .models import DEFAULT, Models
-from .normal import lose_fields
+from .normal import lose_answer, lose_fields
 from .reading import nearest
 from .results import pair_up
 
@@ -136,9 +137,8 @@ class Dialect:
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     """Fields of a request that another dialect says in the very same way, by dialect."""
 
-    can: ClassVar[frozenset[str]] = frozenset()
-    """What it can say of tools that most cannot: ``namespace``, ``deferred``, ``search``. What a
-    dialect cannot say is lowered before it is written; see ``lowering``."""
+    can: ClassVar[Capabilities] = Capabilities()
+    """What it can express. All else is lowered before it is written; see ``lowering``."""
     lowers: ClassVar[bool] = True
     """Whether there is anything that the tree can hold and this dialect cannot say."""
     tool_search: ClassVar[dict[str, Json] | None] = None
@@ -185,6 +185,8 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
+        if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
+            return self.write_as_error(tree, log)
         try:
             if not self.is_home(tree.dialect):
                 if isinstance(tree, Request):
@@ -199,6 +201,22 @@ class Dialect:
             return write(tree, log)
         except RecursionError:
             raise Malformed("nested too deeply") from None
+
+    def holds_failure(self, tree: Response) -> bool:
+        """Whether a response that failed is written as one, with its error in it."""
+        return self.can.failed
+
+    def write_as_error(self, tree: Response, log: Ledger) -> Json:
+        """A response that failed, as the error that ended it; of the rest nothing is written."""
+        failure = tree.failure
+        assert failure is not None
+        if not hasattr(self, "write_error"):
+            raise Unsayable(f"{self.name} cannot hold a response that failed", failure.at)
+        if tree.candidates or not self.is_home(tree.dialect):
+            why = f"{self.name} answers with an error where a response failed"
+            log.moved("response.failure", failure.at, why)
+        lose_answer(tree, log)
+        return self.write(failure, log)
 
     def is_unsaid(self, choice: ToolChoice) -> bool:
         """Whether a choice says nothing at all: what no choice at all is read as."""

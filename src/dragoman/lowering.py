@@ -1,6 +1,12 @@
 """Makes a tree fit a target that cannot say all of it; every change is in the ledger.
 
-What is lowered here, once for all dialects, is what a dialect either can say or cannot (``can``):
+What is lowered here, once for all dialects, is what a dialect either can express or cannot
+(``Dialect.can``, see ``capabilities``). Of messages:
+
+- names of speakers, where there is no field for them;
+- the ``developer`` role, which is ``system`` where there is none.
+
+Of tools:
 
 - ``namespace``: tools in a namespace. Elsewhere both names become one, ``namespace__name``.
 - ``deferred``: tools that are loaded when a tool search finds them. Elsewhere they are loaded at
@@ -21,11 +27,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from .capabilities import LACKED, Capabilities, Place
 from .events import Delta, Event, Open
 from .ledger import Ledger
 from .model import (
     Block,
+    Candidate,
+    Extras,
     History,
+    Json,
     Message,
     Raw,
     Request,
@@ -56,20 +66,21 @@ SEARCH_KEYS = frozenset({"type", "name", "cache_control"})
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
-        if not _has_special_tools(tree.tools or ()) and not _has_special(tree.messages):
+        if not _has_special_tools(tree.tools or ()) and _fits(tree.messages, to.can, "history"):
             return tree
-        return Lowering(to, log).request(tree)
+        return Lowering(to, log, "history").request(tree)
     if isinstance(tree, History):
-        if not _has_special(tree.messages):
+        if _fits(tree.messages, to.can, "history"):
             return tree
-        lowered = Lowering(to, log)
+        lowered = Lowering(to, log, "history")
         return replace(tree, messages=lowered.messages(tree.messages))
     if isinstance(tree, Response):
-        if not _has_special([candidate.message for candidate in tree.candidates]):
+        messages = [candidate.message for candidate in tree.candidates]
+        if _has_only(tree, to.can) and _fits(messages, to.can, "response"):
             return tree
-        return Lowering(to, log).response(tree)
+        return Lowering(to, log, "response").response(tree)
     if isinstance(tree, Toolbox) and _has_special_tools(tree.tools):
-        lowered = Lowering(to, log)
+        lowered = Lowering(to, log, "history")
         lowered.define(tree.tools)
         return replace(tree, tools=tuple(map(lowered.tool, tree.tools)))
     return tree
@@ -86,24 +97,60 @@ def _has_special_tools(tools: Sequence[Tool]) -> bool:
     return False
 
 
-def _has_special(messages: Sequence[Message]) -> bool:
-    """Whether a block is of a kind that some dialects cannot say."""
+def _has_only(tree: Response, can: Capabilities) -> bool:
+    """Whether a response has no field that the target lacks, and no more candidates than it has."""
+    if can.candidates is not None and len(tree.candidates) > can.candidates:
+        return False
+    return not any(_has(tree, code) for code in can.lacks)
+
+
+def _has(tree: Response, code: str) -> bool:
+    if code in ROOT_FIELDS:
+        value = getattr(tree, ROOT_FIELDS[code])
+        return value is not None and not (isinstance(value, Extras) and not value.fields)
+    return any(_field(candidate, code) is not None for candidate in tree.candidates)
+
+
+def _field(candidate: Candidate, code: str) -> Json:
+    if code == "logprobs":
+        return candidate.logprobs
+    stop = candidate.stop
+    return None if stop is None else stop.sequence if code == "stop.sequence" else stop.detail
+
+
+ROOT_FIELDS = {
+    "response.id": "id",
+    "response.model": "model",
+    "response.created": "created",
+    "response.echo": "echo",
+    "service_tier": "service_tier",
+}
+"""Fields of a response by the codes of their losses; all others are fields of its candidates."""
+
+
+def _fits(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
+    """Whether there is nothing to lower, as usual. This is all that most trees cost."""
+    unnamed, developer = place not in can.names, can.developer
     for message in messages:
+        if unnamed and message.name is not None:
+            return False
+        if message.role == "developer" and not developer:
+            return False
         for block in message.content:
             if block.__class__ is Text:
                 continue
             if block.__class__ is ToolCall:
                 if block.namespace is not None or block.kind == "search":
-                    return True
+                    return False
             elif block.__class__ is ToolResult:
                 if block.namespace is not None or block.kind == "search":
-                    return True
+                    return False
                 for inner in block.content:
                     if inner.__class__ is Raw and _is_known(inner):
-                        return True
+                        return False
             elif block.__class__ is Raw and _is_known(block):
-                return True
-    return False
+                return False
+    return True
 
 
 def _is_known(block: Raw) -> bool:
@@ -119,9 +166,10 @@ def is_hosted_search(tool: Tool) -> bool:
 class Lowering:
     """One tree on its way to one target."""
 
-    def __init__(self, to: Dialect, log: Ledger) -> None:
+    def __init__(self, to: Dialect, log: Ledger, place: Place) -> None:
         self.to = to
         self.log = log
+        self.place = place
         writing = getattr(to, "writing", None)
         rule = USUAL if writing is None else writing(Ledger(), None).names.rule
         self.names = Names(rule, "tool.name", made=set())
@@ -148,7 +196,7 @@ class Lowering:
         self.names.made |= self.plain
         if self.search in self.plain:
             self.search = self.names.rename(SEARCH)
-        if self.spaces and "namespace" not in self.to.can:
+        if self.spaces and "namespace" not in self.to.can.tools:
             for tool in tools:
                 if tool.namespace is not None and tool.kind != "hosted":
                     self.name(tool.namespace, tool.name)
@@ -200,18 +248,38 @@ class Lowering:
         """Whether a tool loads deferred ones at the target."""
         if is_hosted_search(tool):
             return self.to.tool_search is not None
-        return tool.kind == "search" and "search" in self.to.can
+        return tool.kind == "search" and "search" in self.to.can.tools
 
     def response(self, tree: Response) -> Response:
-        candidates = []
-        for candidate in tree.candidates:
-            message = candidate.message
-            content = self.content(message.content)
-            if content is not message.content:
-                message = replace(message, content=content)
-                candidate = replace(candidate, message=message)
-            candidates.append(candidate)
-        return replace(tree, candidates=tuple(candidates))
+        can = self.to.can
+        most = len(tree.candidates) if can.candidates is None else can.candidates
+        for other in tree.candidates[most:]:
+            self.log.dropped("candidates", other.at, f"{self.to.name} has one candidate")
+        for code, name in ROOT_FIELDS.items():
+            if code in can.lacks and _has(tree, code):
+                self.lack(code, tree.at)
+                tree = replace(tree, **{name: None})
+        return replace(tree, candidates=tuple(map(self.candidate, tree.candidates[:most])))
+
+    def candidate(self, candidate: Candidate) -> Candidate:
+        message, stop, lacks = self.message(candidate.message), candidate.stop, self.to.can.lacks
+        if message is not candidate.message:
+            candidate = replace(candidate, message=message)
+        if candidate.logprobs is not None and "logprobs" in lacks:
+            self.lack("logprobs", candidate.at)
+            candidate = replace(candidate, logprobs=None)
+        if stop is None or self.to.is_home(stop.dialect):
+            return candidate
+        if stop.sequence is not None and "stop.sequence" in lacks:
+            self.lack("stop.sequence", candidate.at)
+            stop = replace(stop, sequence=None)
+        if stop.detail is not None and "stop.detail" in lacks:
+            self.lack("stop.detail", candidate.at)
+            stop = replace(stop, detail=None)
+        return candidate if stop is candidate.stop else replace(candidate, stop=stop)
+
+    def lack(self, code: str, at: str) -> None:
+        self.log.dropped(code, at, f"{self.to.name} has no field for {LACKED[code]}")
 
     def carriers(self, messages: Sequence[Message]) -> Iterator[Raw]:
         """The blocks that bring tools which the target takes only beside the conversation."""
@@ -260,19 +328,19 @@ class Lowering:
         can = self.to.can
         if is_hosted_search(tool):
             tool = self.hosted_search(tool)
-        if tool.kind == "search" and "search" not in can:
+        if tool.kind == "search" and "search" not in can.tools:
             why = f"the client's tool search written as a function, {self.search!r}"
             self.log.approximated("tool.kind", tool.at, why)
             if self.search != tool.name:
                 self.log.tool_names[self.search] = (None, tool.name)
             tool = replace(tool, kind="function", name=self.search)
-        if tool.deferred and not ("deferred" in can and loads):
+        if tool.deferred and not ("deferred" in can.tools and loads):
             why = f"{self.to.name} loads every tool at once"
-            if "deferred" in can:
+            if "deferred" in can.tools:
                 why = f"no tool search is left that would load it in {self.to.name}"
             self.log.dropped("tool.deferred", tool.at, why)
             tool = replace(tool, deferred=None)
-        if tool.namespace is None or "namespace" in can or tool.kind == "hosted":
+        if tool.namespace is None or "namespace" in can.tools or tool.kind == "hosted":
             return tool
         given = self.name(tool.namespace, tool.name)
         self.note(tool.namespace, tool.at, given)
@@ -298,7 +366,7 @@ class Lowering:
 
     def choice(self, choice: ToolChoice) -> ToolChoice:
         """A choice names tools without their namespaces, or a namespace."""
-        if "namespace" in self.to.can:
+        if "namespace" in self.to.can.tools:
             return choice
         name, allowed = choice.name, choice.allowed
         if name is not None and (named := self.meant(name)) != (name,):
@@ -322,12 +390,26 @@ class Lowering:
     def messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         out: list[Message] = []
         for message in messages:
-            content = self.content(message.content)
-            if content is message.content:
-                out.append(message)
-            elif content:
-                out.append(replace(message, content=content))
+            lowered = self.message(message)
+            if lowered.content or not message.content:
+                out.append(lowered)
         return tuple(out)
+
+    def message(self, message: Message) -> Message:
+        name, role, content = message.name, message.role, self.content(message.content)
+        if message.content and not content:
+            return replace(message, content=content)  # nothing of it is left to be lowered
+        if role == "developer" and not self.to.can.developer:
+            why = "`developer` role written as `system`"
+            self.log.approximated("message.role", message.at, why)
+            role = "system"
+        if name is not None and self.place not in self.to.can.names:
+            why = f"{self.to.name} has no field for the names of speakers"
+            self.log.dropped("message.name", message.at, why)
+            name = None
+        if name is message.name and role is message.role and content is message.content:
+            return message
+        return replace(message, role=role, content=content, name=name)
 
     def content(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         out: list[Block] = []
@@ -344,11 +426,11 @@ class Lowering:
         return blocks if same else tuple(out)
 
     def call(self, call: ToolCall) -> ToolCall:
-        if call.kind == "search" and "search" not in self.to.can:
+        if call.kind == "search" and "search" not in self.to.can.tools:
             why = f"the client's tool search written as a function, {self.search!r}"
             self.log.approximated("tool_call.kind", call.at, why)
             return replace(call, kind="function", name=self.search)
-        if "namespace" in self.to.can:
+        if "namespace" in self.to.can.tools:
             return call
         if call.namespace is not None:
             given = self.called[call.id] = self.name(call.namespace, call.name)
@@ -367,11 +449,11 @@ class Lowering:
             content = self.told(content)
         if content is not result.content:
             result = replace(result, content=content)
-        if result.kind == "search" and "search" not in self.to.can:
+        if result.kind == "search" and "search" not in self.to.can.tools:
             why = "what the client's tool search found written as the result of a function"
             self.log.approximated("tool_call.kind", result.at, why)
             result = replace(result, kind="function")
-        if "namespace" in self.to.can or result.name is None:
+        if "namespace" in self.to.can.tools or result.name is None:
             return result
         if result.namespace is not None:
             given = self.name(result.namespace, result.name)
@@ -440,7 +522,7 @@ class Lowering:
         """What the client's tool search found: the tools, and a result that names them."""
         names = [
             tool.name
-            if tool.namespace is None or "namespace" in self.to.can
+            if tool.namespace is None or "namespace" in self.to.can.tools
             else self.name(tool.namespace, tool.name)
             for tool in block.tools
         ]
@@ -475,7 +557,7 @@ class Opening:
     """The same for blocks while they arrive; what is lost is noted at rest."""
 
     def __init__(self, to: Dialect) -> None:
-        self.lowering = Lowering(to, Ledger())
+        self.lowering = Lowering(to, Ledger(), "response")
 
     def lower(self, event: Open) -> list[Event]:
         """The events that open a block as the target can say it."""

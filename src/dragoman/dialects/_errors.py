@@ -12,8 +12,7 @@ from typing import ClassVar
 
 from ..dialect import Dialect
 from ..ledger import Ledger
-from ..model import ErrorKind, Failure, Json, Response
-from ..normal import lose_answer
+from ..model import ErrorKind, Failure, Json
 from ..reading import as_dict, as_str, maybe_int, maybe_str
 from ..statuses import kind_of, status_of
 
@@ -82,11 +81,3 @@ class ClientErrors(Dialect):
             if getattr(tree, key) is not None and (key != "type" or tree.kind == "other"):
                 log.dropped(f"error.{key}", tree.at, "an error is its message and status here")
         return self.emit({**out, "error": inner}, tree, log)
-
-    def write_broken(self, tree: Response, log: Ledger) -> Json:
-        """A failed response, which is an error here."""
-        assert tree.failure is not None
-        if tree.candidates or not self.is_home(tree.dialect):
-            log.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-        lose_answer(tree, log)
-        return self.write_error(tree.failure, log)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from .. import freeform
+from ..capabilities import NOWHERE, Capabilities
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
@@ -69,6 +70,8 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
+    can = Capabilities(names=NOWHERE)
+
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect))
 
@@ -124,10 +127,6 @@ class Gemma(Dialect):
             if found is not None:
                 return Tool(name, found[0], kind="custom", grammar=found[1], at=at)
         return Tool(name, description or None, schema, at=at)
-
-    def lose_name(self, message: Message, log: Ledger) -> None:
-        if message.name is not None:
-            log.dropped("message.name", message.at, "speakers have no names here")
 
     def plain(self, block: Block, log: Ledger) -> str | None:
         """The words of a block that is neither a call nor a thought; None where it has none."""

@@ -167,11 +167,7 @@ class Exchanges(ClientErrors):
         return replace(usage, extras=self.keep(doc, COUNTS, spelling or None))
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is not None:
-            return self.write_broken(tree, log)
         w = Writing(log, ANYTHING, ANYTHING, self.is_home(tree.dialect), answer=True)
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "xzatoma has one candidate")
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         out: dict[str, Json] = {}
         out["message"] = self.write_said(candidate.message, out, w)
@@ -219,27 +215,13 @@ class Exchanges(ClientErrors):
 
     def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:
         """What other responses say of themselves."""
-        for code, value in (
-            ("response.id", tree.id),
-            ("response.created", tree.created),
-            ("service_tier", tree.service_tier),
-            ("response.echo", tree.echo and tree.echo.fields),
-        ):
-            if value is not None and value != {}:
-                w.log.dropped(code, tree.at, "xzatoma has no field for this in a response")
         self.lose(candidate.extras, candidate.at, w.log)
-        if candidate.logprobs is not None:
-            w.log.dropped("logprobs", candidate.at, "there are no token probabilities here")
         stop = candidate.stop
         if stop is None:
             w.log.invented("stop.reason", candidate.at, "a response has ended here")
             return
         if stop.reason != ("tool-call" if called else "end"):
             w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
-        if stop.sequence is not None:
-            w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
 
     def write_usage(self, usage: Usage, w: Writing) -> Json:
         parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)

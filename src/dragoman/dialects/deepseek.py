@@ -58,7 +58,8 @@ class DeepSeek(Compatible):
     user_keys = ("safety_identifier", "user", "user_id")
     special = SPECIAL | {"thinking", "user_id"}
     enforces = True  # https://api-docs.deepseek.com/guides/tool_calls: strict mode
-    has_developer = False  # "unknown variant `developer`, expected one of `system`, `user`, ..."
+    # "unknown variant `developer`, expected one of `system`, `user`, ..."
+    can = replace(Compatible.can, developer=False)
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("seed", "candidates", "logit_bias", "verbosity", "store", "metadata", "cache_key"),
         "this is not known here",

@@ -257,7 +257,6 @@ class FunctionGemmaTeaching(Gemma):
         return count
 
     def words(self, message: Message, w: Writing) -> list[tuple[str, str]]:
-        self.lose_name(message, w.log)
         self.lose(message.extras, message.at, w.log)
         return [
             (defuse(text, block.at, w.log), block.at)
@@ -288,7 +287,6 @@ class FunctionGemmaTeaching(Gemma):
             raise Unsayable(
                 f"{len(calls)} tool calls in one turn of the model{INSTEAD}", message.at
             )
-        self.lose_name(message, w.log)
         self.lose(message.extras, message.at, w.log)
         thoughts: list[tuple[str, str]] = []
         texts: list[tuple[str, str]] = []

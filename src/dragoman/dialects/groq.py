@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
+from ..capabilities import NOWHERE
 from ..model import ErrorKind, Json
 from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
@@ -47,10 +50,9 @@ class Groq(Compatible):
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "default")
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False, "reasoning_format": "hidden"}
     special = SPECIAL | hiding.keys()
-    has_developer = False
     enforces = True  # https://console.groq.com/docs/structured-outputs#strict-mode-strict-true
     # There, and https://console.groq.com/docs/openai#currently-unsupported-openai-features
-    has_names = False
+    can = replace(Compatible.can, names=NOWHERE, developer=False)
     refused: ClassVar[dict[str, str]] = dict.fromkeys(
         ("logit_bias", "logprobs", "top_logprobs", "candidates", "frequency_penalty",
          "presence_penalty", "verbosity", "store", "metadata", "cache_key"),

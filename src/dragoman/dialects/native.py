@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from ..capabilities import Capabilities
 from ..dialect import FACETS, Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
@@ -34,6 +35,7 @@ class Native(Dialect):
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
     history = None
     lowers = False
+    can = Capabilities(failed=True)
     has_null_choice = False  # the tree says it
 
     def read_native(self, doc: Json, facet: str) -> Tree:

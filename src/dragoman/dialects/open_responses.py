@@ -55,7 +55,7 @@ class OpenResponses(OpenAIResponses):
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
     tiers: ClassVar[tuple[str, ...]] = ("auto", "default", "flex", "priority")
 
-    can = frozenset()
+    can = replace(OpenAIResponses.can, tools=frozenset())
     tool_search: ClassVar[dict[str, Json] | None] = None
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
+from ..capabilities import NOWHERE, RARE, Capabilities
 from ..checking import (
     Page,
     Problems,
@@ -107,6 +108,7 @@ FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
+    can = Capabilities(names=NOWHERE, candidates=1, failed=True, lacks=RARE - {"service_tier"})
     needs_model = True
     pairs = True
     spec = "docs/dialects/router-responses.md"
@@ -362,8 +364,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         """An answer need not repeat its request here."""
         if w.home:
             super().write_echo(out, tree, w)
-        elif tree.echo is not None and tree.echo.fields:
-            w.log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
 
     def write_own_silence(self, out: dict[str, Json], tree: Response) -> None:
         """The words for silence as the document had them, if there is still silence."""

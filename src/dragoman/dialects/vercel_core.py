@@ -195,8 +195,6 @@ class VercelCore(VercelModelV5):
         return out
 
     def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         self.lose(message.extras, message.at, w.log)
         thoughts: list[Json] = []
         calls: list[Json] = []

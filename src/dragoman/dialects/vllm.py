@@ -39,6 +39,7 @@ MARKS = Marks(
 
 class VLLM(Continuing):
     name = "vllm"
+    can = replace(Continuing.can, lacks=Continuing.can.lacks - {"stop.sequence"})
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
     issuer = "vllm"
     # `vllm serve` listens there, and its --api-key may be this variable

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .. import freeform
+from ..capabilities import NOWHERE, RARE, Capabilities
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -56,6 +57,12 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 
 class Xzatoma(Exchanges):
     name = "xzatoma"
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        candidates=1,
+        lacks=RARE | {"response.id", "response.created"},
+    )
     whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"
 
@@ -156,12 +163,7 @@ class Xzatoma(Exchanges):
                 raise Malformed("a tool message holds tool results", block.at)
             self.lose(message.extras, message.at, w.log)
             return self.write_result(block, w)
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         role = message.role
-        if role == "developer":
-            w.log.approximated("message.role", message.at, "a developer is the system here")
-            role = "system"
         doc: dict[str, Json] = {"role": role}
         texts, calls = self.sort_blocks(message, w)
         if texts:

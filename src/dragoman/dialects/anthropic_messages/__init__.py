@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json
 from .response import Responses
@@ -72,7 +73,13 @@ class AnthropicMessages(Sniff, Rules, Responses):
     )
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
 
-    can = frozenset({"deferred"})
+    can = Capabilities(
+        tools=frozenset({"deferred"}),
+        names=NOWHERE,
+        developer=False,
+        candidates=1,
+        lacks=(RARE - {"stop.sequence"}) | {"response.created"},
+    )
     tool_search: ClassVar[dict[str, Json] | None] = {
         "type": "tool_search_tool_bm25_20251119",
         "name": "tool_search_tool_bm25",

@@ -20,7 +20,7 @@ from ...model import (
     Text,
     Usage,
 )
-from ...normal import lose_answer, note_error_type
+from ...normal import note_error_type
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -178,13 +178,7 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         message = candidate.message
         out: dict[str, Json] = {"id": tree.id, "type": "message", "role": "assistant"}
         if tree.id is None and not w.home:
@@ -202,7 +196,8 @@ class Responses(Requests):
         elif not w.home:
             out["usage"] = {"input_tokens": 0, "output_tokens": 0}
             log.invented("usage", "", "an answer counts its tokens; nobody counted these")
-        self.note_rest(tree, candidate, log)
+        self.lose(candidate.extras, candidate.at, log)
+        self.lose(message.extras, message.at, log)
         if w.home:
             for key in ("id", "model"):
                 if out[key] is None:
@@ -212,21 +207,6 @@ class Responses(Requests):
                 if value is None:
                     del out[key]
         return self.emit(out, tree, log)
-
-    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
-        """What other dialects say beside an answer and this one does not."""
-        if candidate.logprobs is not None:
-            log.dropped("logprobs", candidate.at, "there are no token probabilities here")
-        if tree.created is not None:
-            log.dropped("response.created", tree.at, "answers bear no date here")
-        if tree.service_tier is not None:
-            log.dropped("service_tier", tree.at, "another provider's tier")
-        self.lose(candidate.extras, candidate.at, log)
-        self.lose(candidate.message.extras, candidate.message.at, log)
-        if candidate.message.name is not None:
-            log.dropped("message.name", candidate.message.at, "speakers have no names here")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
 
     def write_stop(self, out: dict[str, Json], candidate: Candidate, log: Ledger) -> None:
         stop = candidate.stop
@@ -247,8 +227,6 @@ class Responses(Requests):
             if word is None:
                 why = f"no word here for {stop.native or stop.reason!r}"
                 log.dropped("stop.reason", candidate.at, why)
-            if stop.detail is not None:
-                log.dropped("stop.detail", candidate.at, "only the source knows these details")
         out["stop_sequence"] = stop.sequence
 
     def write_usage(self, usage: Usage, log: Ledger) -> Json:

@@ -38,7 +38,7 @@ class Turns(Tools):
         leading = 0
         for message in messages:
             role = message.role
-            if (role != "system" and role != "developer") or self.is_inline(message):
+            if role != "system" or self.is_inline(message):
                 break
             leading += 1
         if leading:
@@ -58,8 +58,6 @@ class Turns(Tools):
                 and block.extras is None
                 and block.cache is None
                 and not block.citations
-                and first.role == "system"
-                and first.name is None
                 and block.text
                 and not block.text.isspace()
             ):
@@ -86,10 +84,6 @@ class Turns(Tools):
             out["system"] = blocks
 
     def note_system(self, message: Message, w: Writing) -> None:
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "the developer speaks as system here")
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         if message.extras is not None and not self.is_home(message.extras.dialect):
             self.lose(message.extras, message.at, w.log)
 
@@ -144,7 +138,7 @@ class Turns(Tools):
                 results, turn = False, None
                 continue
             turn = None
-            if not home and (role == "system" or role == "developer"):
+            if not home and role == "system":
                 waiting.append(message)
                 if self.waits(messages, index, w):
                     continue
@@ -175,7 +169,7 @@ class Turns(Tools):
             if message.extras is not None:
                 self.emit(doc, message, w.log)
         else:
-            doc = self.write_turn(message, "system" if role == "developer" else role, w)
+            doc = self.write_turn(message, role, w)
         if joined and out:
             self.join_turn(out[-1], doc["content"])
         elif doc["content"] or w.home:
@@ -254,7 +248,7 @@ class Turns(Tools):
         assistant's, or end the list. Words that become the user's stay in their place, but for
         results, which come right behind their calls.
         """
-        others = (m.role for m in messages[index + 1 :] if m.role not in ("system", "developer"))
+        others = (m.role for m in messages[index + 1 :] if m.role != "system")
         follows = next(others, None)
         if follows == "user" and w.facts.system_turns is False:
             return False
@@ -305,8 +299,6 @@ class Turns(Tools):
             elif role == "user" and not w.home:
                 blocks = self.fit_user(content, w)
             doc = {"role": role, "content": self.write_blocks(blocks, w)}
-        if message.name is not None and role != "system":
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         return doc if message.extras is None else self.emit(doc, message, w.log)
 
     def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:

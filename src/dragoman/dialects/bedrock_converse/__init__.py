@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        candidates=1,
+        lacks=RARE | {"response.id", "response.model", "response.created"},
+    )
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})
     framing = "eventstream"

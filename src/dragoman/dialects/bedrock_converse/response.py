@@ -20,7 +20,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer, note_error_type
+from ...normal import note_error_type
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -145,13 +145,7 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         message = candidate.message
         content = message.content if w.home else self.fit_assistant(message.content, w)
         said = self.write_message(message, self.write_blocks(content, w), log)
@@ -171,7 +165,7 @@ class Responses(Requests):
         if not w.home:
             out["metrics"] = {"latencyMs": 0}
             log.invented("response.latency", "", "an answer tells its time; nobody took it")
-            self.note_rest(tree, candidate, log)
+            self.lose(candidate.extras, candidate.at, log)
         return self.emit(out, tree, log)
 
     def write_message(self, message: Message, content: list[Json], log: Ledger) -> Json:
@@ -181,24 +175,6 @@ class Responses(Requests):
             if spelling["role"] is None:
                 del out["role"]
         return self.emit(out, message, log)
-
-    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
-        """What other dialects say beside an answer and this one does not."""
-        if tree.id is not None:
-            log.dropped("response.id", tree.at, "an answer has no id here")
-        if tree.model is not None:
-            log.dropped("response.model", tree.at, "an answer does not name its model here")
-        if tree.created is not None:
-            log.dropped("response.created", tree.at, "answers bear no date here")
-        if tree.service_tier is not None:
-            log.dropped("service_tier", tree.at, "another provider's tier")
-        if candidate.logprobs is not None:
-            log.dropped("logprobs", candidate.at, "there are no token probabilities here")
-        if candidate.message.name is not None:
-            log.dropped("message.name", candidate.message.at, "speakers have no names here")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
-        self.lose(candidate.extras, candidate.at, log)
 
     def write_stop(
         self, out: dict[str, Json], candidate: Candidate, stop: Stop, log: Ledger
@@ -213,10 +189,6 @@ class Responses(Requests):
             # A reason is demanded; it must not look like success, unless there are calls to run.
             word = "tool_use" if wants_calls_run(candidate) else "malformed_model_output"
         out["stopReason"] = word
-        if stop.sequence is not None:
-            log.dropped("stop.sequence", candidate.at, "which string it was is not said here")
-        if stop.detail is not None:
-            log.dropped("stop.detail", candidate.at, "only the source knows these details")
 
     def write_usage(self, usage: Usage, log: Ledger) -> Json:
         out: dict[str, Json] = {

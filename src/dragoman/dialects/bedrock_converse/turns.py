@@ -37,7 +37,7 @@ class Turns(Tools):
             messages = results_in_place(messages, w.log)
         leading = 0
         for message in messages:
-            if message.role not in ("system", "developer") or self.is_inline(message):
+            if message.role != "system" or self.is_inline(message):
                 break
             leading += 1
         if leading:
@@ -52,7 +52,6 @@ class Turns(Tools):
     def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Said) -> None:
         blocks: list[Json] = []
         for message in messages:
-            self.note_speaker(message, w)
             self.lose(message.extras, message.at, w.log)
             said = self.write_blocks(self.only_text(message.content, w), w)
             if blocks and said:
@@ -61,12 +60,6 @@ class Turns(Tools):
             blocks += said
         if blocks or w.home:
             out["system"] = blocks
-
-    def note_speaker(self, message: Message, w: Said) -> None:
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "the developer speaks as system here")
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
 
     def write_turns(self, messages: Sequence[Message], w: Said) -> list[Json]:
         """The messages as they were: tool results that follow each other shared one user turn."""
@@ -122,7 +115,7 @@ class Turns(Tools):
     def write_turn(self, message: Message, w: Said) -> dict[str, Json]:
         role, content = message.role, message.content
         blocks: Sequence[Block] = content
-        if role == "system" or role == "developer":
+        if role == "system":
             blocks = self.only_text(content, w)
         elif w.home:
             pass
@@ -130,8 +123,7 @@ class Turns(Tools):
             blocks = self.fit_assistant(content, w)
         elif role == "user":
             blocks = self.fit_user(content, w)
-        self.note_speaker(message, w)
-        said = {"tool": "user", "developer": "system"}.get(role, role)
+        said = "user" if role == "tool" else role
         if said == "system" and w.facts.system_turns is False:
             why = f"a system turn is not supported by {w.model}; said by the user"
             w.log.approximated("message.role", message.at, why)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -27,6 +28,12 @@ class Cohere(Rules, Sniff, Responses):
     needs_model = True
     serves = ("cohere",)
     pairs = True
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        candidates=1,
+        lacks=RARE | {"response.model", "response.created"},
+    )
     stream_signs = (("type", "message-start"), ("type", "content-start"))
     # cohere (PyPI), client.py
     endpoints: ClassVar[tuple[Endpoint, ...]] = (

@@ -189,10 +189,6 @@ class Messages(Parts):
     def write_turn(self, message: Message, last: bool, w: CohereWriting) -> Json | None:
         """What a user or the system says."""
         role = message.role
-        if role == "developer":
-            w.log.approximated("message.role", message.at, "a developer is the system here")
-            role = "system"
-        self.lose_name(message, w)
         user = role == "user"
         content = self.lift_documents(message, last, w) if user else message.content
         parts: list[Json] = []
@@ -267,7 +263,6 @@ class Messages(Parts):
         return parts[0]["text"] if spelled == "string" and is_single(parts) else parts
 
     def write_assistant(self, message: Message, w: CohereWriting) -> Json | None:
-        self.lose_name(message, w)
         blocks, calls = self.sort_blocks(message.content, w)
         plan = self.plan_in(message, blocks, calls, w)
         parts: list[Json] = []
@@ -491,10 +486,6 @@ class Messages(Parts):
             "document": {"data": {"text": "\n\n".join(self.texts_of(block, w))}},
         }
         return self.emit(out, block, w.log)
-
-    def lose_name(self, message: Message, w: CohereWriting) -> None:
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
 
 
 def is_sent(block: Block) -> bool:

@@ -19,7 +19,6 @@ from ...model import (
     StopReason,
     Usage,
 )
-from ...normal import lose_answer
 from ...reading import (
     as_dict,
     expected,
@@ -136,13 +135,7 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = CohereWriting(log, self.is_home(tree.dialect), answer=True)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         first = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         if not tree.candidates:
             log.invented("candidates", tree.at, "there is one answer here")
         out: dict[str, Json] = {}
@@ -156,7 +149,7 @@ class Responses(Requests):
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, w)
         if not w.home:
-            self.note_rest(tree, first, log)
+            self.lose(first.extras, first.at, log)
         return self.emit(out, tree, log)
 
     def write_answer(self, candidate: Candidate, w: CohereWriting) -> Json:
@@ -165,20 +158,6 @@ class Responses(Requests):
         if "role" in (spelling := self.spelling(candidate.message)):
             respell(doc, "role", spelling["role"])
         return doc
-
-    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
-        """What other dialects say beside an answer and this one does not."""
-        for code, value in (
-            ("response.model", tree.model),
-            ("response.created", tree.created),
-            ("service_tier", tree.service_tier),
-            ("response.echo", (tree.echo and tree.echo.fields) or None),
-        ):
-            if value is not None:
-                log.dropped(code, tree.at, "not said in an answer here")
-        if candidate.logprobs is not None:
-            log.dropped("logprobs", candidate.at, "they have another form here")
-        self.lose(candidate.extras, candidate.at, log)
 
     def write_stop(self, out: dict[str, Json], candidate: Candidate, w: CohereWriting) -> None:
         stop = candidate.stop
@@ -191,10 +170,6 @@ class Responses(Requests):
         if self.is_home(stop.dialect):
             out["finish_reason"] = stop.native
             return
-        if stop.sequence is not None:
-            w.log.dropped("stop.sequence", candidate.at, "which string it was is not said here")
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         reason: StopReason = "tool-call" if wants_calls_run(candidate) else stop.reason
         word = out["finish_reason"] = STOP_WORDS[reason]
         if STOP[word] != stop.reason:

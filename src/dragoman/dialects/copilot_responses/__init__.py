@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -34,6 +35,9 @@ class CopilotResponses(Sniff, Answers):
     whole_events = True
     event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
+    can = Capabilities(
+        names=NOWHERE, developer=False, lacks=RARE | {"response.id", "response.created"}
+    )
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import CopilotReader

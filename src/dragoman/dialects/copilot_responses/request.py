@@ -150,9 +150,6 @@ class Requests(Responses):
     def write_message(self, message: Message, out: list[Json], w: ItemWriting) -> None:
         if w.home:
             return super().write_message(message, out, w)
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "a developer is the system here")
-            message = replace(message, role="system")
         count = len(out)
         super().write_message(message, out, w)
         out[count:] = [{"type": "message", **doc} for doc in out[count:]]

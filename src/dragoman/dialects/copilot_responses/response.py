@@ -20,7 +20,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
 from ...reading import (
     as_dict,
     compact,
@@ -124,10 +123,6 @@ class Answers(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         out: dict[str, Json] = {}
         candidates = tree.candidates or (Candidate(Message("assistant"), at=tree.at),)
         written = [self.write_candidate(candidate, out, w) for candidate in candidates]
@@ -139,20 +134,7 @@ class Answers(Requests):
             out["model"] = tree.model
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, w)
-        if not w.home:
-            self.note_response(tree, w)
         return self.emit(out, tree, log)
-
-    def note_response(self, tree: Response, w: ItemWriting) -> None:
-        """What other answers say of themselves."""
-        for code, value in (
-            ("response.id", tree.id),
-            ("response.created", tree.created),
-            ("service_tier", tree.service_tier),
-            ("response.echo", tree.echo and tree.echo.fields),
-        ):
-            if value is not None and value != {}:
-                w.log.dropped(code, tree.at, "an answer has no place for this here")
 
     def write_candidate(
         self, candidate: Candidate, out: dict[str, Json], w: ItemWriting
@@ -240,19 +222,11 @@ class Answers(Requests):
     def note_candidate(self, candidate: Candidate, called: bool, w: ItemWriting) -> None:
         """That it ended with its text, or with calls, is all that can be told of an end."""
         stop = candidate.stop
-        if candidate.message.name is not None:
-            w.log.dropped("message.name", candidate.message.at, "speakers have no names here")
-        if candidate.logprobs is not None:
-            w.log.dropped("logprobs", candidate.at, "there are no probabilities here")
         if stop is None:
             w.log.invented("stop.reason", candidate.at, "an answer has ended here")
             return
         if stop.reason != ("tool-call" if called else "end"):
             w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
-        if stop.sequence is not None:
-            w.log.dropped("stop.sequence", candidate.at, "which stop string it was is not said")
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
 
     def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
         if w.home:

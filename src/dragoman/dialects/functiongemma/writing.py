@@ -82,8 +82,6 @@ class Texts(Reading):
         return self.emit(doc, tree, log)
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is not None:
-            raise Unsayable("a failed answer has no text", tree.failure.at)
         if not tree.candidates:
             raise Unsayable("there is no answer", tree.at)
         w = self.writing(log, tree.dialect)
@@ -185,7 +183,6 @@ class Texts(Reading):
                 log.approximated("message.role", message.at, "the system prompt is the developer's")
             if index:
                 log.approximated("message.boundary", message.at, "there is one system prompt here")
-            self.lose_name(message, log)
             self.lose(message.extras, message.at, log)
             for block in message.content:
                 if (text := self.plain(block, log)) is None:
@@ -222,7 +219,6 @@ class Texts(Reading):
     def write_turns(self, pieces: list[Piece], messages: Sequence[Message], w: Writing) -> None:
         names: dict[str, str] = {}  # the tool of each call, by its id
         for message in messages:
-            self.lose_name(message, w.log)
             after = self.spelling(message).get("after") if message.extras is not None else None
             self.lose(message.extras, message.at, w.log)
             match message.role:

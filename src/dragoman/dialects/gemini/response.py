@@ -20,7 +20,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer, note_error_type
+from ...normal import note_error_type
 from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, uncounted
 from ...writing import Writing
 from .grounding import cited, grounded, is_sayable
@@ -240,10 +240,6 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
         candidates = tree.candidates
@@ -270,10 +266,6 @@ class Responses(Requests):
                 log.dropped("response.created", tree.at, "no year that can be written here")
         if tree.id is not None:
             out["responseId"] = tree.id
-        if tree.service_tier is not None:
-            log.dropped("service_tier", tree.at, "another provider's tier")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
         return self.emit(spelled(out, self.said(tree)), tree, log)
 
     def write_candidate(self, candidate: Candidate, index: int, w: Writing) -> Json:
@@ -290,8 +282,6 @@ class Responses(Requests):
             del out["index"]
         if grounding is not None:
             out["groundingMetadata"] = grounding
-        if candidate.logprobs is not None:
-            w.log.dropped("logprobs", candidate.at, "token probabilities are said otherwise here")
         return self.emit(spelled(out, self.said(candidate)), candidate, w.log)
 
     def write_answer_content(
@@ -300,11 +290,9 @@ class Responses(Requests):
         """The content of an answer, and what it cites, which stands beside it."""
         if self.spelling(message).get("content") == "absent":
             return None, None
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         parts: list[Json] = []
         placed: list[tuple[int, Block]] = []
-        for block in self.fit(replace(message, name=None), w):
+        for block in self.fit(message, w):
             if isinstance(block, Text) and block.citations:
                 placed.append((len(parts), block))
                 block = replace(block, citations=self.unsayable(block))
@@ -345,11 +333,6 @@ class Responses(Requests):
         if stop_reason(word, candidate.message) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
-        if stop.sequence is not None:
-            why = "which stop string it was is not said here"
-            w.log.dropped("stop.sequence", candidate.at, why)
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
 
     def write_usage(self, usage: Usage, said: dict[str, str], log: Ledger) -> Json:
         extras = usage.extras

@@ -43,7 +43,6 @@ SPEAKERS: dict[Role, str] = {
     "user": "user",
     "tool": "user",
     "system": "user",
-    "developer": "user",
 }
 CONTENT_KEYS = frozenset({"role", "parts"})
 PLAIN_CONTENT = only("role", "parts")
@@ -220,7 +219,7 @@ class Turns(WriteParts):
         leading = 0
         for message in messages:
             role = message.role
-            if role != "system" and role != "developer":
+            if role != "system":
                 break
             leading += 1
         system = self.write_system(messages[:leading], w) if leading else None
@@ -233,16 +232,10 @@ class Turns(WriteParts):
         first = messages[0]
         if len(messages) == len(first.content) == 1 and first.extras is None:
             block = first.content[0]
-            if (
-                first.role == "system"
-                and first.name is None
-                and is_plain_text(block)
-                and block.text
-            ):
+            if is_plain_text(block) and block.text:
                 return {"parts": [{"text": block.text}]}  # the usual shape
         parts: list[Json] = []
         for message in messages:
-            self.note_system(message, w)
             said = self.write_parts(self.only_text(message, w), w, {})
             if parts and said:
                 why = "the system instruction is one here, in several parts"
@@ -256,12 +249,6 @@ class Turns(WriteParts):
             self.note_empty(messages[0], w)
             return None
         return {"parts": parts}
-
-    def note_system(self, message: Message, w: Writing) -> None:
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "the developer speaks as system here")
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
 
     def only_text(self, message: Message, w: Writing) -> list[Block]:
         """A system turn holds text alone; at home, whatever it held."""
@@ -403,12 +390,9 @@ class Turns(WriteParts):
         role, content = message.role, message.content
         if w.home:
             return content
-        if role == "system" or role == "developer":
-            self.note_system(message, w)
+        if role == "system":
             w.log.approximated("message.role", message.at, "said by the user here")
             return self.only_text(message, w)
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         if role != "user" or UNFIT.isdisjoint(map(type, content)):
             return content  # as usual; write_parts looks after what the model cannot say
         kept: list[Block] = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from .request import Requests
 from .sniff import Sniff
 
@@ -31,6 +32,7 @@ class IContent(Sniff, Requests):
     model_key = "resolved/model"
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
+    can = Capabilities(names=NOWHERE, developer=False, candidates=1, lacks=RARE)
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ContentReader

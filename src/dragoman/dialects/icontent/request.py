@@ -155,7 +155,7 @@ class Requests(ClientErrors, Write):
         count = 0
         if self.has_instruction:
             for message in messages:
-                if message.role not in ("system", "developer"):
+                if message.role != "system":
                     break
                 count += 1
         return count
@@ -167,11 +167,6 @@ class Requests(ClientErrors, Write):
         for index, message in enumerate(messages):
             if index:
                 w.log.approximated("message.boundary", message.at, "one system prompt here")
-            if message.role == "developer":
-                why = "the developer speaks as system here"
-                w.log.approximated("message.role", message.at, why)
-            if message.name is not None:
-                w.log.dropped("message.name", message.at, "speakers have no names here")
             self.lose(message.extras, message.at, w.log)
             for block in message.content:
                 if not isinstance(block, Text):
@@ -381,11 +376,7 @@ class Requests(ClientErrors, Write):
         return alias if count is None else count
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is not None:
-            return self.write_broken(tree, log)
         w = self.writing(log, tree.dialect, answer=True)
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         out: dict[str, Json] = {"speaker": "ai", "blocks": []}
         metadata: dict[str, Json] = {}
         if tree.id is not None:
@@ -401,15 +392,9 @@ class Requests(ClientErrors, Write):
             candidate = tree.candidates[0]
             out["blocks"] = self.write_message(candidate.message, w)["blocks"]
             self.write_stop(metadata, candidate, self.spelling(tree), w)
-            if candidate.logprobs is not None:
-                log.dropped("logprobs", candidate.at, "there are no token probabilities here")
             self.lose(candidate.extras, candidate.at, log)
         if tree.usage is not None:
             metadata["usage"] = self.write_usage(tree.usage, w)
-        if tree.service_tier is not None:
-            log.dropped("service_tier", tree.at, "the service tier is not told here")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
         if metadata:
             out["metadata"] = metadata
         return self.emit(out, tree, log)
@@ -430,11 +415,6 @@ class Requests(ClientErrors, Write):
             if "finishReason" in spelling:
                 metadata["finishReason"] = spelling["finishReason"]
             return
-        if stop.sequence is not None:
-            why = "which stop string it was is not said here"
-            w.log.dropped("stop.sequence", candidate.at, why)
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         word = STOP_WORDS.get(stop.reason)
         if word is None:
             word = stop.native if stop.native and stop.native not in STOP else "other"

@@ -85,8 +85,6 @@ class Write(Read):
         return out
 
     def write_message(self, message: Message, w: ContentWriting) -> dict[str, Json]:
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         if (whole := self.write_whole(message)) is not None:
             return whole
         doc: dict[str, Json] = {}
@@ -117,9 +115,7 @@ class Write(Read):
 
     def write_speaker(self, doc: dict[str, Json], message: Message, w: Writing) -> None:
         role = message.role
-        if role == "developer":
-            w.log.approximated("message.role", message.at, "the developer speaks as system here")
-        elif role != "system":
+        if role != "system":
             doc["speaker"] = SPEAKERS[role]
             return
         self.write_system(doc, self.spelling(message))

@@ -84,7 +84,7 @@ class Messages(Parts):
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         if not w.home:
             messages = results_in_place(messages, w.log, apart=True)
-            messages = self.in_order([self.as_sayable(message, w) for message in messages], w)
+            messages = self.in_order(messages, w)
         return super().write_history(messages, w)
 
     def in_order(self, messages: Sequence[Message], w: Writing) -> list[Message]:
@@ -123,16 +123,6 @@ class Messages(Parts):
             for block in message.content
             if not isinstance(block, Hosted | Media | Passage | Raw)  # which it cannot say here
         )
-
-    def as_sayable(self, message: Message, w: Writing) -> Message:
-        """There are no developers here, and speakers have no names."""
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "a developer is the system here")
-            message = replace(message, role="system")
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
-            message = replace(message, name=None)
-        return message
 
     def write_assistant(self, message: Message, w: Writing) -> Json | None:
         doc = super().write_assistant(message, w)

@@ -62,7 +62,7 @@ class Requests(Messages):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         home = self.is_home(tree.dialect)
         last = tree.messages[-1] if tree.messages else None
-        if last is not None and last.role in ("system", "developer") and not home:
+        if last is not None and last.role == "system" and not home:
             # "Expected last role User or Tool (or Assistant with prefix True) for serving"
             log.approximated("message.role", last.at, "a user speaks last here")
             last = replace(last, role="user")

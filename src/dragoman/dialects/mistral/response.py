@@ -74,9 +74,6 @@ class Responses(Requests):
     }
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is None and tree.service_tier and not self.is_home(tree.dialect):
-            log.dropped("service_tier", tree.at, "another API's tier")
-            tree = replace(tree, service_tier=None)
         if tree.failure is None and tree.usage is None and not self.is_home(tree.dialect):
             log.invented("usage", tree.at, "an answer counts tokens here; nobody said how many")
             tree = replace(tree, usage=Usage())
@@ -133,8 +130,6 @@ class Responses(Requests):
             if doc["content"] is None and doc.get("tool_calls"):
                 doc["content"] = ""  # as the server has it
             doc.pop("name", None)
-            if candidate.message.name is not None:
-                w.log.dropped("message.name", candidate.message.at, "speakers have no names here")
         return doc
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:

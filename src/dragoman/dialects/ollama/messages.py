@@ -235,11 +235,6 @@ class Messages(Dialect):
         for block in message.content:
             if isinstance(block, Raw) and self.is_home(block.dialect):
                 return as_dict(block.payload, block.at)  # the whole turn
-        if role == "developer" and not w.home:
-            w.log.approximated("message.role", message.at, "a developer is the system here")
-            role = "system"
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         said = Turn(self, role, w)
         for block in message.content:
             said.add(block)

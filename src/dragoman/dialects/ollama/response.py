@@ -16,7 +16,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer
 from ...reading import (
     as_dict,
     maybe_int,
@@ -106,16 +105,10 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = OllamaWriting(log, self.is_home(tree.dialect), answer=True)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
         self.write_head(out, tree, w)
         first = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         if not tree.candidates:
             log.invented("candidates", tree.at, "there is one answer here")
         out["message"] = self.write_answer(first, w)
@@ -123,8 +116,6 @@ class Responses(Requests):
         if out["done"] == "absent":
             del out["done"]
         self.write_stop(out, first, w)
-        if first.logprobs is not None:
-            log.dropped("logprobs", first.at, "they have another form here")
         if not w.home:
             self.lose(first.extras, first.at, log)
         if tree.usage is not None:
@@ -146,13 +137,6 @@ class Responses(Requests):
         elif not w.home:
             out["created_at"] = date_of(int(log.now or 0))
             log.invented("response.created", "", "an answer bears a date here")
-        for code, value in (
-            ("response.id", tree.id),
-            ("service_tier", tree.service_tier),
-            ("response.echo", tree.echo and tree.echo.fields),
-        ):
-            if value is not None and value != {}:
-                log.dropped(code, tree.at, "not said in an answer here")
 
     def write_answer(self, candidate: Candidate, w: OllamaWriting) -> Json:
         doc = self.write_turn(candidate.message, w)
@@ -172,11 +156,6 @@ class Responses(Requests):
         if self.is_home(stop.dialect):
             out["done_reason"] = stop.native
             return
-        if stop.sequence is not None:
-            why = "which stop string it was is not said here"
-            w.log.dropped("stop.sequence", candidate.at, why)
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         word = out["done_reason"] = STOP_WORDS[stop.reason]
         if stop_reason(word, candidate.message) != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"

@@ -25,7 +25,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_answer, note_error_type
+from ...normal import note_error_type
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -211,13 +211,12 @@ class Responses(Requests):
         unsaid = uncounted(prompt, completion)
         return replace(usage, unsaid=unsaid, at=at, extras=extras)
 
+    def holds_failure(self, tree: Response) -> bool:
+        return "beside" in self.spelling(tree)  # as some servers have it
+
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
         spelling = self.spelling(tree)
-        if tree.failure is not None and "beside" not in spelling:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         out: dict[str, Json] = {}
         self.write_head(out, tree, w)
         if "object" in spelling:
@@ -237,8 +236,6 @@ class Responses(Requests):
                 out["service_tier"] = tree.service_tier
             else:
                 log.dropped("service_tier", tree.at, "another API's tier")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
         if tree.failure is not None:
             self.write_beside_answer(out, tree.failure, spelling["beside"], log)
         return self.emit(out, tree, log)
@@ -324,12 +321,6 @@ class Responses(Requests):
             return None
         if self.is_home(stop.dialect):
             return stop.native
-        if stop.sequence is not None:
-            w.log.dropped(
-                "stop.sequence", candidate.at, "which stop string it was is not said here"
-            )
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         said = self.as_read(candidate)
         refused = any(isinstance(b, Refusal) for b in said.content)
         word = "stop" if stop.reason == "filter" and refused else self.stop_words[stop.reason]

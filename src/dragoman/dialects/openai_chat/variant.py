@@ -8,7 +8,7 @@ bears a cache mark; the end user is ``user``. The rules of OpenAI are not theirs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -63,10 +63,6 @@ class Compatible(OpenAIChat):
     cache_key: ClassVar[str | None] = None
     user_key = "user"
     tiers: ClassVar[tuple[str, ...]] = ()
-    has_developer: ClassVar[bool] = True
-    """Whether there is a developer beside the system."""
-    has_names: ClassVar[bool] = True
-    """Whether speakers may have names."""
     budget_key: ClassVar[str | None] = None
     """What a budget of thought is called, if there is one."""
     hiding: ClassVar[Mapping[str, Json]] = {}
@@ -83,23 +79,6 @@ class Compatible(OpenAIChat):
         if facet != "request" or not self.vendor:
             return iter(())
         return chat_model(lay_open(doc, facet, models), self.vendor)
-
-    # -- who speaks -------------------------------------------------------------------------
-
-    def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
-        if not w.home and not (self.has_developer and self.has_names):
-            messages = [self.as_known(message, w) for message in messages]
-        return super().write_history(messages, w)
-
-    def as_known(self, message: Message, w: Writing) -> Message:
-        """A message by one of those who may speak here."""
-        if message.role == "developer" and not self.has_developer:
-            w.log.approximated("message.role", message.at, "a developer is the system here")
-            message = replace(message, role="system")
-        if message.name is not None and not self.has_names:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
-            message = replace(message, name=None)
-        return message
 
     # -- how to think -----------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -73,12 +74,18 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ),
     }  # fmt: skip
 
-    can = frozenset({"namespace", "deferred", "search"})
+    can = Capabilities(
+        tools=frozenset({"namespace", "deferred", "search"}),
+        names=NOWHERE,
+        candidates=1,
+        failed=True,
+        lacks=RARE - {"response.echo", "service_tier"},
+    )
     tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
 
     def accepts(self, block: Raw) -> bool:
         # What a search for tools found is a list of definitions in every variant of this API.
-        return self.knows(block.dialect) or (block.code == SEARCH and "search" in self.can)
+        return self.knows(block.dialect) or (block.code == SEARCH and "search" in self.can.tools)
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .read_stream import ResponsesReader

@@ -378,8 +378,6 @@ class Items(Calls):
             w.log.dropped("message.empty", message.at, "a message must say something here")
 
     def note_message(self, message: Message, w: ItemWriting) -> None:
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         self.lose(message.extras, message.at, w.log)
 
     def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
@@ -533,8 +531,6 @@ class Items(Calls):
         doc["role"] = message.role
         if said is not None or spelled == "null":
             doc["content"] = said
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         out.append(doc if extras is None else self.emit(doc, message, w.log))
         return None
 

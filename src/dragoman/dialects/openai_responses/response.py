@@ -258,8 +258,6 @@ class Responses(Requests):
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect, answer=True)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         out: dict[str, Json] = {}
         self.write_head(out, tree, w)
         self.write_stop(out, tree, candidate, w)
@@ -272,8 +270,6 @@ class Responses(Requests):
             if not isinstance(last, Hosted | Raw) or items[-1] is not last.payload:
                 items[-1]["status"] = "incomplete"
         self.note_message(candidate.message, w)
-        if candidate.logprobs is not None:
-            log.dropped("logprobs", candidate.at, "said with each text here, not beside them")
         self.lose(candidate.extras, candidate.at, log)
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, w)
@@ -336,11 +332,6 @@ class Responses(Requests):
         if not exact or (status == "completed" and end_of(content) != reason):
             why = f"{stop.native or stop.reason!r} is {word or status!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
-        if stop.sequence is not None:
-            why = "which stop string it was is not said here"
-            w.log.dropped("stop.sequence", candidate.at, why)
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
 
     def write_own_stop(self, out: dict[str, Json], stop: Stop) -> None:
         status, _, word = (stop.native or "").partition(":")

@@ -249,9 +249,6 @@ class Requests(Tools):
     ) -> None:
         count = self.count_leading(messages)
         prompts = [doc for message in messages[:count] for doc in self.write_system(message, w)]
-        for message in messages[:count]:
-            if message.name is not None:
-                w.log.dropped("message.name", message.at, "speakers have no names here")
         inside: list[Json] = []
         key, form = spelling.get("system", self.system), spelling.get("prompts")
         if form == "object" and len(prompts) == 1:
@@ -279,7 +276,7 @@ class Requests(Tools):
         """How many messages are the system prompt; at home, not those that stood inside."""
         count = 0
         for message in messages:
-            if message.role not in ("system", "developer"):
+            if message.role != "system":
                 break
             if self.spelling(message).get("place") == "inside":
                 break

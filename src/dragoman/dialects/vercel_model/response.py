@@ -233,26 +233,16 @@ class Responses(ClientErrors, Requests):
     # -- writing ----------------------------------------------------------------------------
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
-        if tree.failure is not None:
-            return self.write_broken(tree, log)
         w = self.writing(log, tree.dialect, answer=True)
         spelling = self.spelling(tree)
         out: dict[str, Json] = {}
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        if candidate.logprobs is not None:
-            log.dropped("logprobs", candidate.at, "token probabilities are a provider's own here")
         self.write_answer(out, candidate.message, w)
         self.write_stop(out, candidate, w)
         self.write_usage(out, tree.usage, w)
         self.write_about(out, tree, spelling, w)
         if spelling.get("warnings", "") is not None:
             out["warnings"] = []
-        if tree.service_tier is not None:
-            log.dropped("service_tier", tree.at, "there are no service tiers here")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
         return self.emit(out, tree, log)
 
     def write_about(
@@ -271,8 +261,6 @@ class Responses(ClientErrors, Requests):
             out["response"] = about
 
     def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
-        if message.name is not None:
-            w.log.dropped("message.name", message.at, "speakers have no names here")
         self.lose(message.extras, message.at, w.log)
         parts: list[Json] = []
         for block in message.content:
@@ -339,11 +327,6 @@ class Responses(ClientErrors, Requests):
         if STOP[word] != stop.reason:
             why = f"{stop.native or stop.reason!r} is {word!r} here"
             w.log.approximated("stop.reason", candidate.at, why)
-        if stop.sequence is not None:
-            why = "which stop string it was is not said here"
-            w.log.dropped("stop.sequence", candidate.at, why)
-        if stop.detail is not None:
-            w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         out["finishReason"] = {"unified": word} if self.nested else word
 
     def write_usage(self, out: dict[str, Json], usage: Usage | None, w: Writing) -> None:

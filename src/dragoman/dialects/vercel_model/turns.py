@@ -177,9 +177,7 @@ class Turns(ReadTurns, WriteParts):
             if message.role == "tool" or self.is_result(message):
                 self.write_results(message, called, out, w)
                 continue
-            if message.name is not None:
-                w.log.dropped("message.name", message.at, "speakers have no names here")
-            if message.role == "system" or message.role == "developer":
+            if message.role == "system":
                 out += self.write_system(message, w)
                 continue
             doc = self.write_turn(message, w)
@@ -219,8 +217,6 @@ class Turns(ReadTurns, WriteParts):
 
     def write_system(self, message: Message, w: Writing) -> list[dict[str, Json]]:
         """A system turn is one string here; a turn of several texts becomes several turns."""
-        if message.role == "developer":
-            w.log.approximated("message.role", message.at, "the developer speaks as system here")
         out: list[dict[str, Json]] = []
         for block in message.content:
             if not isinstance(block, Text):

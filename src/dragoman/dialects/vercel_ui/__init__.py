@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from ...capabilities import NOWHERE, RARE, Capabilities
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ class VercelUI(Answers):
     spec = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
     aliases = ("ai-sdk-ui",)
     stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
+    can = Capabilities(
+        names=NOWHERE, developer=False, candidates=1, lacks=RARE | {"response.created"}
+    )
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",
         "x-vercel-ai-ui-message-stream": "v1",

@@ -35,7 +35,6 @@ from ...model import (
     ToolResult,
     Usage,
 )
-from ...normal import lose_answer
 from ...reading import (
     as_dict,
     as_str,
@@ -289,13 +288,7 @@ class Answers(Dialect):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        if tree.failure is not None:
-            w.moved("response.failure", tree.failure.at, "a failed answer is an error here")
-            lose_answer(tree, log)
-            return self.write_error(tree.failure, log)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
-        for other in tree.candidates[1:]:
-            log.dropped("candidates", other.at, "there is one answer here")
         out: dict[str, Json] = {}
         if tree.id is not None:
             out["id"] = tree.id
@@ -309,7 +302,8 @@ class Answers(Dialect):
         if meta:
             out["metadata"] = meta
         out["parts"] = self.write_parts(candidate.message.content, w)
-        self.note_rest(tree, candidate, log)
+        self.lose(candidate.extras, candidate.at, log)
+        self.lose(candidate.message.extras, candidate.message.at, log)
         return self.emit(out, tree, log)
 
     def write_metadata(self, tree: Response, candidate: Candidate, w: Writing) -> dict[str, Json]:
@@ -327,10 +321,6 @@ class Answers(Dialect):
             if known is None or known.reason != stop.reason:
                 why = f"{stop.native or stop.reason!r} is {meta['finishReason']!r} here"
                 w.log.approximated("stop.reason", candidate.at, why)
-            if stop.sequence is not None:
-                w.log.dropped("stop.sequence", candidate.at, "not said here")
-            if stop.detail is not None:
-                w.log.dropped("stop.detail", candidate.at, "only the source knows these details")
         if tree.usage is not None:
             meta["usage"] = self.write_usage(tree.usage, w)
         return meta
@@ -350,21 +340,6 @@ class Answers(Dialect):
             w.log.approximated("usage", usage.at, why)
         self.note_counts(usage, w.log)
         return self.emit(out, usage, w.log)
-
-    def note_rest(self, tree: Response, candidate: Candidate, log: Ledger) -> None:
-        if candidate.logprobs is not None:
-            log.dropped("logprobs", candidate.at, "there are no token probabilities here")
-        if tree.created is not None:
-            log.dropped("response.created", tree.at, "answers bear no date here")
-        if tree.service_tier is not None:
-            log.dropped("service_tier", tree.at, "not said here")
-        if tree.echo is not None and tree.echo.fields:
-            log.dropped("response.echo", tree.at, "an answer does not repeat its request here")
-        message = candidate.message
-        self.lose(candidate.extras, candidate.at, log)
-        self.lose(message.extras, message.at, log)
-        if message.name is not None:
-            log.dropped("message.name", message.at, "speakers have no names here")
 
     def write_parts(self, blocks: Sequence[Block], w: Writing) -> list[Json]:
         out: list[Json] = []

@@ -1,0 +1,58 @@
+"""What a dialect can express, as data. ``lowering`` makes a tree fit it before a writer sees it.
+
+A *place* is where something stands: in the history of a request, or in a response. Many formats
+return more in a response than they accept in a history.
+
+The defaults are what the tree can hold, so a dialect that declares nothing receives everything and
+its writer looks after it; only of tools the default is what nearly all have. A variant replaces
+what differs: ``can = replace(OpenAIChat.can, names=NOWHERE)``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Place: TypeAlias = Literal["history", "response"]
+Places: TypeAlias = frozenset[Place]
+
+NOWHERE: Places = frozenset()
+HISTORY: Places = frozenset({"history"})
+RESPONSE: Places = frozenset({"response"})
+EVERYWHERE: Places = HISTORY | RESPONSE
+
+
+class Capabilities(Struct, frozen=True, kw_only=True):
+    """What a dialect can express."""
+
+    tools: frozenset[str] = frozenset()
+    """What most cannot: ``namespace``, ``deferred`` tools, a ``search`` that the client runs."""
+
+    names: Places = EVERYWHERE
+    """Names of speakers."""
+    developer: bool = True
+    """The ``developer`` role; elsewhere it is written as ``system``."""
+
+    candidates: int | None = None
+    """How many candidates a response may have; None: any number."""
+    failed: bool = False
+    """Whether a response may hold the error that ended it; elsewhere the error is all there is."""
+    lacks: frozenset[str] = frozenset()
+    """Fields of a response that it does not have, by the codes of their losses (``LACKED``)."""
+
+
+LACKED = {
+    "response.id": "the id of a response",
+    "response.model": "the model of a response",
+    "response.created": "the date of a response",
+    "response.echo": "the settings of the request",
+    "service_tier": "the service tier of a response",
+    "logprobs": "token probabilities beside the message",
+    "stop.sequence": "the stop sequence that was generated",
+    "stop.detail": "details of the end from another dialect",
+}
+"""What a response may lack, and what it is called in the ledger."""
+
+RARE = frozenset({"response.echo", "service_tier", "logprobs", "stop.sequence", "stop.detail"})
+"""Fields of a response that few have."""
