@@ -155,6 +155,29 @@ def all_of(n: int) -> Json:
     return alternatives(n, "allOf")
 
 
+def one_of(n: int) -> Json:
+    """Alternatives that the value of a property tells apart."""
+    rows = [
+        {"type": "object", "properties": {"kind": {"const": f"k{i}"}}, "required": ["kind"]}
+        for i in range(n)
+    ]
+    return strictly({"type": "object", "properties": {"a": {"oneOf": rows}}})
+
+
+def joined(n: int) -> Json:
+    """Schemas with the same property, many values and many required names, to be one."""
+    rows = [
+        {
+            "type": "object",
+            "properties": {"a": {"maxLength": i}, f"p{i}": {}},
+            "required": [f"p{i}"],
+        }
+        for i in range(n)
+    ]
+    values = [{"enum": list(range(n))}, {"enum": list(range(n, 0, -1))}]
+    return strictly({"type": "object", "allOf": rows, "properties": {"e": {"allOf": values}}})
+
+
 def references(n: int) -> Json:
     """Each leads to the next in two ways: 2^n ways through them."""
     defs: dict[str, Json] = {
@@ -181,6 +204,8 @@ SHAPES = (
     properties,
     alternatives,
     all_of,
+    one_of,
+    joined,
     references,
 )
 PARTIAL = ("functiongemma-teaching",)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ..ledger import Ledger
 from ..model import Json, Tool
 from ..reading import compact
-from .merging import NOTHING_OF_VALUES, are_apart, fits, merge, type_of, types_of
+from .merging import NOTHING_OF_VALUES, Merged, are_apart, fits, merge, type_of, types_of
 from .notes import DEPTH, Notes, Place, Refused, Rewritten, Schematic, place_of
 from .refs import SILENT, circles, resolve
 
@@ -248,17 +248,18 @@ class _Compiler:
         if branches.__class__ is not list:
             self.cut(here, "'allOf' is no list")
             return out, at
+        merged = Merged(out)
         for branch in branches:
             found = resolve(self.top, branch["$ref"]) if is_lone(branch) else (branch, "")
             part = found[0] if found is not None else None
             if part.__class__ is not dict or not {"$ref", "allOf"}.isdisjoint(part):
                 lost = ["allOf"]
             else:
-                out, lost = merge(out, {k: v for k, v in part.items() if k not in SILENT})
+                lost = merged.add({k: v for k, v in part.items() if k not in SILENT})
             if lost:
                 self.cut(here, "the parts of 'allOf' cannot be joined to one")
         self.notes.same(here, "the parts of 'allOf' are joined to one")
-        return out, at.mixed()
+        return merged.out, at.mixed()
 
     def any_of(self, node: Node, at: Place) -> Node:
         branches, here = node["oneOf"], at / "oneOf"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from math import inf
 
 from ..model import Json
@@ -20,19 +21,69 @@ UPPER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxP
 
 def merge(outer: dict[str, Json], inner: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
     """Both schemas as one, and the keywords that could not be joined (the outer one is kept)."""
-    out, lost = dict(outer), []
-    if clashes(outer, inner) or clashes(inner, outer):
-        lost.append("additionalProperties")
-    for key, value in inner.items():
-        if key not in out:
-            out[key] = value
-        elif not alike(out[key], value) and key not in NOTHING_OF_VALUES:
-            joined = join(key, out[key], value, lost)
-            if joined is None:
-                lost.append(key)
-            else:
-                out[key] = joined
-    return out, lost
+    merged = Merged(outer)
+    return merged.out, merged.add(inner)
+
+
+class Merged:
+    """A schema that others are joined to, one after the other, at the cost of what each adds."""
+
+    def __init__(self, outer: dict[str, Json]) -> None:
+        self.out = dict(outer)
+        self.own: set[str] = set()  # lists and objects that were made here, and may grow
+        self.required: set[str] = set()
+        self.both: dict[str, list[Json]] = {}  # properties that several schemas describe
+
+    def add(self, inner: dict[str, Json]) -> list[str]:
+        """Join another schema; gives the keywords that could not be joined."""
+        out, lost = self.out, []
+        if clashes(out, inner) or clashes(inner, out):
+            lost.append("additionalProperties")
+        for key, value in inner.items():
+            if key not in out:
+                out[key] = value
+            elif key == "properties" and out[key].__class__ is value.__class__ is dict:
+                self.describe(value)
+            elif key == "required" and are_names(value) and self.has_names():
+                self.require(value)
+            elif not alike(out[key], value) and key not in NOTHING_OF_VALUES:
+                joined = join(key, out[key], value)
+                if joined is None:
+                    lost.append(key)
+                else:
+                    out[key] = joined
+        return lost
+
+    def describe(self, properties: dict[str, Json]) -> None:
+        if "properties" not in self.own:
+            self.out["properties"] = dict(self.out["properties"])
+            self.own.add("properties")
+        mine = self.out["properties"]
+        for name, schema in properties.items():
+            if name in self.both:
+                self.both[name].append(schema)
+            elif name not in mine:
+                mine[name] = schema
+            elif not alike(mine[name], schema):
+                self.both[name] = [mine[name], schema]
+                mine[name] = {"allOf": self.both[name]}
+
+    def has_names(self) -> bool:
+        return "required" in self.own or are_names(self.out["required"])
+
+    def require(self, names: list[str]) -> None:
+        if "required" not in self.own:
+            self.out["required"] = list(self.out["required"])
+            self.required.update(self.out["required"])
+            self.own.add("required")
+        for name in names:
+            if name not in self.required:
+                self.required.add(name)
+                self.out["required"].append(name)
+
+
+def are_names(value: Json) -> bool:
+    return value.__class__ is list and all(name.__class__ is str for name in value)
 
 
 def clashes(one: dict[str, Json], two: dict[str, Json]) -> bool:
@@ -46,24 +97,17 @@ def clashes(one: dict[str, Json], two: dict[str, Json]) -> bool:
     return theirs.__class__ is dict and bool(theirs.keys() - mine.keys())
 
 
-def join(key: str, one: Json, two: Json, lost: list[str]) -> Json:
+def join(key: str, one: Json, two: Json) -> Json:
     """What both say with one keyword; None where that cannot be said."""
     if key == "type":
         return join_types(one, two)
     if key == "enum" and one.__class__ is two.__class__ is list:
-        return [value for value in one if any(alike(value, other) for other in two)] or None
-    if key == "required" and one.__class__ is two.__class__ is list:
-        return [*one, *(name for name in two if name not in one)]
+        others = set(map(identity, two))
+        return [value for value in one if identity(value) in others] or None
     if key in LOWER or key in UPPER:
         if not (is_number(one) and is_number(two)):
             return None
         return max(one, two) if key in LOWER else min(one, two)
-    if key == "properties" and one.__class__ is two.__class__ is dict:
-        both = {**two, **one}
-        for name in one.keys() & two.keys():
-            if not alike(one[name], two[name]):
-                both[name] = {"allOf": [one[name], two[name]]}
-        return {name: both[name] for name in (*one, *(n for n in two if n not in one))}
     if key in ("items", "additionalProperties") and one.__class__ is two.__class__ is dict:
         return {"allOf": [one, two]}
     if key == "additionalProperties":
@@ -104,6 +148,17 @@ def alike(one: Json, two: Json) -> bool:
     return bool(one == two)
 
 
+def identity(value: Json) -> Hashable:
+    """A key of a JSON value: two values are ``alike`` if theirs are the same."""
+    if value.__class__ is bool:
+        return ("bool", value)
+    if value.__class__ is list:
+        return ("list", tuple(map(identity, value)))
+    if value.__class__ is dict:
+        return ("dict", frozenset((key, identity(item)) for key, item in value.items()))
+    return value  # type: ignore[no-any-return]
+
+
 def type_of(value: Json) -> str:
     """The type of a JSON value, in the words of JSON Schema."""
     if value is None:
@@ -131,10 +186,47 @@ def fits(value: Json, kind: str) -> bool:
 
 def are_apart(branches: list[Json]) -> bool:
     """Whether no value can be of two of these schemas, so that one of them is any of them."""
+    if len(branches) > MANY:
+        return are_told_apart(branches)
     for index, one in enumerate(branches):
         for two in branches[index + 1 :]:
             if not (one.__class__ is two.__class__ is dict and is_apart(one, two)):
                 return False
+    return True
+
+
+MANY = 32
+"""So many are compared each with each; of more, one property must tell all of them apart."""
+
+
+def are_told_apart(branches: list[Json]) -> bool:
+    """Whether the values of the schemas, or of one property that all require, are all different."""
+    if not all(branch.__class__ is dict for branch in branches):
+        return False
+    if are_different(map(values, branches)):
+        return True
+    if any(kinds(branch) != {"object"} for branch in branches):
+        return False
+    common = set.intersection(*map(names, branches))
+    tables = [branch["properties"] for branch in branches] if common else []
+    return any(
+        are_different(
+            values(table[name]) if table[name].__class__ is dict else None for table in tables
+        )
+        for name in common
+    )
+
+
+def are_different(several: Iterable[list[Json] | None]) -> bool:
+    """Whether no value is in two of the lists; None: any value may be in it."""
+    seen: set[Hashable] = set()
+    for found in several:
+        if found is None:
+            return False
+        mine = set(map(identity, found))
+        if not seen.isdisjoint(mine):
+            return False
+        seen |= mine
     return True
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..model import Json
 from ..reading import escape
-from .merging import NOTHING_OF_VALUES, alike, is_number, merge, type_of
+from .merging import NOTHING_OF_VALUES, Merged, alike, is_number, merge, type_of
 from .notes import DEPTH, MOST, Notes, Place, Rewritten
 from .refs import LISTS, SILENT, SINGLES, TABLES, circles, resolve
 
@@ -194,7 +194,7 @@ class _Writer:
         stays, branches = (node, at, way), node["allOf"]
         if branches.__class__ is not list or not branches or self.count > MOST:
             return stays
-        out = {k: v for k, v in node.items() if k != "allOf"}
+        merged = Merged({k: v for k, v in node.items() if k != "allOf"})
         for branch in branches:
             for _ in range(DEPTH):
                 if branch.__class__ is not dict or "allOf" in branch:
@@ -210,11 +210,10 @@ class _Writer:
                 branch, lost = merge(rest, goal)
                 if lost:
                     return stays
-            out, lost = merge(out, branch)
-            if lost or "$ref" in branch:
+            if merged.add(branch) or "$ref" in branch:
                 return stays
         self.notes.same(at / "allOf", "the parts of 'allOf' are joined to one")
-        return out, at.mixed(), way
+        return merged.out, at.mixed(), way
 
     def listed(self, node: Node, at: Place) -> Node:
         value = node["const"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ..model import Json
 from ..reading import compact
-from .merging import NOTHING_OF_VALUES, are_apart, fits, is_number, merge, type_of, types_of
+from .merging import NOTHING_OF_VALUES, Merged, are_apart, fits, is_number, merge, type_of, types_of
 from .notes import DEPTH, MOST, Notes, Place, Rewritten
 from .refs import SILENT, is_null, resolve
 
@@ -154,6 +154,7 @@ class _Writer:
         alone = at
         if one:
             out = self.shown(out, at)
+        merged = Merged(out)
         for index, branch in enumerate(branches):
             self.count += 1
             if depth > DEPTH or self.count > MOST:
@@ -162,11 +163,10 @@ class _Writer:
             place = here / index
             part, place, more = self.whole(self.known(branch, place), place, way, depth + 1)
             way = (*way, *(pointer for pointer in more if pointer not in way))
-            out, lost = merge(out, part)
-            for key in lost:
+            for key in merged.add(part):
                 self.notes.other(here / index, f"{key!r} is said more than once, and not all hold")
             alone = place
-        return out, alone if one else at.mixed(), way
+        return merged.out, alone if one else at.mixed(), way
 
     # -- alternatives --------------------------------------------------------------------------
 
