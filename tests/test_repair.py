@@ -593,7 +593,9 @@ def test_a_repair_done_twice_is_done_once(document: testing.Document) -> None:
 
 def test_a_part_stands_alone_where_the_message_that_held_it_is_none_any_more() -> None:
     """A result is put behind the first one, and the rest of its message follows."""
-    uses = [{"type": "tool_use", "id": n, "name": "f", "input": {}} for n in ("call_1", "call_2")]
+    uses: list[Any] = [
+        {"type": "tool_use", "id": n, "name": "f", "input": {}} for n in ("call_1", "call_2")
+    ]
     first = {"type": "tool_result", "tool_use_id": "call_1", "content": "72"}
     rest = {"type": "", "tool_use_id": "call_2", "content": "no such place"}
     doc = {
