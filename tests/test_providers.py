@@ -372,6 +372,23 @@ def test_002_a_capsule_is_not_put_into_a_turn_that_has_changed() -> None:
     assert "capsule" not in {loss.what for loss in third.request_losses}
 
 
+def test_a_provider_signs_its_capsules() -> None:
+    key = b"0123456789abcdef"
+    with (
+        Upstream(THINKING, said("anthropic-messages")) as upstream,
+        provider(upstream, "anthropic-messages", capsule_key=key) as talk,
+    ):
+        first = talk.create(chat())
+        history = [*chat(), first.message, RESULT]
+        forged = json.loads(json.dumps(first.capsules).replace("I should look.", "I know."))
+        assert forged != first.capsules
+        with pytest.raises(dragoman.CapsuleError, match="not signed with this key"):
+            talk.create(history, capsules=forged)
+        talk.create(history, capsules=first.capsules)
+    assert len(upstream.seen) == 2
+    assert upstream.seen[1].document["messages"][1]["content"] == THINKING["content"]
+
+
 # -- errors -----------------------------------------------------------------------------------
 
 

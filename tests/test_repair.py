@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from choosing import examples
-from dragoman import Lossy, Unsupported
+from dragoman import DragomanError, Lossy, Unsupported, testing
 from dragoman.check import check
 from dragoman.dialects import get, names
 from dragoman.dialects._model_rules import RULES as MODEL_RULES
@@ -542,6 +544,79 @@ def test_a_repair_mends_what_it_can_and_is_done(conversation: tuple[str, list[An
     assert again.losses == ()
     if not check(doc, dialect):
         assert done.document is doc
+
+
+CORPUS = [
+    document
+    for case in testing.load_corpus(Path(__file__).parent / "corpus")
+    for document in case.documents
+    if document.facet in ("request", "messages")
+]
+
+
+def changed(body: Any, rng: Random) -> Any:
+    """A document with up to three of its values broken, and items of its lists left out or twice.
+
+    So calls lose their results, and turns their neighbours.
+    """
+    body = json.loads(json.dumps(body))
+    for _ in range(rng.randrange(4)):
+        body = testing.broken_once(body, rng.randrange)
+    lists: list[Any] = []
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list) and value:
+            lists.append(value)
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+    for value in rng.sample(lists, min(len(lists), rng.randrange(3))):
+        place = rng.randrange(len(value))
+        value[place : place + 1] = [value[place]] * rng.choice((0, 2))
+    return json.loads(json.dumps(body))
+
+
+@pytest.mark.parametrize("document", CORPUS, ids=lambda document: document.name)
+def test_a_repair_done_twice_is_done_once(document: testing.Document) -> None:
+    """Of the corpus, and of what is left of it after some accidents."""
+    rng = Random(document.name)
+    for body in (document.body, *(changed(document.body, rng) for _ in range(8))):
+        try:
+            once = repair(body, document.dialect, facet=document.facet)
+        except DragomanError:
+            continue
+        again = repair(once.document, document.dialect, facet=document.facet)
+        assert json.dumps(again.document) == json.dumps(once.document)
+        assert again.losses == ()
+
+
+def test_a_part_stands_alone_where_the_message_that_held_it_is_none_any_more() -> None:
+    """A result is put behind the first one, and the rest of its message follows."""
+    uses: list[Any] = [
+        {"type": "tool_use", "id": n, "name": "f", "input": {}} for n in ("call_1", "call_2")
+    ]
+    first = {"type": "tool_result", "tool_use_id": "call_1", "content": "72"}
+    rest = {"type": "", "tool_use_id": "call_2", "content": "no such place"}
+    doc = {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+            {"role": "assistant", "content": uses},
+            {"role": "user", "content": [first, rest]},
+        ],
+    }
+    once = repair(doc, "router-responses")
+    assert "no such place" in json.dumps(once.document)
+    assert repair(once.document, "router-responses").losses == ()
+
+
+def test_a_reference_to_a_tool_that_is_no_name_is_a_problem() -> None:
+    (document,) = [d for d in CORPUS if d.name == "tool-reference/anthropic-messages.request"]
+    body = json.loads(
+        json.dumps(document.body).replace('"tool_name": "', '"tool_name": {}, "x": "')
+    )
+    assert "tool-reference" in {problem.rule for problem in check(body, ANTHROPIC)}
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -190,7 +190,7 @@ def common_gist(said: Sequence[Any], mine: Sequence[Any]) -> list[Json] | None:
     for a, b in zip(said, mine, strict=True):
         if a.role != b.role or a.name != b.name:
             return None
-        atoms.append([ROLES.get(a.role, a.role), a.name])
+        atoms.append(["system" if a.role == "developer" else a.role, a.name])
         one, two = a.content, b.content
         if a.role == "assistant":
             one = [block for block in one if block.__class__ is not Reasoning]
@@ -418,16 +418,13 @@ def _base(doc: Json, nodes: Sequence[Speaker]) -> str | None:
 # -- what a unit says -----------------------------------------------------------------------
 
 
-ROLES = {"developer": "system"}
-"""Roles that mean the same to those who have one of them only."""
-
-
 def _say(node: Any, out: list[Json]) -> None:
     if node.__class__ is Tool:
         service = node.payload if node.kind == "hosted" else None
         out.append(["tool", node.kind, node.name, node.description, node.schema, service])
         return
-    out.append([ROLES.get(node.role, node.role), node.name])
+    # The two mean the same to those who have one of them only.
+    out.append(["system" if node.role == "developer" else node.role, node.name])
     size = len(out)
     for block in node.content:
         kind = block.__class__

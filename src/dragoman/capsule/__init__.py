@@ -59,11 +59,14 @@ The keys of a capsule: ``count`` (of units, and of tools where these are units),
 ``tools`` (entries), ``patch`` and ``order`` (settings), ``mended`` (losses of the way back that it
 makes up for), ``echo`` (whose gist the digests are of), ``wrap`` or ``bare`` (a list of turns in an
 object, or without it), ``model`` (where the target has none), ``unfit`` (the original broke a rule
-itself). Those of an entry: ``at`` and ``is`` (the numbers and digests of its units), ``put`` (the
-original), ``cuts`` (how long texts were that may be joined or split now), ``ids`` or ``by`` (what
-else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``, ``reused``.
+itself), ``mac`` (``signing``). Those of an entry: ``at`` and ``is`` (the numbers and digests of
+its units), ``put`` (the original), ``cuts`` (how long texts were that may be joined or split now),
+``ids`` or ``by`` (what else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``,
+``reused``.
 
-A capsule is plain JSON and comes from outside: whatever is wrong with it is ``Malformed``.
+A capsule is plain JSON and comes from outside. It is looked at whole before it is used
+(``validating``), and whatever is wrong with it is ``CapsuleError``. What it puts is named in
+``Ledger.restored``; what it claims to make up for is tried (``opening.Proof``).
 """
 
 from __future__ import annotations

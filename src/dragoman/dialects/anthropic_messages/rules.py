@@ -295,7 +295,7 @@ def tool_references(page: Page) -> Problems:
         return
     for _, at, block in blocks:
         for where, inner in nested(at, block) if block.get("type") == "tool_result" else ():
-            name = inner.get("tool_name")
+            name = string(inner.get("tool_name"))
             if inner.get("type") == "tool_reference" and name not in names:
                 message = f"Tool reference {name!r} not found in available tools"
                 yield Problem("tool-reference", where, message)
