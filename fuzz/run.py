@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import time
@@ -179,6 +180,14 @@ class Run:
             stored = {"oracle": oracle, "fault": says, **small.stored()}
             path.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
 
+    def summary(self) -> int:
+        """Print what was found, and give the exit code."""
+        print(self)
+        for sign, count in self.found.most_common():
+            print(f"  {count} x {sign}".encode("ascii", "backslashreplace").decode())
+        sys.stdout.flush()
+        return 1 if self.found else 0
+
     def __str__(self) -> str:
         took = time.monotonic() - self.started
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
@@ -198,16 +207,16 @@ def seeded(
 
 
 def guided(run: Run, minutes: float) -> None:
-    """Choices that atheris makes, led by which code they reach."""
+    """Choices that atheris makes, led by which code they reach; it never returns."""
     import atheris
 
-    options = [
-        "-max_len=400",
-        "-len_control=0",
-        "-verbosity=0",
-        f"-max_total_time={minutes * 60:.0f}",
-    ]
-    atheris.Setup([sys.argv[0], *options], lambda data: run.take(case_of(Bytes(data))))
+    def take(data: bytes) -> None:
+        run.take(case_of(Bytes(data)))
+        if time.monotonic() - run.started > minutes * 60 or len(run.found) >= ENOUGH:
+            os._exit(run.summary())
+
+    options = ["-max_len=400", "-len_control=0", "-verbosity=0"]
+    atheris.Setup([sys.argv[0], *options], take)
     atheris.Fuzz()
 
 
@@ -242,7 +251,4 @@ def main() -> int:
     else:
         asked.minutes = asked.minutes or (None if asked.runs else 10)
         seeded(run, asked.seed, asked.runs, asked.minutes, asked.enough)
-    print(run)
-    for sign, count in run.found.most_common():
-        print(f"  {count} x {sign}".encode("ascii", "backslashreplace").decode())
-    return 1 if run.found else 0
+    return run.summary()
