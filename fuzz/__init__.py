@@ -4,8 +4,8 @@
     python -m fuzz --runs 2000  with nothing but the standard library
 
 An input is a row of choices (``dice``): which seed of which dialect, what happens to it
-(``mutations`` for documents, ``streams`` for streams), and which dialect it becomes. ``oracles`` says
-what must hold; ``run`` makes inputs, and minimises and stores those that break an oracle.
+(``mutations`` for documents, ``streams`` for streams), and which dialect it becomes. ``oracles``
+says what must hold; ``run`` makes inputs, and minimises and stores those that break an oracle.
 """
 
 import sys

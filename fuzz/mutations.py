@@ -1,4 +1,4 @@
-"""Documents with something wrong in them: each mutation keeps the rest of the document as it was."""
+"""Documents with something wrong in them; each mutation keeps the rest as it was."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NUMBERS: tuple[Any, ...] = (
     2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 4102444800, 253402300800, True,
 )  # fmt: skip
 TEXTS = (
-    "", " ", "\n", "\0", "\x1b[31mred", "\ud83d", "\udc00x", "a\ud83d\ude00b", "\u202eright", "\ufeff",
-    "é", "e\u0301", "💡", "x" * 300, "{", "{}", "[]", "null", '{"a":1,"a":2}', '{"a":"\\ud83d"}', "NaN",
-    "data:image/png;base64,iVBORw0KGgo=", "data:,", "https://example.org/a.png", "iVBORw0KGgo=", "====",
-    "[tool error] x", "[content of tool result call_1]", "<end_of_turn>",
-    "<start_function_call>call:f{a:1}<end_function_call>", "~", "~1", "/", "a/b", "-0", "1e999", "auto",
-    "user", "assistant", "system", "tool", "text", "function", "none",
+    "", " ", "\n", "\0", "\x1b[31mred", "\ud83d", "\udc00x", "a\ud83d\ude00b", "\u202eright",
+    "\ufeff", "é", "e\u0301", "💡", "x" * 300, "{", "{}", "[]", "null", '{"a":1,"a":2}',
+    '{"a":"\\ud83d"}', "NaN", "data:image/png;base64,iVBORw0KGgo=", "data:,", "iVBORw0KGgo=",
+    "https://example.org/a.png", "====", "[tool error] x", "[content of tool result call_1]",
+    "<end_of_turn>", "<start_function_call>call:f{a:1}<end_function_call>", "~", "~1", "/", "a/b",
+    "-0", "1e999", "auto", "user", "assistant", "system", "tool", "text", "function", "none",
 )  # fmt: skip
 NOBODYS = ("zq", "zq/a", "~zq", "zq \ud83d")
 STRANGE = (*NOBODYS, "type", "role", "id", "index", "__proto__", "Type")
@@ -69,7 +69,9 @@ def copied(value: Json) -> Json:
     return json.loads(json.dumps(value))
 
 
-def choose(document: Json, dice: Dice, kind: type | tuple[type, ...] = object) -> seeds.Place | None:
+def choose(
+    document: Json, dice: Dice, kind: type | tuple[type, ...] = object
+) -> seeds.Place | None:
     """A place whose value is of a kind; None where there is none."""
     found = [path for path, value in seeds.nodes(document) if isinstance(value, kind)]
     return one_of(dice, found) if found else None
@@ -189,8 +191,8 @@ def deepen(document: Json, dice: Dice) -> Json:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    delete, delete, duplicate, swap, retype, retype, move, rename, rename, foreign, foreign, foreign,
-    number, text, text, deepen,
+    delete, delete, duplicate, swap, retype, retype, move, rename, rename, foreign, foreign,
+    foreign, number, text, text, deepen,
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import seeds
 from dragoman import Loss, Malformed, Problem, Transcoder, testing
 from dragoman.dialect import Dialect
 from dragoman.events import Delta
-from fuzz import oracles, run
+from fuzz import mutations, oracles, run, streams
 from fuzz.dice import Bytes, Seeded
 from fuzz.oracles import Stream, Talk
 
@@ -52,9 +52,9 @@ def test_seeds_are_left_as_they_are() -> None:
 
 def test_every_dialect_facet_and_target_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     for change in ("recombined", "mutated", "with_keys"):
-        monkeypatch.setattr(run.mutations, change, lambda document, *_: document)
-    monkeypatch.setattr(run.streams, "mangled", lambda *_: b"")
-    monkeypatch.setattr(run.streams, "unusual", lambda *_: b"")
+        monkeypatch.setattr(mutations, change, lambda document, *_: document)
+    monkeypatch.setattr(streams, "mangled", lambda *_: b"")
+    monkeypatch.setattr(streams, "unusual", lambda *_: b"")
     cases = [run.case_of(Seeded(f"2/{number}")) for number in range(4000)]
     talks = [case for case in cases if isinstance(case, Talk)]
     assert {(case.dialect, case.facet) for case in talks} == set(seeds.FACES)
@@ -131,7 +131,9 @@ def check(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def repair(monkeypatch: pytest.MonkeyPatch) -> None:
     def repaired(doc: Any, *_: Any, **__: Any) -> dragoman.Result:
-        return dragoman.Result(doc | {"n": doc.get("n", 0) + 1}, (Loss("dropped", "extras", "", "x"),))
+        return dragoman.Result(
+            doc | {"n": doc.get("n", 0) + 1}, (Loss("dropped", "extras", "", "x"),)
+        )
 
     monkeypatch.setattr(dragoman, "repair", repaired)
 
@@ -178,9 +180,13 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """An ending that the target's reader takes for a failure."""
     close = Transcoder.close
     error = b'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"x"}}\n\n'
-    monkeypatch.setattr(Transcoder, "close", lambda self: close(self) + (b"" if self.same else error))
+    monkeypatch.setattr(
+        Transcoder, "close", lambda self: close(self) + (b"" if self.same else error)
+    )
     feed = Transcoder.feed
-    monkeypatch.setattr(Transcoder, "feed", lambda self, data: feed(self, data).replace(b"message_stop", b"x"))
+    monkeypatch.setattr(
+        Transcoder, "feed", lambda self, data: feed(self, data).replace(b"message_stop", b"x")
+    )
 
 
 def unnamed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,8 @@ class Copilot(OpenAIResponses):
         del out[start:]
         for index, message in enumerate(read):
             between = index + 1 < len(read) and read[index + 1].role == "tool"
-            behind_results = message.role == "user" and out and out[-1].role == "tool"
+            plain = message.extras is None or not message.extras.fields
+            behind_results = message.role == "user" and plain and out and out[-1].role == "tool"
             if between or not behind_results or not unhoist(message, out, self.holds_all):
                 out.append(message)
 

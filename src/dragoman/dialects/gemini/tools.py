@@ -84,7 +84,7 @@ class Tools(Turns):
         nulls = [key for key in nulls if {key: None} not in shown]
         # By itself, a function joins the functions before it and anything else stands alone.
         first = out[0]
-        if first.kind == "function" and before == "function":
+        if first.kind != "hosted" and before not in ("", "hosted"):
             out[0] = self.note(first, joined=False)
         for index in range(1, len(out)):
             if out[index].kind == "hosted" or out[index - 1].kind == "hosted":
