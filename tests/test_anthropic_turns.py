@@ -172,3 +172,50 @@ def test_a_turn_with_thinking_does_not_go_on_another(
     assert [loss.partition(" ")[2] for loss in lost] == losses
     roles = [turn["role"] for turn in turns]
     assert roles == [("user", "assistant")[n % 2] for n in range(len(roles))]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [HI, system("One."), system("Two."), YO, BYE],
+        [HI, system("One."), BYE],
+        [HI, YO, system("One."), YO, BYE],
+    ],
+)
+def test_in_its_own_dialect_a_system_turn_stays_where_it_is(messages: list[Turn]) -> None:
+    doc = {"model": "claude-opus-4-5", "max_tokens": 100, "messages": messages}
+    result = dragoman.convert(doc, source="anthropic", target="anthropic", facet="request")
+    assert result.document == doc
+    assert result.losses == ()
+
+
+def test_an_unknown_key_of_the_system_prompt_is_reported() -> None:
+    doc = {
+        "systemInstruction": {"parts": [{"text": "Be brief.", "strange": 1}]},
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+    }
+    result = dragoman.convert(
+        doc, source="gemini", target="anthropic", facet="request", model="claude-opus-4-5"
+    )
+    document: Any = result.document
+    assert document["system"] == [{"type": "text", "text": "Be brief."}]
+    assert "/systemInstruction/parts/0/strange" in {loss.path for loss in result.losses}
+
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "bedrock-converse"])
+@pytest.mark.parametrize(
+    ("last", "said", "losses"),
+    [
+        (model("So: "), "So:", ["text.space"]),
+        (model("So:"), "So:", []),
+        (user("Hi "), "Hi ", []),
+    ],
+)
+def test_only_what_the_model_said_last_loses_its_final_space(
+    target: str, last: Turn, said: str, losses: list[str]
+) -> None:
+    turns, lost = written("claude-opus-4-5", [HI, YO, HI, last], target)
+    content = turns[-1]["content"]
+    assert (content if isinstance(content, str) else content[-1]["text"]) == said
+    told = [loss.split()[1] for loss in lost]
+    assert [what for what in told if what == "text.space"] == losses
