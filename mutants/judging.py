@@ -30,9 +30,9 @@ from .mutating import Module, function_code
 LAWS = ("pair", "identity", "audit", "home", "test")
 MOST = {"pair": 600, "identity": 150, "audit": 100, "home": 100, "test": 100}
 """So many checks of each law are asked for one mutant, as unlike each other as can be."""
-SECONDS = {"test": 20}
+SECONDS = {"test": 4}
 """CPU time after which a check counts as failed; most take a thousandth of it."""
-USUALLY = 2
+USUALLY = 1
 MEMORY = 1 << 30
 
 

@@ -211,6 +211,17 @@ def test_an_object_alone_is_the_only_item() -> None:
     assert frames("either", [b" ", b"\n", b'{"a": 1}']) == [("", b'{"a": 1}')]
 
 
+def test_any_other_byte_begins_an_event() -> None:
+    assert frames("either", [b"x: 1\n\ndata: 2\n\n"]) == [("", b"2")]
+
+
+def test_white_space_before_the_first_event_belongs_to_it() -> None:
+    """A field that begins with a space is another field, however the bytes are cut."""
+    data = b" data: 1\n\ndata: 2\n\n"
+    assert frames("either", [data]) == frames("sse", [data]) == [("", b"2")]
+    assert frames("either", [data[:1], data[1:]]) == [("", b"2")]
+
+
 def test_a_mark_of_the_byte_order_stands_at_the_beginning_only() -> None:
     bom = b"\xef\xbb\xbf"
     assert frames("sse", [bom + b"data: 1\n\n", b"data: 2\n\n"]) == [("", b"1"), ("", b"2")]
