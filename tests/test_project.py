@@ -27,7 +27,7 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # Imports point one way: a layer may import from itself and from those above it.
 LAYERS = [
-    {"errors", "model"},
+    {"errors", "model", "capabilities"},
     {"models"},
     {
         "ledger",

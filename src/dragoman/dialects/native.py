@@ -34,6 +34,7 @@ class Native(Dialect):
     stream_signs = (("event", "begin"),)
     stream_headers: ClassVar[dict[str, str]] = {"content-type": "application/x-ndjson"}
     history = None
+    model_key = "tree/model"
     lowers = False
     can = Capabilities(failed=True)
     has_null_choice = False  # the tree says it
