@@ -82,7 +82,7 @@ def written(name: str, messages: list[Turn], target: str = "anthropic-messages")
         (
             [HI, system("One."), developer("Two."), BYE, YO, BYE],
             [HI, BYE, system("One.", "Two."), YO, BYE],
-            [f"{PLACE} 1", f"{PLACE} 2", f"{ROLE} 2", "approximated message.boundary 2"],
+            [f"{ROLE} 2", f"{PLACE} 1", f"{PLACE} 2", "approximated message.boundary 2"],
         ),
         ([HI, YO, system("One."), YO, BYE], [HI, YO, user("One."), YO, BYE], [f"{ROLE} 2"]),
         (
@@ -111,7 +111,7 @@ def test_a_system_turn_between_the_others(
         (
             [HI, system("One."), developer("Two."), BYE],
             [HI, user("One."), user("Two."), BYE],
-            [f"{ROLE} 1", f"{ROLE} 2", f"{ROLE} 2"],
+            [f"{ROLE} 2", f"{ROLE} 1", f"{ROLE} 2"],
         ),
         (
             [HI, CALL, system("One."), RESULT, YO, BYE],

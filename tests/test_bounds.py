@@ -19,7 +19,14 @@ from dragoman import dialects
 from dragoman.cli.inputs import Input, _Unpacked
 from dragoman.errors import Malformed
 from dragoman.exchange import Exchange
-from dragoman.providers import BadAnswer, Provider, ProviderError, RateLimited, TimedOut
+from dragoman.providers import (
+    BadAnswer,
+    Provider,
+    ProviderError,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+)
 from dragoman.providers.errors import retry_after
 from dragoman.transcoder import Transcoder, collect, decompose
 from transcripts import dragoman as command_line
@@ -314,8 +321,6 @@ PACKED = {"content-encoding": "gzip"}
     ("said", "stream"),
     [
         (Say(200, BOMB, PACKED), False),
-        (Say(500, BOMB, PACKED), False),
-        (Say(500, BOMB, PACKED), True),
         (Tell([gzip.compress(b"data: " + b"x" * 5_000_000)], PACKED), True),
         (Tell([gzip.compress(CHUNK * 50_000)], PACKED), True),
         (Tell([CHUNK] * 50_000), True),
@@ -326,6 +331,14 @@ def test_an_answer_has_a_limit_unpacked(said: Any, stream: bool) -> None:
     assert isinstance(error, BadAnswer)
     assert "than" in str(error)
     assert "bytes" in str(error)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_error_without_end_is_known_by_its_status(stream: bool) -> None:
+    error = refused(Say(500, BOMB, PACKED), stream=stream, limit=100_000)
+    assert isinstance(error, ServerFailed)
+    assert error.status == 500
+    assert len(str(error)) < 1000
 
 
 def endless() -> Iterator[bytes]:

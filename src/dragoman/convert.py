@@ -96,10 +96,7 @@ def convert(
         duplicates.note(doc, value, log)
     if capsule is not None:
         capsules.check(capsule, writer, facet, key, capsule_limit)
-        asked = tree
-        tree = capsules.named(capsule, tree, writer)
-        if tree is not asked:
-            log.restored.append(Restored("field", f"/{writer.model_key}"))
+        asked, tree = tree, capsules.named(capsule, tree, writer)
     log.restores = capsule is not None
     document = writer.write(tree, log)
     if halves is not None:
@@ -108,6 +105,9 @@ def convert(
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, reader, value)
+        field = Restored("field", f"/{writer.model_key}")
+        if tree is not asked and replace(field, removed=True) not in log.restored:
+            log.restored.append(field)
         changed = any(loss.what == "capsule" for loss in log.losses)
         if changed or not capsule.get("unfit"):  # else it is as it was
             document = capsules.refit(document, writer, tree, log)
