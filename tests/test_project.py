@@ -42,6 +42,7 @@ LAYERS = [
         "endpoint",
         "pairing",
         "statuses",
+        "surrogates",
     },
     {
         "normal",
@@ -53,7 +54,6 @@ LAYERS = [
         "lowering",
         "fitting",
         "results",
-        "surrogates",
     },
     {"walk", "dialect", "sniffing"},
     {"checking", "comparing", "streaming", "patching", "units"},
