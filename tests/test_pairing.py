@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import dragoman
 from dragoman.model import ToolCall
 from dragoman.pairing import Waiting
 
@@ -41,3 +42,19 @@ def test_results_without_ids(
 ) -> None:
     calls = waiting(*turns)
     assert [calls.answer(name) for name in results] == answered
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "gemini", "cohere"])
+def test_a_result_of_a_tool_that_nobody_called_is_a_message(target: str) -> None:
+    calls = [{"function": {"name": name, "arguments": {}}} for name in "ab"]
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "tool_name": "x", "content": "one"},
+        {"role": "tool", "tool_name": "b", "content": "two"},
+    ]
+    doc = {"model": "m", "messages": turns}
+    result = dragoman.convert(doc, source="ollama", target=target)
+    assert dragoman.check(result.document, target) == []
+    losses = [(loss.kind, loss.what, loss.path) for loss in result.losses]
+    assert ("approximated", "tool_result", "/messages/2") in losses

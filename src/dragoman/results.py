@@ -109,7 +109,7 @@ class Pairs:
                 if result.call_id is not None:
                     answered[result.call_id] = index
             elif result.call_id is None:
-                continue
+                self.orphans.add(index)
             elif answered.get(result.call_id, -1) > run:
                 self.twice[index] = answered[result.call_id]
             else:
@@ -282,8 +282,12 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
         why = "a result that is written as a message does not name its tool"
         log.dropped("tool_result.name", result.at, why)
     what = "error" if result.is_error else "result"
-    mark = Text(ORPHAN.format(what=what, call=f"the tool call {result.call_id}"), at=result.at)
+    mark = Text(ORPHAN.format(what=what, call=call_of(result)), at=result.at)
     return replace(message, role="user", content=(mark, *result.content), extras=None)
+
+
+def call_of(result: ToolResult) -> str:
+    return "a tool call" if result.call_id is None else f"the tool call {result.call_id}"
 
 
 def lose_extras(message: Message, result: ToolResult, log: Ledger) -> None:

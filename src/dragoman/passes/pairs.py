@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..ledger import Ledger
 from ..model import Block, Message, Text, ToolCall, ToolResult
-from ..results import NO_RESULT, ORPHAN
+from ..results import NO_RESULT, ORPHAN, call_of
 from .bench import (
     Bench,
     Conversation,
@@ -159,8 +159,7 @@ def demoted(message: Message, log: Ledger) -> Message:
     if result.cache is not None:
         log.dropped("cache", result.cache.at, why)
     what = "error" if result.is_error else "result"
-    call = "a tool call" if result.call_id is None else f"the tool call {result.call_id}"
-    mark = Text(ORPHAN.format(what=what, call=call), at=result.at)
+    mark = Text(ORPHAN.format(what=what, call=call_of(result)), at=result.at)
     return unspell(replace(message, role="user", content=(mark, *result.content)))
 
 
