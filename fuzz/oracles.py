@@ -218,7 +218,7 @@ def is_refused(case: Talk) -> bool:
     """Whether the reader refuses the document."""
     try:
         case.turned(case.dialect)
-    except Exception:
+    except Exception:  # one that is not ours is a fault, which the oracles report
         return True
     return False
 

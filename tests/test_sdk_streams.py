@@ -56,6 +56,13 @@ def at_rest(document: Document, target: str) -> Json:
     ).document
 
 
+def streamed(document: Document, target: str) -> tuple[dragoman.Transcoder, bytes]:
+    """A response as the stream of another dialect, and who transcoded it."""
+    transcoder = dragoman.Transcoder(document.dialect, target, now=0)
+    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
+    return transcoder, said + transcoder.close()
+
+
 def is_named_last(transcoder: dragoman.Transcoder) -> bool:
     return "stream.head" in {loss.what for loss in transcoder.losses}
 
@@ -65,9 +72,7 @@ def is_named_last(transcoder: dragoman.Transcoder) -> bool:
 def test_the_client_hears_what_was_said(
     listener: Listener, document: Document, target: str
 ) -> None:
-    transcoder = dragoman.Transcoder(document.dialect, target, now=0)
-    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
-    said += transcoder.close()
+    transcoder, said = streamed(document, target)
     if transcoder.response.failure is not None:
         with pytest.raises(REFUSALS):
             listener.hear(said, target)
@@ -126,9 +131,7 @@ def spoken(tree: Response) -> tuple[str, list[tuple[str, Json]]]:
 def test_the_other_clients_hear_what_was_said(
     listener: Listener, document: Document, target: str
 ) -> None:
-    transcoder = dragoman.Transcoder(document.dialect, target, now=0)
-    said = transcoder.feed(dragoman.decompose(document.body, document.dialect))
-    said += transcoder.close()
+    transcoder, said = streamed(document, target)
     if transcoder.response.failure is not None:
         assert not has_finished(listener, said, target)
         return

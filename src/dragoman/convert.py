@@ -105,9 +105,8 @@ def convert(
         document = with_halves(document, halves, reader.name == writer.name, log)
     if capsule is not None:
         document = capsules.open_(capsule, document, writer, facet, log, tree, reader, value)
-        field = Restored("field", f"/{writer.model_key}")
-        if tree is not asked and replace(field, removed=True) not in log.restored:
-            log.restored.append(field)
+        if tree is not asked:
+            _note_model(writer, log)
         changed = any(loss.what == "capsule" for loss in log.losses)
         if changed or not capsule.get("unfit"):  # else it is as it was
             document = capsules.refit(document, writer, tree, log)
@@ -118,6 +117,13 @@ def convert(
         log.losses = [replace(loss, path=reader.locate(value, loss.path)) for loss in log.losses]
     log.enforce(fail_on)
     return Result(document, tuple(log.losses), carried, restored=tuple(log.restored), read=later)
+
+
+def _note_model(writer: Dialect, log: Ledger) -> None:
+    """The model came from the capsule, unless that took it away again."""
+    field = Restored("field", f"/{writer.model_key}")
+    if replace(field, removed=True) not in log.restored:
+        log.restored.append(field)
 
 
 def is_longer(doc: Json | bytes, limit: int | None) -> bool:

@@ -203,6 +203,12 @@ def missing(key: str, at: str) -> NoReturn:
 
 def nearest(doc: Json, at: str) -> tuple[str, list[str]]:
     """The part of a pointer that names a place in a document, and the keys that are left over."""
+    left = follow(doc, at)[1]
+    return ("/".join(at.split("/")[: -len(left)]) if left else at), left
+
+
+def follow(doc: Json, at: str) -> tuple[Json, list[str]]:
+    """The value at a pointer, or as far as it leads; and the keys that are left over."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in at.split("/")[1:]]
     for number, step in enumerate(steps):
         if doc.__class__ is dict and step in doc:
@@ -210,8 +216,8 @@ def nearest(doc: Json, at: str) -> tuple[str, list[str]]:
         elif doc.__class__ is list and step.isdigit() and int(step) < len(doc):
             doc = doc[int(step)]
         else:
-            return "/".join(at.split("/")[: number + 1]), steps[number:]
-    return at, []
+            return doc, steps[number:]
+    return doc, []
 
 
 def only(*keys: str) -> Callable[[Iterable[str]], bool]:

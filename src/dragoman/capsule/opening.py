@@ -16,7 +16,7 @@ from ..dialect import Dialect
 from ..errors import CapsuleError, DragomanError
 from ..ledger import Ledger, Loss, Restored
 from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
-from ..reading import encode, escape
+from ..reading import encode, escape, follow, nearest
 from ..results import NO_RESULT
 from ..surrogates import parse_exactly
 from ..units import Unit, View, digest, joined
@@ -104,21 +104,7 @@ def _point(log: Ledger, start: int, echoed: Json) -> None:
     for number in range(start, len(log.losses)):
         loss = log.losses[number]
         if loss.what == "capsule":
-            log.losses[number] = Loss(loss.kind, loss.what, _nearest(echoed, loss.path), loss.why)
-
-
-def _nearest(doc: Json, path: str) -> str:
-    found = ""
-    for token in path.split("/")[1:]:
-        name = token.replace("~1", "/").replace("~0", "~")
-        if doc.__class__ is dict and name in doc:
-            doc = doc[name]
-        elif doc.__class__ is list and name.isdigit() and int(name) < len(doc):
-            doc = doc[int(name)]
-        else:
-            break
-        found += f"/{token}"
-    return found
+            log.losses[number] = Loss(loss.kind, loss.what, nearest(echoed, loss.path)[0], loss.why)
 
 
 class Proof:
@@ -159,31 +145,15 @@ class Proof:
         return [x for x in losses if id(x) in stays or not self.holds(x.path, again)]
 
     def holds(self, path: str, again: Json) -> bool:
-        found = _value(self.echoed, path)
-        if path and found is not NOTHING:
-            return bool(found == _value(again, path))
+        found, left = follow(self.echoed, path)
+        if path and not left:
+            return (found, []) == follow(again, path)
         return bool(self.settings(self.echoed) == self.settings(again))
 
     def settings(self, document: Json) -> Json:
         if document.__class__ is not dict:
             return None
         return {k: v for k, v in document.items() if k != self.client.history}
-
-
-NOTHING: Any = object()
-
-
-def _value(doc: Json, path: str) -> Json:
-    """What stands at a JSON pointer."""
-    for token in path.split("/")[1:]:
-        name = token.replace("~1", "/").replace("~0", "~")
-        if doc.__class__ is dict and name in doc:
-            doc = doc[name]
-        elif doc.__class__ is list and name.isdigit() and int(name) < len(doc):
-            doc = doc[int(name)]
-        else:
-            return NOTHING
-    return doc
 
 
 class _Entry:

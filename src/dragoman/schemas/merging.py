@@ -156,7 +156,8 @@ def identity(value: Json) -> Hashable:
         return ("list", tuple(map(identity, value)))
     if value.__class__ is dict:
         return ("dict", frozenset((key, identity(item)) for key, item in value.items()))
-    return value  # type: ignore[no-any-return]
+    key: Hashable = value
+    return key
 
 
 def type_of(value: Json) -> str:
