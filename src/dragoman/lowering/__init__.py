@@ -1,0 +1,72 @@
+"""Makes a tree fit a target that cannot say all of it; every change is in the ledger.
+
+What is lowered here, once for all dialects, is what a dialect either can express or cannot
+(``Dialect.can``, see ``capabilities``). Of messages:
+
+- names of speakers, where there is no field for them;
+- the ``developer`` role, which is ``system`` where there is none.
+
+Of tools:
+
+- ``namespace``: tools in a namespace. Elsewhere both names become one, ``namespace__name``.
+- ``deferred``: tools that are loaded when a tool search finds them. Elsewhere they are loaded at
+  once; so they are where the search itself cannot be said, as nothing would load them.
+- ``search``: a tool search that the client runs. Elsewhere it is a function, and what it finds is
+  named in its result and joins the tools of the request.
+
+And blocks of another dialect: tools that they bring join those of the request, what they say in
+plain words is text, and a compacted history that nobody else can read is reported as such.
+
+A tree that fits passes after one scan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..ledger import Ledger
+from ..model import History, Request, Response, Toolbox, Tree
+from . import messages, responses, tools
+from .messages import Messages
+from .opening import Opening
+from .tools import SEARCH, Tools
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
+
+__all__ = ["SEARCH", "Opening", "lower"]
+
+
+def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
+    """The tree without what the target has no form for."""
+    if isinstance(tree, Request):
+        special = tools.are_special(tree.tools or ())
+        if not special and messages.fit(tree.messages, to.can, "history"):
+            return tree
+        return _request(tree, Messages(to, log, "history"))
+    if isinstance(tree, History):
+        if messages.fit(tree.messages, to.can, "history"):
+            return tree
+        return replace(tree, messages=Messages(to, log, "history").all(tree.messages))
+    if isinstance(tree, Response):
+        said = [candidate.message for candidate in tree.candidates]
+        if responses.fits(tree, to.can) and messages.fit(said, to.can, "response"):
+            return tree
+        return responses.lower(tree, Messages(to, log, "response"))
+    if isinstance(tree, Toolbox) and tools.are_special(tree.tools):
+        lowered = Tools(to, log)
+        lowered.define(tree.tools)
+        return replace(tree, tools=tuple(map(lowered.tool, tree.tools)))
+    return tree
+
+
+def _request(tree: Request, lowering: Messages) -> Request:
+    own, named = tree.tools or (), lowering.tools
+    brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
+    found = named.begin(own, brought)
+    said = lowering.all(tree.messages)
+    written = named.end(found, brought)
+    choice = None if tree.tool_choice is None else named.choice(tree.tool_choice)
+    return replace(tree, messages=said, tools=written or tree.tools, tool_choice=choice)

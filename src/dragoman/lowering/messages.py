@@ -1,0 +1,156 @@
+"""Messages and their blocks on their way to a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..capabilities import Capabilities, Place
+from ..ledger import Ledger
+from ..model import Block, Message, Raw, Text, ToolCall, ToolResult
+from .tools import SEARCH, Tools
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
+
+
+def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
+    """Whether there is nothing to lower, as usual. This is all that most trees cost."""
+    unnamed, developer = place not in can.names, can.developer
+    for message in messages:
+        if unnamed and message.name is not None:
+            return False
+        if message.role == "developer" and not developer:
+            return False
+        for block in message.content:
+            if block.__class__ is Text:
+                continue
+            if block.__class__ is ToolCall:
+                if block.namespace is not None or block.kind == "search":
+                    return False
+            elif block.__class__ is ToolResult:
+                if block.namespace is not None or block.kind == "search":
+                    return False
+                for inner in block.content:
+                    if inner.__class__ is Raw and is_known(inner):
+                        return False
+            elif block.__class__ is Raw and is_known(block):
+                return False
+    return True
+
+
+def is_known(block: Raw) -> bool:
+    """Whether others can be told what a block of one dialect is."""
+    return block.text is not None or bool(block.tools) or block.code is not None
+
+
+class Messages:
+    """The messages of one tree on their way to one target."""
+
+    def __init__(self, to: Dialect, log: Ledger, place: Place) -> None:
+        self.to = to
+        self.log = log
+        self.place = place
+        self.tools = Tools(to, log)
+
+    def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        out: list[Message] = []
+        for message in messages:
+            lowered = self.message(message)
+            if lowered.content or not message.content:
+                out.append(lowered)
+        return tuple(out)
+
+    def message(self, message: Message) -> Message:
+        name, role, content = message.name, message.role, self.content(message.content)
+        if message.content and not content:
+            return replace(message, content=content)  # nothing of it is left to be lowered
+        if role == "developer" and not self.to.can.developer:
+            why = "`developer` role written as `system`"
+            self.log.approximated("message.role", message.at, why)
+            role = "system"
+        if name is not None and self.place not in self.to.can.names:
+            why = f"{self.to.name} has no field for the names of speakers"
+            self.log.dropped("message.name", message.at, why)
+            name = None
+        if name is message.name and role is message.role and content is message.content:
+            return message
+        return replace(message, role=role, content=content, name=name)
+
+    def content(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        out: list[Block] = []
+        for block in blocks:
+            if isinstance(block, ToolCall):
+                out.append(self.tools.call(block))
+            elif isinstance(block, ToolResult):
+                out.append(self.result(block))
+            elif isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
+                out += self.raw(block)
+            else:
+                out.append(block)
+        same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
+        return blocks if same else tuple(out)
+
+    def result(self, result: ToolResult) -> ToolResult:
+        content = result.content
+        if any(block.__class__ is Raw for block in content):
+            content = self.told(content)
+        if content is not result.content:
+            result = replace(result, content=content)
+        return self.tools.result(result)
+
+    def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The content of a result; what follows each other of another dialect is one text."""
+        out: list[Block] = []
+        run: list[Text] = []
+
+        def flush() -> None:
+            if run:
+                out.append(replace(run[0], text="\n".join(text.text for text in run)))
+                run.clear()
+
+        for block in blocks:
+            known = isinstance(block, Raw) and is_known(block) and not self.to.accepts(block)
+            for told in self.raw(block) if known and isinstance(block, Raw) else [block]:
+                if known and isinstance(told, Text):
+                    if run:
+                        self.log.approximated("text.boundary", told.at, "joined by a line break")
+                    run.append(told)
+                else:
+                    flush()
+                    out.append(told)
+        flush()
+        return tuple(out)
+
+    def raw(self, block: Raw) -> list[Block]:
+        if block.code == SEARCH:
+            return self.tools.found(block)
+        if block.tools:
+            self.tools.bring(block)
+        code = block.code or "raw"
+        if block.text is not None or block.tools:
+            self.to.lose(block.extras, block.at, self.log)
+        if block.text is not None:
+            self.log.approximated(code, block.at, f"written as text for {self.to.name}")
+            return [Text(block.text, at=block.at)]
+        if code == "compaction":
+            why = (
+                f"the conversation before it was compacted and encrypted; {self.to.name} cannot "
+                "read it, so that part of the history is missing"
+            )
+            self.log.dropped(code, block.at, why)
+        elif not block.tools:
+            what = "message" if block.code == "raw" else "block"
+            self.log.dropped(code, block.at, f"a {what} that only {block.dialect} knows")
+        return []
+
+    def carriers(self, messages: Sequence[Message]) -> Iterator[Raw]:
+        """The blocks that bring tools which the target takes only beside the conversation."""
+        for message in messages:
+            for block in message.content:
+                inner = block.content if isinstance(block, ToolResult) else (block,)
+                for raw in inner:
+                    if isinstance(raw, Raw) and raw.tools and not self.to.accepts(raw):
+                        yield raw
