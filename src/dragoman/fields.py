@@ -115,6 +115,13 @@ class Field(Struct, frozen=True):
         limits = (self.least, self.most, self.among, self.count, self.only, self.fit)
         return any(limit is not None for limit in limits) or bool(self.refused)
 
+    def write(self, out: dict[str, Json], value: Any, at: str, w: Writing, target: str) -> None:
+        """Write one value, as far as the target accepts it."""
+        if not w.home:
+            value = self.fitted(value, at, w.log, target)
+        if value is not None:
+            out[self.key] = value
+
     def fitted(self, value: Any, at: str, log: Ledger, target: str) -> Any:
         """The value as the target accepts it; None where nothing is left of it."""
         name = self.name
@@ -160,56 +167,80 @@ class Fields:
     """A table of parameters, compiled for reading and writing."""
 
     def __init__(
-        self, *rows: Field, methods: Mapping[str, Iterable[str]] = NOTHING, once: bool = False
+        self,
+        *rows: Field,
+        methods: Mapping[str, Iterable[str]] = NOTHING,
+        keys: Iterable[str] = (),
+        refuses: Mapping[str, str] = NOTHING,
+        once: bool = False,
     ) -> None:
         self.rows = rows
+        self._rows = {row.name: row for row in rows}
+        self.keys = frozenset(keys)
+        """Keys of a document that are always taken, beside those of the parameters."""
         self.methods = dict(methods)
         """Parameters that methods of the dialect read and write, and the keys that they read."""
         self.special = frozenset(key for keys in self.methods.values() for key in keys)
         """All of these keys."""
+        self.refuses = dict(refuses)
+        """Parameters that methods write in the same dialect alone, and why."""
         self.once = once
         """Whether one parameter under two keys is an error."""
-        self.taken = frozenset(row.key for row in rows if not row.outer)
-        """The keys that are always taken: those of a document itself, without ``also``."""
+        self.taken = self.keys | {row.key for row in rows if not row.outer}
+        """All keys that are always taken; those of ``also`` are taken where they count."""
         self._top: dict[str, Field] = {}
         self._objects: dict[str, dict[str, Field]] = {}
         for row in rows:
             known = self._objects.setdefault(row.outer, {}) if row.outer else self._top
             known |= dict.fromkeys((row.key, *row.also), row)
         self._steps = tuple((r, r.name, r.outer, r.key, r.limited) for r in rows)
-        written = {*(row.name for row in rows), *self.methods}
-        self._missing = tuple(name for name in NAMES if name not in written)
+        self.names = (*self._rows, *self.methods)
+        """The parameters that can be written, at least in the same dialect."""
+        self._missing = tuple(name for name in NAMES if name not in self.names)
         self._absent = (None,) * (len(self._missing) + 2)
         self._values: Callable[[Params], Any] = attrgetter("extras", "extras", *self._missing)
         self._prepare()
 
     def _prepare(self) -> None:
         """For the parameters that nearly every request has, which are quick to read and write."""
-        rows = {row.name: row for row in self.rows}
+        rows = self._rows
         limit, heat, stream = map(rows.get, ("max_tokens", "temperature", "stream"))
         self._quick = limit is not None and heat is not None and limit.outer == heat.outer
         if limit is None or heat is None:
             return
         self._outer, self._limit, self._heat = limit.outer, limit.key, heat.key
-        self._streams = stream is not None and (stream.outer, stream.key) == ("", "stream")
+        self._streams = stream is not None and stream.path in ("", "stream") and not stream.limited
         known = {*self._top, *self._objects, *self.special}
         self._rare = known - {limit.key, heat.key, "stream" if self._streams else ""}
         self._ats = {"max_tokens": f"/{limit.key}"} if limit.key != limit.name else NOTHING
-        ends = [(r.least, r.most) for r in (limit, heat)]
+        ends = [(inf, -inf) if r.refused else (r.least, r.most) for r in (limit, heat)]
         self._least, self._coldest = (-inf if low is None else low for low, _ in ends)
         self._most, self._hottest = (inf if high is None else high for _, high in ends)
 
     # -- variants ---------------------------------------------------------------------------
 
-    def but(self, *rows: Field, methods: Mapping[str, Iterable[str]] = NOTHING) -> Fields:
+    def but(
+        self,
+        *rows: Field,
+        methods: Mapping[str, Iterable[str]] = NOTHING,
+        refuses: Mapping[str, str] = NOTHING,
+    ) -> Fields:
         """The table with other rows and methods for some parameters, or with more of them."""
         new = {row.name: row for row in rows}
         old = tuple(new.pop(row.name, row) for row in self.rows)
-        return Fields(*old, *new.values(), methods={**self.methods, **methods}, once=self.once)
+        return Fields(
+            *old,
+            *new.values(),
+            methods={**self.methods, **methods},
+            keys=self.keys,
+            refuses={**self.refuses, **refuses},
+            once=self.once,
+        )
 
     def refusing(self, *names: str, why: str = REFUSED) -> Fields:
         """The table of an API that does not accept some of the parameters that it may be sent."""
-        return self.but(*(replace(row, refused=why) for row in self.rows if row.name in names))
+        rows = (replace(row, refused=why) for row in self.rows if row.name in names)
+        return self.but(*rows, refuses={name: why for name in self.methods if name in names})
 
     def without_limits(self, *names: str) -> Fields:
         """The table of an API that has no such limits, or other ones; without names, none."""
@@ -219,7 +250,7 @@ class Fields:
         return self.but(*(replace(row, **none) for row in rows))
 
     def __getitem__(self, name: str) -> Field:
-        return next(row for row in self.rows if row.name == name)
+        return self._rows[name]
 
     @property
     def ranges(self) -> dict[str, tuple[Any, Any]]:
@@ -237,9 +268,13 @@ class Fields:
                 said.append(
                     f"{key} up to {most:g}" if least is None else f"{key} {least:g}..{most:g}"
                 )
-        return ", ".join(said) + "."
+        return ", ".join(said)
 
     # -- reading ----------------------------------------------------------------------------
+
+    def all_taken(self, more: set[str]) -> frozenset[str]:
+        """The keys that are always taken, and those that were taken this time."""
+        return self.taken | more if more else self.taken
 
     def usual(self, doc: dict[str, Json]) -> Params | None:
         """The parameters of a document that has none but those that nearly every request has."""
@@ -329,14 +364,14 @@ class Fields:
         w: Writing,
         target: str,
         spelling: Mapping[str, Json] = NOTHING,
-    ) -> bool:
+    ) -> Params | None:
         """Write the parameters that have rows, and note those that the target has no field for.
 
-        Whether that was all: the request has none but those that nearly every request has.
+        What is left for methods; None where there is nothing but what nearly every request has.
         """
         home, log = w.home, w.log
         if self._quick and not spelling and self._write_usual(out, params, home):
-            return True
+            return None
         if self._missing and self._values(params) != self._absent:
             self._lose(params, log, target)
         for row, name, outer, key, limited in self._steps:
@@ -363,7 +398,7 @@ class Fields:
                 out.setdefault(outer, {})[key] = value
             else:
                 out[key] = value
-        return False
+        return params if home or not self.refuses else self._refuse(params, log, target)
 
     def _write_usual(self, out: dict[str, Json], params: Params, home: bool) -> bool:
         limit, heat = params.max_tokens, params.temperature
@@ -389,11 +424,23 @@ class Fields:
     def _lose(self, params: Params, log: Ledger, target: str) -> None:
         """The parameters that the target has no field for."""
         for name in self._missing:
-            value = getattr(params, name)
-            if value is None or value == OMITTED.get(name):
-                continue
-            at = value.at if isinstance(value, Node) else params.where(name)
-            if isinstance(value, OutputFormat) and value == OutputFormat("text", at=at):
-                continue
-            why = NO_FIELD.format(target=target, name=name)
-            log.dropped(name, at, why + HINTS.get(name, ""))
+            if (at := said_at(params, name)) is not None:
+                why = NO_FIELD.format(target=target, name=name)
+                log.dropped(name, at, why + HINTS.get(name, ""))
+
+    def _refuse(self, params: Params, log: Ledger, target: str) -> Params:
+        """The parameters without those that methods would write, and the target refuses."""
+        for name, why in self.refuses.items():
+            if (at := said_at(params, name)) is not None:
+                log.dropped(name, at, why.format(target=target, name=name))
+        return replace(params, **dict.fromkeys(self.refuses))
+
+
+def said_at(params: Params, name: str) -> str | None:
+    """Where a parameter stands; None where it has no value, or one that means the same."""
+    value = getattr(params, name)
+    if value is None or value == OMITTED.get(name):
+        return None
+    if not isinstance(value, Node):
+        return params.where(name)
+    return None if value == OutputFormat("text", at=value.at) else value.at

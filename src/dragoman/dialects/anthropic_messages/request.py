@@ -78,8 +78,8 @@ FIELDS = Fields(
         "thinking": ("thinking", "output_config"),
         "output": ("output_config", "output_format"),
     },
+    keys=("model", "messages", "system", "tools", "tool_choice", "cache_control"),
 )  # fmt: skip
-TAKEN = FIELDS.taken | {"model", "messages", "system", "tools", "tool_choice", "cache_control"}
 
 
 class Requests(Turns):
@@ -107,7 +107,7 @@ class Requests(Turns):
             params,
             True if messages and begins_answer(messages[-1]) else None,
             dialect=NAME,
-            extras=self.keep(doc, TAKEN, spelling, partly=partly),
+            extras=self.keep(doc, FIELDS.taken, spelling, partly=partly),
         )
 
     def read_messages(self, doc: Json) -> History:
@@ -323,10 +323,10 @@ class Requests(Turns):
         out["tool_choice"] = self.write_choice(choice, w)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        params = tree.params
-        if params.max_tokens is None and not w.home:
-            params = self.with_limit(params, w)
-        if FIELDS.write(out, params, w, self.name):
+        given = tree.params
+        if given.max_tokens is None and not w.home:
+            given = self.with_limit(given, w)
+        if (params := FIELDS.write(out, given, w, self.name)) is None:
             return
         if params.cache is not None:
             out["cache_control"] = self.write_cache(params.cache, w)

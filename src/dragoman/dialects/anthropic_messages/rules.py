@@ -84,7 +84,7 @@ RULES: dict[str, str] = {
     "cache-place": "A thought bears no cache mark: 'thinking.cache_control: Extra inputs are not "
     "permitted'. Nor does an empty text.",
     "media-type": "Images are image/jpeg, png, gif or webp; documents are PDF or plain text.",
-    "range": FIELDS.describe(),
+    "range": f"{FIELDS.describe()}.",
     "stop-sequence": "'each stop sequence must contain non-whitespace'.",
     "response-field": "An answer has all its fields; clients rely on them.",
     "error-field": "An error says its type and a message.",
