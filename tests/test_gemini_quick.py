@@ -18,7 +18,6 @@ from dragoman.model import (
     Block,
     Json,
     Message,
-    Params,
     Request,
     Role,
     ToolResult,
@@ -89,9 +88,6 @@ class Careful(Gemini):
             else:
                 out += self.write_part(block, w, called)
         return out
-
-    def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
-        return False
 
 
 def grown(body: Json) -> Iterator[Json]:
