@@ -227,7 +227,7 @@ def odd_trees() -> list[tuple[str, Any]]:
     corpus = load_corpus(Path(__file__).parent / "corpus")
     found: list[tuple[str, Any]] = []
     for document in (document for case in corpus for document in case.documents):
-        if document.degraded is None and document.facet in ("request", "messages", "response"):
+        if not document.degraded and document.facet in ("request", "messages", "response"):
             tree = get(document.dialect).read(document.body, document.facet)
             if any(is_odd(block) for said in conversations(tree) for block in said.content):
                 found.append((document.name, tree))
