@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dragoman
 from dragoman.dialects import get
+from dragoman.dialects import names as names_of_dialects
+from dragoman.errors import Unsayable, Unsupported
 from dragoman.ledger import Ledger
 from dragoman.lowering import lower
-from dragoman.model import Message, Request, Text, Tool, ToolCall
+from dragoman.model import Media, Message, Request, Response, Text, Tool, ToolCall, ToolResult
+from dragoman.testing import load_corpus
 
 RESPONSES, CHAT, ANTHROPIC = "openai-responses", "openai-chat", "anthropic-messages"
 OBJECT: Any = {"type": "object", "properties": {}}
@@ -197,3 +201,57 @@ def test_a_result_is_never_empty(target: str) -> None:
     results = [block for m in tree.messages if m.role == "tool" for block in m.content]
     assert len(results) == 2
     assert all(block.content for block in results)  # type: ignore[union-attr]
+
+
+# -- what a dialect declares is what its writer takes -------------------------------------------
+
+
+def is_odd(block: Any) -> bool:
+    """Whether there are targets that cannot hold a block as it is."""
+    if isinstance(block, ToolResult):
+        return any(map(is_odd, block.content))
+    if isinstance(block, ToolCall):
+        return block.item_id is not None
+    return not isinstance(block, Text | Media)
+
+
+def conversations(tree: Any) -> list[Message]:
+    if isinstance(tree, Response):
+        return [candidate.message for candidate in tree.candidates]
+    return list(getattr(tree, "messages", ()))
+
+
+@pytest.fixture(scope="module")
+def odd_trees() -> list[tuple[str, Any]]:
+    """The trees of the corpus that hold what many targets cannot."""
+    corpus = load_corpus(Path(__file__).parent / "corpus")
+    found: list[tuple[str, Any]] = []
+    for document in (document for case in corpus for document in case.documents):
+        if not document.degraded and document.facet in ("request", "messages", "response"):
+            tree = get(document.dialect).read(document.body, document.facet)
+            if any(is_odd(block) for said in conversations(tree) for block in said.content):
+                found.append((document.name, tree))
+    return found
+
+
+def settled(to: Any, place: Any) -> set[str]:
+    """The codes that only the pass may note for a target."""
+    can = to.can
+    fields = {"tool_call.item_id": can.item_ids, "refusal": can.refusals, "passage": can.passages}
+    return {code for code, places in fields.items() if place not in places}
+
+
+@pytest.mark.parametrize("target", names_of_dialects())
+def test_what_is_declared_is_what_the_writer_takes(target: str, odd_trees: list[Any]) -> None:
+    to = get(target)
+    for name, tree in odd_trees:
+        if to.is_home(tree.dialect) or getattr(tree, "failure", None) is not None:
+            continue
+        codes = settled(to, "response" if isinstance(tree, Response) else "history")
+        log = Ledger()
+        try:
+            to.write(lower(tree, to, Ledger()), log)
+        except (Unsayable, Unsupported):
+            continue
+        noted = [loss for loss in log.losses if loss.what in codes and loss.kind != "invented"]
+        assert not noted, f"{name}: {noted[0]}"

@@ -10,9 +10,12 @@ what differs: ``can = replace(OpenAIChat.can, names=NOWHERE)``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from .model import Block, Hosted, Media, Raw, Reasoning, StopReason, ToolCall, ToolResult
 
 Place: TypeAlias = Literal["history", "response"]
 Places: TypeAlias = frozenset[Place]
@@ -21,6 +24,9 @@ NOWHERE: Places = frozenset()
 HISTORY: Places = frozenset({"history"})
 RESPONSE: Places = frozenset({"response"})
 EVERYWHERE: Places = HISTORY | RESPONSE
+
+NOT_TEXT: frozenset[type[Block]] = frozenset({Media, Reasoning, ToolCall, ToolResult, Hosted, Raw})
+"""What is no text, and is not written as one either."""
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
@@ -33,9 +39,22 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    item_ids: Places = EVERYWHERE
+    """A second id of a call, beside the one that pairs it with its result."""
+    refusals: Places = EVERYWHERE
+    """That a text is a refusal."""
+    passages: Places = EVERYWHERE
+    """Retrieved passages as blocks of their own; elsewhere they are the blocks that they hold."""
+
+    unfit: Mapping[str, frozenset[type[Block]]] = {}
+    """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
+    emptied: bool = True
+    """Whether a message stays of which nothing is left; elsewhere it is dropped as well."""
 
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""
+    refused: StopReason = "filter"
+    """How a response ends that the model refused, where no refusal can be written."""
     failed: bool = False
     """Whether a response may hold the error that ended it; elsewhere the error is all there is."""
     lacks: frozenset[str] = frozenset()

@@ -20,8 +20,9 @@ from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower
+from .lowering import lower, omit
 from .model import (
+    Block,
     ErrorKind,
     Extras,
     Failure,
@@ -371,6 +372,10 @@ class Dialect:
         if extras is not None and not self.is_home(extras.dialect):
             lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
+
+    def omit(self, block: Block, log: Ledger) -> None:
+        """Report a block that is dropped as a whole, as there is no form for it."""
+        omit(block, self, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..events import Delta, Event, Open
 from ..ledger import Ledger
-from ..model import Block, Raw, Text, ToolCall
+from ..model import Block, Raw, Refusal, Text, ToolCall
 from .messages import Messages, is_known
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ class Opening:
         """The events that open a block as the target can say it."""
         block = event.block
         if isinstance(block, ToolCall):
-            lowered: Block = self.lowering.tools.call(block)
+            lowered: Block = self.lowering.call(block)
             return [event if lowered is block else replace(event, block=lowered)]
+        if isinstance(block, Refusal) and "response" not in self.lowering.to.can.refusals:
+            return [replace(event, block=self.lowering.refusal(block))]
         if isinstance(block, Raw) and is_known(block) and not self.lowering.to.accepts(block):
             said = [b for b in self.lowering.raw(block) if isinstance(b, Text)]
             if said:

@@ -31,6 +31,8 @@ class Cohere(Rules, Sniff, Responses):
     can = Capabilities(
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
         candidates=1,
         lacks=RARE | {"response.model", "response.created"},
     )

@@ -36,7 +36,12 @@ class CopilotResponses(Sniff, Answers):
     event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
     can = Capabilities(
-        names=NOWHERE, developer=False, lacks=RARE | {"response.id", "response.created"}
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        lacks=RARE | {"response.id", "response.created"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -32,7 +32,15 @@ class IContent(Sniff, Requests):
     model_key = "resolved/model"
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
-    can = Capabilities(names=NOWHERE, developer=False, candidates=1, lacks=RARE)
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        candidates=1,
+        lacks=RARE,
+    )
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ContentReader

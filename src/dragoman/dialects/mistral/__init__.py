@@ -32,7 +32,16 @@ class Mistral(Responses):
     vendor = "mistral"
     serves = ("mistral",)
     pairs = True
-    can = Capabilities(names=NOWHERE, developer=False, lacks=RARE - {"logprobs"})
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        unfit=Responses.can.unfit,
+        refused="end",
+        lacks=RARE - {"logprobs"},
+    )
     aliases: ClassVar[tuple[str, ...]] = ()
     # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them
     endpoints: ClassVar[tuple[Endpoint, ...]] = (

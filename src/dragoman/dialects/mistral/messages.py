@@ -153,8 +153,6 @@ class Messages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 continue
-            if isinstance(block, Refusal) and not w.home:
-                block = self.as_text(block, w)
             if not self.is_content(block, w):
                 said.others.append(block)
                 continue

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
+from ...capabilities import EVERYWHERE
 from ...ledger import Ledger
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
 from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
@@ -55,7 +56,7 @@ class OpenRouter(Details):
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
     limits_labels = True
-    has_refusals = True
+    can = replace(Details.can, refusals=EVERYWHERE)
     says_status = True
     more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
         "top_k": ("top_k", maybe_int)

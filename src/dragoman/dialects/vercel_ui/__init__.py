@@ -25,7 +25,12 @@ class VercelUI(Answers):
     aliases = ("ai-sdk-ui",)
     stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
     can = Capabilities(
-        names=NOWHERE, developer=False, candidates=1, lacks=RARE | {"response.created"}
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        candidates=1,
+        lacks=RARE | {"response.created"},
     )
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",
