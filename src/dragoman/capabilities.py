@@ -23,6 +23,36 @@ RESPONSE: Places = frozenset({"response"})
 EVERYWHERE: Places = HISTORY | RESPONSE
 
 
+class Citations(Struct, frozen=True, kw_only=True):
+    """Which texts may bear citations, of what, and what is told of it."""
+
+    places: Places = EVERYWHERE
+    everyone: bool = True
+    """Whether texts of others than the assistant may bear them, those of results too."""
+    forms: tuple[str, ...] | None = None
+    """What may be cited (``CITED``); None: anything."""
+    lacks: tuple[str, ...] = ()
+    """What is not told of it, by the fields of ``Citation``."""
+    spans: bool = False
+    """Whether a citation must say to which part of the text it belongs."""
+    joined: bool = False
+    """Whether texts become one, and where they were cited says how: a citation that has no form
+    is left as one that tells nothing."""
+
+
+CITED = {
+    "url": "web pages",
+    "signed": "web pages with its own signature",
+    "place": "places in documents of the request",
+    "document": "documents",
+    "bare": "web pages, each with a span and without a quote,",
+}
+"""Forms of citations, and what they are called in the ledger."""
+
+ALL_CITATIONS = Citations()
+NO_CITATIONS = Citations(places=NOWHERE)
+
+
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
 
@@ -33,6 +63,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+
+    citations: Citations = ALL_CITATIONS
 
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import NOWHERE, RARE, Capabilities
+from ..capabilities import EVERYWHERE, RARE
 from ..checking import (
     Page,
     Problems,
@@ -108,7 +108,12 @@ FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
-    can = Capabilities(names=NOWHERE, candidates=1, failed=True, lacks=RARE - {"service_tier"})
+    can = replace(
+        OpenAIResponses.can,
+        tools=frozenset(),
+        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        lacks=RARE - {"service_tier"},
+    )
     needs_model = True
     pairs = True
     spec = "docs/dialects/router-responses.md"

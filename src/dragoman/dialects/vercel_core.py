@@ -227,8 +227,6 @@ class VercelCore(VercelModelV5):
         if isinstance(block, Refusal):
             w.log.approximated("refusal", block.at, "a refusal is plain text here")
         else:
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "an answer holds no citations here")
             self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:

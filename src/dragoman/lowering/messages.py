@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..capabilities import Capabilities, Place
+from ..capabilities import ALL_CITATIONS, Capabilities, Place
 from ..ledger import Ledger
-from ..model import Block, Message, Raw, Text, ToolCall, ToolResult
+from ..model import Block, Media, Message, Passage, Raw, Role, Text, ToolCall, ToolResult
+from . import citations
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
     unnamed, developer = place not in can.names, can.developer
+    cited = can.citations is not ALL_CITATIONS
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -26,19 +28,27 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
             return False
         for block in message.content:
             if block.__class__ is Text:
-                continue
-            if block.__class__ is ToolCall:
+                if cited and block.citations:
+                    return False
+            elif block.__class__ is ToolCall:
                 if block.namespace is not None or block.kind == "search":
                     return False
             elif block.__class__ is ToolResult:
                 if block.namespace is not None or block.kind == "search":
                     return False
                 for inner in block.content:
-                    if inner.__class__ is Raw and is_known(inner):
+                    if inner.__class__ is Text:
+                        if cited and inner.citations:
+                            return False
+                    elif inner.__class__ in HOLDERS or (inner.__class__ is Raw and is_known(inner)):
                         return False
-            elif block.__class__ is Raw and is_known(block):
+            elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
                 return False
     return True
+
+
+HOLDERS = frozenset({Media, Passage})
+"""Blocks that may hold others."""
 
 
 def is_known(block: Raw) -> bool:
@@ -64,7 +74,8 @@ class Messages:
         return tuple(out)
 
     def message(self, message: Message) -> Message:
-        name, role, content = message.name, message.role, self.content(message.content)
+        name, role = message.name, message.role
+        content = self.content(message.content, role)
         if message.content and not content:
             return replace(message, content=content)  # nothing of it is left to be lowered
         if role == "developer" and not self.to.can.developer:
@@ -79,24 +90,47 @@ class Messages:
             return message
         return replace(message, role=role, content=content, name=name)
 
-    def content(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
         for block in blocks:
-            if isinstance(block, ToolCall):
-                out.append(self.tools.call(block))
-            elif isinstance(block, ToolResult):
-                out.append(self.result(block))
-            elif isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
-                out += self.raw(block)
-            else:
-                out.append(block)
+            out += self.block(block, role)
         same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
         return blocks if same else tuple(out)
 
+    def block(self, block: Block, role: Role) -> Sequence[Block]:
+        """A block as those that the target can hold."""
+        if isinstance(block, Text):
+            return (self.text(block, role),)
+        if isinstance(block, ToolCall):
+            return (self.tools.call(block),)
+        if isinstance(block, ToolResult):
+            return (self.result(block),)
+        if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
+            return self.raw(block)
+        if isinstance(block, Passage):
+            return (self.passage(block),)
+        if isinstance(block, Media):
+            return self.media(block)
+        return (block,)
+
+    def text(self, text: Text, role: Role) -> Text:
+        if text.citations and self.to.can.citations is not ALL_CITATIONS:
+            text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
+        return text
+
+    def passage(self, passage: Passage) -> Passage:
+        content = self.content(passage.content, "user")
+        return passage if content is passage.content else replace(passage, content=content)
+
+    def media(self, media: Media) -> Sequence[Block]:
+        if media.source.blocks:
+            blocks = self.content(media.source.blocks, "user")
+            if blocks is not media.source.blocks:
+                media = replace(media, source=replace(media.source, blocks=blocks))
+        return (media,)
+
     def result(self, result: ToolResult) -> ToolResult:
-        content = result.content
-        if any(block.__class__ is Raw for block in content):
-            content = self.told(content)
+        content = self.told(result.content)
         if content is not result.content:
             result = replace(result, content=content)
         return self.tools.result(result)
@@ -113,7 +147,7 @@ class Messages:
 
         for block in blocks:
             known = isinstance(block, Raw) and is_known(block) and not self.to.accepts(block)
-            for told in self.raw(block) if known and isinstance(block, Raw) else [block]:
+            for told in self.block(block, "tool"):
                 if known and isinstance(told, Text):
                     if run:
                         self.log.approximated("text.boundary", told.at, "joined by a line break")
@@ -122,7 +156,8 @@ class Messages:
                     flush()
                     out.append(told)
         flush()
-        return tuple(out)
+        same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
+        return blocks if same else tuple(out)
 
     def raw(self, block: Raw) -> list[Block]:
         if block.code == SEARCH:

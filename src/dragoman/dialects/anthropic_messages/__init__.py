@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, Capabilities, Citations
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json
 from .response import Responses
@@ -77,6 +77,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
         tools=frozenset({"deferred"}),
         names=NOWHERE,
         developer=False,
+        citations=Citations(forms=("signed", "place")),
         candidates=1,
         lacks=(RARE - {"stop.sequence"}) | {"response.created"},
     )

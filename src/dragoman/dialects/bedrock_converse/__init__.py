@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, Capabilities, Citations
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json
@@ -33,6 +33,7 @@ class BedrockConverse(Sniff, Responses):
     can = Capabilities(
         names=NOWHERE,
         developer=False,
+        citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
         candidates=1,
         lacks=RARE | {"response.id", "response.model", "response.created"},
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import VERTEX_BASES, Endpoint
 from .response import Responses
 from .rules import Rules
@@ -30,7 +30,12 @@ class Gemini(Sniff, Rules, Responses):
     vendor = "google"
     serves = ("google",)
     pairs = True
-    can = Capabilities(names=NOWHERE, developer=False, lacks=RARE)
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
+        lacks=RARE,
+    )
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error

@@ -493,8 +493,6 @@ class Items(Calls):
         if block.__class__ is Text:
             if block.cache is not None:
                 self.lose_cache(block.cache, w)
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "plain text cites nothing")
         else:
             w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
         if block.extras is not None:
