@@ -29,6 +29,36 @@ NOT_TEXT: frozenset[type[Block]] = frozenset({Media, Reasoning, ToolCall, ToolRe
 """What is no text, and is not written as one either."""
 
 
+class Citations(Struct, frozen=True, kw_only=True):
+    """Which texts may bear citations, of what, and what is told of it."""
+
+    places: Places = EVERYWHERE
+    everyone: bool = True
+    """Whether texts of others than the assistant may bear them, those of results too."""
+    forms: tuple[str, ...] | None = None
+    """What may be cited (``CITED``); None: anything."""
+    lacks: tuple[str, ...] = ()
+    """What is not told of it, by the fields of ``Citation``."""
+    spans: bool = False
+    """Whether a citation must say to which part of the text it belongs."""
+    joined: bool = False
+    """Whether texts become one, and where they were cited says how: a citation that has no form
+    is left as one that tells nothing."""
+
+
+CITED = {
+    "url": "web pages",
+    "signed": "web pages with its own signature",
+    "place": "places in documents of the request",
+    "document": "documents",
+    "bare": "web pages, each with a span and without a quote,",
+}
+"""Forms of citations, and what they are called in the ledger."""
+
+ALL_CITATIONS = Citations()
+NO_CITATIONS = Citations(places=NOWHERE)
+
+
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
 
@@ -50,6 +80,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
     emptied: bool = True
     """Whether a message stays of which nothing is left; elsewhere it is dropped as well."""
+
+    citations: Citations = ALL_CITATIONS
 
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""

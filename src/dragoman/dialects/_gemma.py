@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .. import freeform
-from ..capabilities import NOWHERE, Capabilities
+from ..capabilities import NO_CITATIONS, NOWHERE, Capabilities
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
@@ -65,7 +65,13 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
-    can = Capabilities(names=NOWHERE, item_ids=NOWHERE, refusals=NOWHERE, passages=NOWHERE)
+    can = Capabilities(
+        names=NOWHERE,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+    )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect))
@@ -125,8 +131,6 @@ class Gemma(Dialect):
         """The words of a block that is neither a call nor a thought; None where it has none."""
         match block:
             case Text():
-                for cite in block.citations:
-                    log.dropped("text.citations", cite.at, "there are no citations here")
                 self.lose_cache(block.cache, log)
                 self.lose(block.extras, block.at, log)
                 return block.text

@@ -73,7 +73,11 @@ class Copilot(OpenAIResponses):
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
-    can = replace(OpenAIResponses.can, refusals=EVERYWHERE)
+    can = replace(
+        OpenAIResponses.can,
+        refusals=EVERYWHERE,
+        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+    )
 
     def accepts(self, block: Raw) -> bool:
         # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
@@ -251,8 +255,6 @@ class Copilot(OpenAIResponses):
             w.log.approximated("text.boundary", text.at, "an output is one text here")
         for text in texts:
             self.lose(text.extras, text.at, w.log)
-            for cite in text.citations:
-                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
         if not texts and result.is_error:
             return ()
         return (Text("".join(text.text for text in texts), at=result.at),)

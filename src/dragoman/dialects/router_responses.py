@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import RARE
+from ..capabilities import EVERYWHERE, RARE
 from ..checking import (
     Page,
     Problems,
@@ -106,7 +106,12 @@ FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
-    can = replace(OpenAIResponses.can, tools=frozenset(), lacks=RARE - {"service_tier"})
+    can = replace(
+        OpenAIResponses.can,
+        tools=frozenset(),
+        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        lacks=RARE - {"service_tier"},
+    )
     needs_model = True
     pairs = True
     spec = "docs/dialects/router-responses.md"

@@ -222,8 +222,6 @@ class VercelCore(VercelModelV5):
             out["rawCall"] = RAW_CALL
 
     def write_answer_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "an answer holds no citations here")
         self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .. import freeform
-from ..capabilities import NOWHERE, RARE, Capabilities
+from ..capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -61,6 +61,7 @@ class Xzatoma(Exchanges):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        citations=NO_CITATIONS,
         candidates=1,
         lacks=RARE | {"response.id", "response.created"},
     )
@@ -209,8 +210,6 @@ class Xzatoma(Exchanges):
         for index, text in enumerate(texts):
             if index:
                 w.log.approximated("text.boundary", text.at, "joined with a space")
-            for cite in text.citations:
-                w.log.dropped("text.citations", cite.at, "nothing is cited here")
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..capabilities import Capabilities, Place
+from ..capabilities import ALL_CITATIONS, Capabilities, Place
 from ..ledger import Ledger
 from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
+from . import citations
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
     plan = plan_of(can, place)
     unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
+    cited = can.citations is not ALL_CITATIONS
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -32,6 +34,8 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
         rare = plan.rare[message.role]
         for block in message.content:
             if block.__class__ is Text:
+                if cited and block.citations:
+                    return False
                 continue
             if block.__class__ in rare:
                 return False
@@ -45,10 +49,14 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
                     return False
                 for inner in block.content:
                     if inner.__class__ is Text:
+                        if cited and inner.citations:
+                            return False
                         continue
-                    if inner.__class__ in rare or (inner.__class__ is Raw and is_known(inner)):
+                    if inner.__class__ in rare or inner.__class__ in HOLDERS:
                         return False
-            elif block.__class__ is Raw and is_known(block):
+                    if inner.__class__ is Raw and is_known(inner):
+                        return False
+            elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
                 return False
     return True
 
@@ -85,6 +93,10 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
         )
         PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
     return plan
+
+
+HOLDERS = frozenset({Media, Passage})
+"""Blocks that may hold others."""
 
 
 def is_known(block: Raw) -> bool:
@@ -152,14 +164,18 @@ class Messages:
             return self.raw(block)
         if block.__class__ in self.to.can.unfit.get(role, ()):
             return self.misplaced(block, role)
+        if isinstance(block, Text):
+            return (self.text(block, role),)
         if isinstance(block, ToolCall):
             return (self.call(block),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
             return (self.refusal(block),)
-        if isinstance(block, Passage) and self.place not in self.to.can.passages:
+        if isinstance(block, Passage):
             return self.passage(block, role)
+        if isinstance(block, Media):
+            return self.media(block)
         return (block,)
 
     def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
@@ -183,8 +199,23 @@ class Messages:
         self.to.lose(block.extras, block.at, self.log)
         return Text(block.text, at=block.at)
 
+    def text(self, text: Text, role: Role) -> Text:
+        if text.citations and self.to.can.citations is not ALL_CITATIONS:
+            text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
+        return text
+
+    def media(self, media: Media) -> Sequence[Block]:
+        if media.source.blocks:
+            blocks = self.content(media.source.blocks, "user")
+            if blocks is not media.source.blocks:
+                media = replace(media, source=replace(media.source, blocks=blocks))
+        return (media,)
+
     def passage(self, block: Passage, role: Role) -> tuple[Block, ...]:
-        """What a passage holds; what is written about it is lost."""
+        """A passage, or what it holds; what is written about it is lost then."""
+        if self.place in self.to.can.passages:
+            content = self.content(block.content, "user")
+            return (block if content is block.content else replace(block, content=content),)
         why = f"{self.to.name} has no form for retrieved passages; written as text"
         self.log.approximated("passage", block.at, why)
         if block.cache is not None:
@@ -194,9 +225,7 @@ class Messages:
         return self.content(block.content, role)
 
     def result(self, result: ToolResult) -> ToolResult:
-        content = result.content
-        if any(block.__class__ is not Text for block in content):
-            content = self.told(content)
+        content = self.told(result.content)
         if content is not result.content:
             result = replace(result, content=content)
         return self.tools.result(result)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..events import Delta, Event, Open
+from ..events import Cite, Delta, Event, Open
 from ..ledger import Ledger
 from ..model import Block, Raw, Refusal, Text, ToolCall
+from . import citations
 from .messages import Messages, is_known
 
 if TYPE_CHECKING:
@@ -35,3 +36,11 @@ class Opening:
                 opened = replace(event, block=replace(said[0], text=""))
                 return [opened, Delta(event.index, said[0].text)]
         return [event]
+
+    def cite(self, event: Cite) -> Cite | None:
+        """A citation as the target can tell it; None where it cannot."""
+        lowering = self.lowering
+        cite = citations.fitted(event.citation, lowering.to, "response", True, lowering.log)
+        if cite is None or cite is event.citation:
+            return None if cite is None else event
+        return replace(event, citation=cite)

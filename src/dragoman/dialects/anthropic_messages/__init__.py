@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -85,6 +85,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Media, Passage, ToolResult}),
         },
+        citations=Citations(forms=("signed", "place")),
         candidates=1,
         lacks=(RARE - {"stop.sequence"}) | {"response.created"},
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
@@ -41,6 +41,7 @@ class BedrockConverse(Sniff, Responses):
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Passage, ToolResult}),
         },
+        citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
         candidates=1,
         lacks=RARE | {"response.id", "response.model", "response.created"},
     )

@@ -150,8 +150,8 @@ class WriteBlocks(Dialect):
             if "cited" in extras.spelling:
                 out = {"citationsContent": extras.spelling["cited"]}
                 return self.emit(out, block, w.log)
-        cited = [doc for c in block.citations if (doc := self.write_citation(c, w)) is not None]
-        if cited:
+        if block.citations:
+            cited = [self.write_citation(cite, w) for cite in block.citations]
             out = {"citationsContent": {"content": [{"text": text}], "citations": cited}}
         else:
             out = {"text": text}
@@ -159,7 +159,7 @@ class WriteBlocks(Dialect):
             return out
         return self.emit(out | self.spelling(block), block, w.log)
 
-    def write_citation(self, cite: Citation, w: Said) -> Json | None:
+    def write_citation(self, cite: Citation, w: Said) -> Json:
         spelling = self.spelling(cite)
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
@@ -176,15 +176,9 @@ class WriteBlocks(Dialect):
             out["location"] = {kind: {number: cite.document, "start": start, "end": end}}
             if passage and cite.url is not None:
                 out["source"] = cite.url
-        elif cite.kind == "url" and (cite.url is not None or w.home):
+        else:
             domain = {key: spelling[key] for key in ("domain",) if key in spelling}
             out["location"] = {"web": {"url": cite.url, **domain}}
-        else:
-            w.log.dropped("text.citations", cite.at, "a citation here tells an address or a place")
-            return None
-        if not w.home and (cite.span or cite.seal or cite.file_id or cite.filename):
-            why = "a citation here is that of the whole text, unsealed, and names no file"
-            w.log.approximated("text.citations", cite.at, why)
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:

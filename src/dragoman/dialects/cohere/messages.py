@@ -459,8 +459,6 @@ class Messages(Parts):
         if is_document(block) or "place" in self.spelling(block):
             return [self.write_part_document(block, w)]
         if isinstance(block, Text):
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
             return [self.write_text(block, w)]
         if w.home:
             return self.write_part(block, "tool", w)

@@ -121,8 +121,6 @@ class Parts(Citations):
         log = w.log
         match block:
             case Text():
-                for cite in block.citations:
-                    log.dropped("text.citations", cite.at, "only the assistant cites here")
                 self.lose_cache(block.cache, w)
                 found = [block.text]
             case Passage() | Media() if is_document(block):

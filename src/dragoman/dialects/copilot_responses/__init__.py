@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -41,6 +41,7 @@ class CopilotResponses(Sniff, Answers):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        citations=NO_CITATIONS,
         lacks=RARE | {"response.id", "response.created"},
     )
 

@@ -179,8 +179,6 @@ class Requests(Responses):
     def text_of(self, block: Text, w: Writing) -> str:
         """A text and nothing more: there are no cache marks and no citations."""
         self.lose_cache(block.cache, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "nothing is cited here")
         self.lose(block.extras, block.at, w.log)
         return block.text
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -43,6 +43,7 @@ class Gemini(Sniff, Rules, Responses):
             "user": frozenset({Reasoning, ToolCall, ToolResult}),
             "assistant": frozenset({ToolResult}),
         },
+        citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
         lacks=RARE,
     )
     spec = "https://ai.google.dev/api/generate-content"

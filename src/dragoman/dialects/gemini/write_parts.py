@@ -112,9 +112,6 @@ class WriteParts(ReadParts):
     def write_text(self, block: Text, w: Writing) -> Json:
         out: dict[str, Json] = {"text": block.text}
         self.lose_cache(block.cache, w)
-        for cite in block.citations:
-            if cite.extras is None or not self.is_home(cite.extras.dialect):
-                w.log.dropped("text.citations", cite.at, "a part bears no citations here")
         if block.extras is None:
             return out
         if "thought" in self.spelling(block):
@@ -274,8 +271,6 @@ class WriteParts(ReadParts):
         for text in texts:
             if words:
                 w.log.approximated("text.boundary", text.at, "the words of a result are one text")
-            for cite in text.citations:
-                w.log.dropped("text.citations", cite.at, "a result holds no citations here")
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
             words.append(text.text)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from .request import Requests
 from .sniff import Sniff
 
@@ -38,6 +38,7 @@ class IContent(Sniff, Requests):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        citations=NO_CITATIONS,
         candidates=1,
         lacks=RARE,
     )

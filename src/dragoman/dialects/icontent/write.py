@@ -161,8 +161,6 @@ class Write(Read):
 
     def note_text(self, block: Text, w: Writing) -> None:
         self.lose_cache(block.cache, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "nothing is cited here")
 
     def lose_cache(self, cache: Cache | None, w: Writing) -> None:
         if cache is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -40,6 +40,7 @@ class Mistral(Responses):
         passages=NOWHERE,
         unfit=Responses.can.unfit,
         refused="end",
+        citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
         lacks=RARE - {"logprobs"},
     )
     aliases: ClassVar[tuple[str, ...]] = ()

@@ -211,13 +211,6 @@ class Messages(Parts):
             return False
         return block.seal is None or not home_only(self, block.seal.issuer)
 
-    def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
-        if w.home or not isinstance(block, Text) or not block.citations:
-            return super().lift_citations(block, doc, offset, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "only results of tools are cited here")
-        return replace(block, citations=())
-
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         doc["name"] = block.name
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -30,6 +30,7 @@ class Ollama(Sniff, Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        citations=NO_CITATIONS,
         candidates=1,
         lacks=RARE | {"response.id"},
     )

@@ -362,8 +362,6 @@ class Messages(Dialect):
         found: list[str] = []
         match block:
             case Text():
-                for cite in block.citations:
-                    w.log.dropped("text.citations", cite.at, "nothing is cited here")
                 self.lose_cache(block.cache, w)
                 found = [block.text]
             case Media(source=Source(kind="text" | "blocks")):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -28,6 +28,14 @@ class OpenAIChat(Sniff, Rules, Responses):
         item_ids=NOWHERE,
         passages=NOWHERE,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
+        citations=Citations(
+            places=RESPONSE,
+            everyone=False,
+            forms=("url",),
+            lacks=("quote", "seal"),
+            spans=True,
+            joined=True,
+        ),
         lacks=RARE - {"service_tier", "logprobs"},
     )
     spec = "https://platform.openai.com/docs/api-reference/chat"

@@ -280,30 +280,20 @@ class WriteMessages(Parts):
         """Citations stand beside the content here, with their place in the whole of it."""
         if not isinstance(block, Text) or not block.citations:
             return block
-        if not w.answer and not w.home:
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
-        else:
-            written = (
-                self.write_annotation(c, len(block.text), offset, w) for c in block.citations
-            )
-            if found := [doc for doc in written if doc is not None]:
-                doc["annotations"] = doc.get("annotations", []) + found
+        written = (self.write_annotation(c, len(block.text), offset, w) for c in block.citations)
+        if found := [doc for doc in written if doc is not None]:
+            doc["annotations"] = doc.get("annotations", []) + found
         return replace(block, citations=())
 
     def write_annotation(self, cite: Citation, length: int, offset: int, w: Writing) -> Json | None:
-        if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
-            return cite.extras.fields
-        if cite.kind != "url" or (cite.url is None and not w.home):
-            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
-            return None
+        if cite.kind == "other":
+            return None if cite.extras is None else cite.extras.fields
         inner: dict[str, Json] = {} if cite.url is None else {"url": cite.url}
         if cite.title is not None or not w.home:
             inner["title"] = cite.title or ""
         span = cite.span
         if span is None and not w.home:
             span = (0, length)
-            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
         if span is not None:
             inner |= {"start_index": span[0] + offset, "end_index": span[1] + offset}
         return self.emit({"type": "url_citation", "url_citation": inner}, cite, w.log)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities
+from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -79,6 +79,9 @@ class OpenAIResponses(Sniff, Rules, Responses):
         names=NOWHERE,
         refusals=RESPONSE,
         passages=NOWHERE,
+        citations=Citations(
+            places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
+        ),
         candidates=1,
         failed=True,
         lacks=RARE - {"response.echo", "service_tier"},

@@ -484,8 +484,6 @@ class Items(Calls):
         """
         if block.cache is not None:
             self.lose_cache(block.cache, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "plain text cites nothing")
         if block.extras is not None:
             self.lose(block.extras, block.at, w.log)
         return {"role": "assistant", "content": block.text}

@@ -307,7 +307,7 @@ class Parts(Dialect):
         if block.extras is None and block.cache is None and not block.citations:
             return out
         if block.citations:
-            self.write_citations(out, block, usual, w)
+            out["annotations"] = [self.write_citation(cite, block, w) for cite in block.citations]
         if block.cache is not None:
             if (usual == OUTPUT and not w.home) or w.facts.cache_marks is False:
                 self.lose_cache(block.cache, w)
@@ -321,15 +321,7 @@ class Parts(Dialect):
         key = self.spelling(block).get("key", "refusal")
         return self.emit({"type": "refusal", key: block.text}, self.part_of(block), w.log)
 
-    def write_citations(self, out: dict[str, Json], block: Text, usual: str, w: Writing) -> None:
-        if usual != OUTPUT and not w.home:
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
-            return
-        written = (self.write_citation(cite, block, w) for cite in block.citations)
-        out["annotations"] = [doc for doc in written if doc is not None]
-
-    def write_citation(self, cite: Citation, block: Text, w: Writing) -> Json | None:
+    def write_citation(self, cite: Citation, block: Text, w: Writing) -> Json:
         extras = cite.extras
         home = w.home or (extras is not None and self.is_home(extras.dialect))
         if home and cite.kind == "other" and extras is not None:
@@ -337,27 +329,16 @@ class Parts(Dialect):
         if home and cite.kind == "file":
             out: dict[str, Json] = {"type": self.spelling(cite).get("type", "file_citation")}
             out |= {k: v for k in ("file_id", "filename") if (v := getattr(cite, k)) is not None}
-        elif cite.kind == "url" and (cite.url is not None or home):
+        else:
             out = {"type": "url_citation"}
             out |= {k: v for k in ("url", "title") if (v := getattr(cite, k)) is not None}
-        else:
-            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
-            return None
         span = cite.span
         if not home:
-            self.note_citation(cite, w)
             out.setdefault("title", "")
             span = span or (0, len(block.text))
         if span is not None:
             out |= {"start_index": span[0], "end_index": span[1]}
         return self.emit(out, cite, w.log)
-
-    def note_citation(self, cite: Citation, w: Writing) -> None:
-        """What a citation of a web page cannot say here."""
-        if cite.span is None:
-            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
-        elif cite.quote is not None or cite.seal is not None:
-            w.log.approximated("text.citations", cite.at, "an address, a title and a span remain")
 
     def write_cache(self, cache: Cache, w: Writing) -> Json:
         out: dict[str, Json] = {"mode": "explicit"}

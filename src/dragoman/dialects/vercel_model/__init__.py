@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOT_TEXT, NOWHERE, RARE, Capabilities
 from .response import Responses
 from .sniff import Sniff
 
@@ -32,6 +32,7 @@ class VercelModel(Sniff, Responses):
         developer=False,
         refusals=NOWHERE,
         passages=NOWHERE,
+        citations=NO_CITATIONS,
         emptied=False,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         candidates=1,

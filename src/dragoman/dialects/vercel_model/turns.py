@@ -225,8 +225,6 @@ class Turns(ReadTurns, WriteParts):
             if out:
                 why = "a system turn is one text here; this is a turn of its own"
                 w.log.approximated("message.boundary", block.at, why)
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
             doc: dict[str, Json] = {"role": "system", "content": block.text}
             if block.extras is not None:
                 self.lose(block.extras, block.at, w.log)

@@ -90,8 +90,6 @@ class WriteParts(WithOptions):
         )
 
     def write_text(self, block: Text, w: Writing) -> Json:
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "a history holds no citations here")
         out: dict[str, Json] = {"type": "text", "text": block.text}
         return self.finish(out, block, w, self.write_cache(block.cache, w))
 
@@ -467,8 +465,6 @@ class WriteParts(WithOptions):
         return out
 
     def write_result_text(self, block: Text, w: Writing) -> Json:
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "a result holds no citations here")
         cache: Cache | None = block.cache
         if not self.result_options and not w.home:
             self.lose_cache(cache, w)

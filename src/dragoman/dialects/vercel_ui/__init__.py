@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, Capabilities, Citations
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class VercelUI(Answers):
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
+        citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
         candidates=1,
         lacks=RARE | {"response.created"},
     )

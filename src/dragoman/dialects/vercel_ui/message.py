@@ -369,27 +369,20 @@ class Answers(Dialect):
         if block.cache is not None:
             w.log.dropped("cache", block.cache.at, "answers are not marked here")
         docs: list[Json] = [self.emit(out, self.sign(out, block, METADATA), w.log)]
-        for number, cite in enumerate(block.citations, 1):
-            doc = self.write_source(cite, f"{number}", w)
-            docs += [] if doc is None else [doc]
-        return docs
+        cited = enumerate(block.citations, 1)
+        return docs + [self.write_source(cite, f"{number}", w) for number, cite in cited]
 
     def write_state(self, out: dict[str, Json], block: Block, usual: str) -> None:
         out["state"] = self.spelling(block).get("state", usual)
         if out["state"] is None:
             del out["state"]
 
-    def write_source(self, cite: Citation, number: str, w: Writing) -> Json | None:
-        if cite.kind != "url" or cite.url is None:
-            w.log.dropped("text.citations", cite.at, "only web pages are sources here")
-            return None
+    def write_source(self, cite: Citation, number: str, w: Writing) -> Json:
         spelled = self.spelling(cite).get("sourceId")
         out: dict[str, Json] = {"type": "source-url", "sourceId": spelled or f"source-{number}"}
         out["url"] = cite.url
         if cite.title is not None:
             out["title"] = cite.title
-        if not w.home and (cite.span or cite.quote or cite.seal or cite.location):
-            w.log.approximated("text.citations", cite.at, "an address and a title remain")
         return self.emit(out, cite, w.log)
 
     def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
