@@ -102,6 +102,8 @@ class Dialect:
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
+    implied_type: ClassVar[str] = ""
+    """The ``type`` of those items of a conversation that may go without one; empty: of none."""
     model_key: ClassVar[str] = "model"
     """The key of a request under which the model stands, also where only the address names it;
     ``resolved/model``: in an object of the request; empty: there is no place for it."""

@@ -35,6 +35,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
     pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
+    implied_type = "message"
     stream_signs = (
         ("type", "response.created"),
         ("type", "response.in_progress"),
