@@ -40,21 +40,15 @@ from ..model import (
     ToolResult,
 )
 from ..normal import HOISTED, unhoist
-from ..writing import home_only, leave_out
+from ..writing import home_only
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import INPUT, ItemWriting
+from .openai_responses.request import FIELDS
 
 # https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
 SENT = frozenset({"include"})
 """Fields that the tree has no name for and Copilot's clients send."""
 SEALED = "reasoning.encrypted_content"
-UNSENT = dict.fromkeys(
-    (
-        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
-        "store", "conversation_id",
-    ),
-    "Copilot's clients never send this",
-)  # fmt: skip
 DUMMY = re.compile(r"msg_\d{1,9}")
 """The id of a message that was made up. Copilot's own client says ``msg_123`` of all of them."""
 
@@ -78,6 +72,11 @@ class Copilot(OpenAIResponses):
         refusals=EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
     )
+    fields = FIELDS.refusing(
+        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
+        "store", "conversation_id",
+        why="clients of {target} never send {name}",
+    )  # fmt: skip
 
     def accepts(self, block: Raw) -> bool:
         # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
@@ -147,8 +146,7 @@ class Copilot(OpenAIResponses):
                 why = "Copilot's clients never say whether calls may be parallel"
                 log.dropped("tool_choice.parallel", choice.at, why)
             choice = replace(choice, parallel=None)
-        params = leave_out(tree.params, UNSENT, log)
-        return replace(tree, extras=extras, tool_choice=choice, params=params)
+        return replace(tree, extras=extras, tool_choice=choice)
 
     def write_prompt(
         self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting

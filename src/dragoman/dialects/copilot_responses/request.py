@@ -28,24 +28,16 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out, lose_labels, note_summary
+from ...writing import Writing, data_uri, lose_labels, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
+from ..openai_responses.request import FIELDS
 from ..openai_responses.response import Responses
 
 THOUGHT = "reasoning"
 """The type of an item, and what is included in an answer so that thoughts come with it."""
 THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
-UNSENT = dict.fromkeys(
-    (
-        "max_tokens", "top_p", "top_k", "stop", "seed", "frequency_penalty", "presence_penalty",
-        "logit_bias", "logprobs", "top_logprobs", "candidates", "output", "verbosity", "metadata",
-        "user_id", "service_tier", "cache_key", "cache", "store", "previous_id",
-        "conversation_id", "truncation",
-    ),
-    "a request has no place for this here",
-)  # fmt: skip
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 NAMELESS = "the name of a tool is empty"
 JOINT = " "
@@ -58,6 +50,7 @@ class Requests(Responses):
 
     speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
     listed = True
+    fields = FIELDS.refusing(*{*FIELDS.names} - {"temperature", "stream", "thinking"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -291,7 +284,7 @@ class Requests(Responses):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if self.is_home(tree.dialect):
             return super().write_request(tree, log)
-        choice, params = tree.tool_choice, leave_out(tree.params, UNSENT, log)
+        choice, params = tree.tool_choice, tree.params
         if choice is not None and choice.parallel is not None:
             if not choice.parallel:
                 why = "whether calls may be parallel is not said here"
