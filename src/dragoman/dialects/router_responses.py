@@ -71,18 +71,18 @@ EASY = "easy-list"
 """How the parent calls a message that is a role and a list of parts, and nothing else."""
 ENDED = ("completed", "incomplete")
 
-# rule -> what it says, in quotes as the design says it.
+# rule -> its meaning; in quotes the words of the design.
 OFFICIAL = {name: said for name, said in official.RULES.items() if name not in official.SAID}
 RULES: dict[str, str] = OFFICIAL | {
-    "content-role": "'Always use correct content type for role': input_text and input_image for "
-    "all but the assistant, whose are output_text, output_image and tool_use; a tool_result is "
-    "the user's.",
+    "content-role": "'Always use correct content type for role': output_text, output_image "
+    "and tool_use for the assistant, input_text and input_image for the others; tool_result for "
+    "the user.",
     "empty-message": "'User messages must always have content'.",
     "orphan-result": "'Maintain tool_call_id <-> tool_use_id mapping': a result names a call "
     "before it.",
     "result-group": "'Group all tool results in single user message'.",
     "field-type": "'All fields properly typed': ids are strings, the input of a call is an "
-    "object, the content of a result is text or parts, an image is an address.",
+    "object, the content of a result is text or parts, an image is a URL.",
 }
 MEDIA = ("input_image", "input_file")
 PARTS = {
@@ -506,7 +506,9 @@ def roles(page: Page) -> Problems:
         for where, part in placed(item.get("content"), f"{at}/content"):
             kind = string(part.get("type"))
             if kind is not None and kind not in known:
-                message = f"{kind!r} is no content of the role {role!r}; {', '.join(known)} are"
+                message = (
+                    f"Invalid value: {kind!r}. Supported for the role {role!r}: {', '.join(known)}."
+                )
                 yield Problem("content-role", f"{where}/type", message)
 
 
@@ -521,7 +523,7 @@ def groups(page: Page) -> Problems:
     for at, item in page.messages:
         results = item.get("role") == "user" and holds(item, RESULT)
         if results and before:
-            message = "these results and those of the message before belong into one message"
+            message = "these results and those of the message before belong in one message"
             yield Problem("result-group", at, message)
         before = results
 
