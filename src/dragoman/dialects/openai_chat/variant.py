@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...capabilities import RESPONSE
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -58,7 +59,7 @@ class Compatible(OpenAIChat):
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
     media_kinds: ClassVar[tuple[str, ...]] = ("image",)
-    has_refusals = False
+    can = replace(OpenAIChat.can, refusals=RESPONSE)
     has_freeform = False
     has_signatures = False
     has_subsets = False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
+from ...capabilities import EVERYWHERE
 from ...fields import Field, whole
 from ...ledger import Ledger
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
@@ -53,7 +54,7 @@ class OpenRouter(Details):
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
-    has_refusals = True
+    can = replace(Details.can, refusals=EVERYWHERE)
     says_status = True
     fields = Details.fields.but(
         OLD_LIMIT,
