@@ -49,6 +49,7 @@ LAYERS = [
     {
         "normal",
         "writing",
+        "fields",
         "freeform",
         "restoring",
         "result",

@@ -110,7 +110,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         OpenAIResponses.can,
         tools=frozenset(),
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
-        lacks=RARE - {"service_tier"},
+        lacks=RARE - {"service_tier"} | {"error.request_id"},
     )
     needs_model = True
     pairs = True

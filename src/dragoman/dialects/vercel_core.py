@@ -65,7 +65,7 @@ class VercelCore(VercelModelV5):
     name = "vercel-core"
     spec = "https://v4.ai-sdk.dev/docs/reference/ai-sdk-core/core-message"
     kin = frozenset({"vercel-model", "vercel-model-v5", "vercel-model-v6"})
-    can = replace(VercelModelV5.can, item_ids=HISTORY)
+    can = replace(VercelModelV5.can, item_ids=HISTORY, counts=frozenset())
     flat = True
     media_type = "mimeType"
     arguments = "args"
@@ -80,7 +80,6 @@ class VercelCore(VercelModelV5):
     }
     result_parts = frozenset({"text", "image"})
     tool_options = False
-    counts = frozenset()
 
     own_keys = frozenset({"args", "result", "mimeType", "isError", "signature"})
     other_keys = frozenset({"input", "output", "mediaType"})

@@ -6,6 +6,8 @@ the parts of a tool result are texts and media, without options; schemas are not
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from .vercel_model_v6 import VercelModelV6
 
 
@@ -15,7 +17,7 @@ class VercelModelV5(VercelModelV6):
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
     system_lists = False
     nested = False
-    counts = frozenset({"cache_read", "reasoning"})
+    can = replace(VercelModelV6.can, counts=frozenset({"cache_read", "reasoning"}))
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "tool-call", "tool-result"}),

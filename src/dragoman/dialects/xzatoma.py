@@ -63,7 +63,8 @@ class Xzatoma(Exchanges):
         passages=NOWHERE,
         citations=NO_CITATIONS,
         candidates=1,
-        lacks=RARE | {"response.id", "response.created"},
+        lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
+        counts=frozenset(),
     )
     whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"

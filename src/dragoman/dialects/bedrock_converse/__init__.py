@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import NO_ERROR_FIELDS, NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
@@ -43,7 +43,8 @@ class BedrockConverse(Sniff, Responses):
         },
         citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
         candidates=1,
-        lacks=RARE | {"response.id", "response.model", "response.created"},
+        lacks=RARE | NO_ERROR_FIELDS | {"response.id", "response.model", "response.created"},
+        counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})

@@ -42,7 +42,8 @@ class CopilotResponses(Sniff, Answers):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
-        lacks=RARE | {"response.id", "response.created"},
+        lacks=RARE | {"response.id", "response.created", "error.request_id"},
+        counts=frozenset(),
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -13,7 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    NO_ERROR_FIELDS,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Citations,
+)
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -44,7 +52,8 @@ class Gemini(Sniff, Rules, Responses):
             "assistant": frozenset({ToolResult}),
         },
         citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
-        lacks=RARE,
+        lacks=RARE | NO_ERROR_FIELDS | {"usage.cache_ttl"},
+        counts=frozenset({"cache_read", "reasoning"}),
     )
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")

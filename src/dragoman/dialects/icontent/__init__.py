@@ -40,7 +40,7 @@ class IContent(Sniff, Requests):
         passages=NOWHERE,
         citations=NO_CITATIONS,
         candidates=1,
-        lacks=RARE,
+        lacks=RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

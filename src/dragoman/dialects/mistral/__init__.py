@@ -41,7 +41,8 @@ class Mistral(Responses):
         unfit=Responses.can.unfit,
         refused="end",
         citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
-        lacks=RARE - {"logprobs"},
+        lacks=RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
+        counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases: ClassVar[tuple[str, ...]] = ()
     # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NO_ERROR_FIELDS, NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -32,7 +32,8 @@ class Ollama(Sniff, Responses):
         passages=NOWHERE,
         citations=NO_CITATIONS,
         candidates=1,
-        lacks=RARE | {"response.id"},
+        lacks=RARE | NO_ERROR_FIELDS | {"response.id"},
+        counts=frozenset(),
     )
     blank = frozenset({"format"})
     framing = "ndjson"

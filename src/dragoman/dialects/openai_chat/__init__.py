@@ -36,7 +36,7 @@ class OpenAIChat(Sniff, Rules, Responses):
             spans=True,
             joined=True,
         ),
-        lacks=RARE - {"service_tier", "logprobs"},
+        lacks=RARE - {"service_tier", "logprobs"} | {"error.request_id", "usage.cache_ttl"},
     )
     spec = "https://platform.openai.com/docs/api-reference/chat"
     vendor = "openai"

@@ -54,7 +54,7 @@ class OpenRouter(Details):
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
-    can = replace(Details.can, refusals=EVERYWHERE)
+    can = replace(Details.can, refusals=EVERYWHERE, lacks=Details.can.lacks | {"error.param"})
     says_status = True
     fields = Details.fields.but(
         OLD_LIMIT,
@@ -192,8 +192,6 @@ class OpenRouter(Details):
     def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
         super().write_error_words(inner, tree, log)
         del inner["type"], inner["param"]
-        if tree.param is not None:
-            log.dropped("error.param", tree.at, "an error names no parameter here")
 
 
 def signs(doc: Json) -> dict[str, float]:

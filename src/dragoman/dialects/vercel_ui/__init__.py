@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import NO_ERROR_FIELDS, NOWHERE, RARE, Capabilities, Citations
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class VercelUI(Answers):
         refusals=NOWHERE,
         citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
         candidates=1,
-        lacks=RARE | {"response.created"},
+        lacks=RARE | NO_ERROR_FIELDS | {"response.created"},
+        counts=frozenset({"cache_read", "reasoning"}),
     )
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",
