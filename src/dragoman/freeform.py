@@ -38,7 +38,7 @@ SCHEMA: Json = {
 }
 
 
-WRAPPED = "a freeform {} is wrapped as {{'input': text}}"
+WRAPPED = "a custom (freeform) {} written as {{'input': text}}"
 KEPT = "wrapped"
 """The spelling under which the function is kept that stood for what was unwrapped."""
 N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
@@ -72,7 +72,9 @@ def call_as_function(call: ToolCall, w: Writing) -> ToolCall:
 def note_result(result: ToolResult, w: Writing) -> None:
     """The result of a freeform call is known as such by its call, if that is known."""
     if result.kind == "custom" and not w.custom and not w.home:
-        w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
+        w.log.approximated(
+            "tool_call.kind", result.at, "a custom tool result written as a function result"
+        )
 
 
 def choice_as_function(choice: ToolChoice, w: Writing) -> ToolChoice:
