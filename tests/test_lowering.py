@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dragoman
+from dragoman.capabilities import Capabilities
 from dragoman.dialects import get
+from dragoman.dialects import names as names_of_all
+from dragoman.dialects import names as names_of_dialects
+from dragoman.errors import Unsayable, Unsupported
 from dragoman.ledger import Ledger
 from dragoman.lowering import lower
-from dragoman.model import Message, Request, Text, Tool, ToolCall
+from dragoman.model import Media, Message, Request, Response, Text, Tool, ToolCall, ToolResult
+from dragoman.testing import load_corpus
 
 RESPONSES, CHAT, ANTHROPIC = "openai-responses", "openai-chat", "anthropic-messages"
+CORPUS = Path(__file__).parent / "corpus"
 OBJECT: Any = {"type": "object", "properties": {}}
 SEARCH = {"type": "tool_search", "execution": "client", "parameters": OBJECT}
 
@@ -197,3 +206,116 @@ def test_a_result_is_never_empty(target: str) -> None:
     results = [block for m in tree.messages if m.role == "tool" for block in m.content]
     assert len(results) == 2
     assert all(block.content for block in results)  # type: ignore[union-attr]
+
+
+# -- what a dialect declares is what its writer takes -------------------------------------------
+
+
+def is_odd(block: Any) -> bool:
+    """Whether there are targets that cannot hold a block as it is."""
+    if isinstance(block, ToolResult):
+        return any(map(is_odd, block.content))
+    if isinstance(block, ToolCall):
+        return block.item_id is not None
+    return not isinstance(block, Text | Media)
+
+
+def conversations(tree: Any) -> list[Message]:
+    if isinstance(tree, Response):
+        return [candidate.message for candidate in tree.candidates]
+    return list(getattr(tree, "messages", ()))
+
+
+@pytest.fixture(scope="module")
+def odd_trees() -> list[tuple[str, Any]]:
+    """The trees of the corpus that hold what many targets cannot."""
+    corpus = load_corpus(Path(__file__).parent / "corpus")
+    found: list[tuple[str, Any]] = []
+    for document in (document for case in corpus for document in case.documents):
+        if not document.degraded and document.facet in ("request", "messages", "response"):
+            tree = get(document.dialect).read(document.body, document.facet)
+            if any(is_odd(block) for said in conversations(tree) for block in said.content):
+                found.append((document.name, tree))
+    return found
+
+
+def settled(to: Any, place: Any) -> set[str]:
+    """The codes that only the pass may note for a target."""
+    can = to.can
+    fields = {"tool_call.item_id": can.item_ids, "refusal": can.refusals, "passage": can.passages}
+    return {code for code, places in fields.items() if place not in places}
+
+
+@pytest.mark.parametrize("target", names_of_dialects())
+def test_what_is_declared_is_what_the_writer_takes(target: str, odd_trees: list[Any]) -> None:
+    to = get(target)
+    for name, tree in odd_trees:
+        if to.is_home(tree.dialect) or getattr(tree, "failure", None) is not None:
+            continue
+        codes = settled(to, "response" if isinstance(tree, Response) else "history")
+        log = Ledger()
+        try:
+            to.write(lower(tree, to, Ledger()), log)
+        except (Unsayable, Unsupported):
+            continue
+        noted = [loss for loss in log.losses if loss.what in codes and loss.kind != "invented"]
+        assert not noted, f"{name}: {noted[0]}"
+
+
+WRITERS_OWN = {
+    "text.citations": {"cohere"},  # whether a source is told in full depends on its form
+}
+"""Codes of what is lowered before a writer sees it, and whose writers have a part in it."""
+
+
+@pytest.mark.parametrize("target", names_of_all())
+def test_what_is_declared_is_what_is_written(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After lowering, a writer reports no loss of a family that is lowered."""
+    lowered = 0
+
+    def observed(tree: Any, to: Any, log: Ledger) -> Any:
+        nonlocal lowered
+        tree = lower(tree, to, log)
+        lowered = len(log.losses)
+        return tree
+
+    monkeypatch.setattr("dragoman.dialect.lower", observed)
+    seen: set[str] = set()
+    for path in sorted(CORPUS.glob("*/*.json")):
+        source, facet, *rest = path.name.split(".")
+        if rest != ["json"] or source == target or facet not in get(target).facets():
+            continue
+        log, lowered = Ledger(now=0.0), 0
+        with suppress(dragoman.DragomanError):
+            get(target).write(get(source).read(json.loads(path.read_bytes()), facet), log)
+            seen.update(loss.what for loss in log.losses[:lowered])
+            late = [loss for loss in log.losses[lowered:] if loss.what in WRITERS_OWN]
+            assert not [x for x in late if target not in WRITERS_OWN[x.what]], path.name
+    assert seen or not get(target).lowers or get(target).can == Capabilities(failed=True)
+
+
+def test_texts_of_a_cited_sentence_stay_together() -> None:
+    """A provider cuts a sentence in pieces to tell where they come from, told or not."""
+    place = {"type": "char_location", "document_index": 0, "document_title": None}
+    place |= {"cited_text": "a", "start_char_index": 0, "end_char_index": 1}
+    said = [
+        {"type": "text", "text": "The grass is"},
+        {"type": "text", "text": " green", "citations": [place]},
+        {"type": "text", "text": "ish", "citations": [place]},
+        {"type": "text", "text": "today"},
+    ]
+    response = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": said,
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    result: Any = dragoman.convert(response, source=ANTHROPIC, target=CHAT, facet="response")
+    message = result.document["choices"][0]["message"]
+    assert message["content"] == "The grass is greenishtoday"
+    assert "annotations" not in message
+    assert losses(result).count("dropped text.citations at /content/1/citations/0") == 1

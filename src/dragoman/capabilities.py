@@ -10,9 +10,12 @@ what differs: ``can = replace(OpenAIChat.can, names=NOWHERE)``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from .model import Block, Hosted, Media, Raw, Reasoning, StopReason, ToolCall, ToolResult
 
 Place: TypeAlias = Literal["history", "response"]
 Places: TypeAlias = frozenset[Place]
@@ -21,6 +24,39 @@ NOWHERE: Places = frozenset()
 HISTORY: Places = frozenset({"history"})
 RESPONSE: Places = frozenset({"response"})
 EVERYWHERE: Places = HISTORY | RESPONSE
+
+NOT_TEXT: frozenset[type[Block]] = frozenset({Media, Reasoning, ToolCall, ToolResult, Hosted, Raw})
+"""What is no text, and is not written as one either."""
+
+
+class Citations(Struct, frozen=True, kw_only=True):
+    """Which texts may bear citations, of what, and what is told of it."""
+
+    places: Places = EVERYWHERE
+    everyone: bool = True
+    """Whether texts of others than the assistant may bear them, those of results too."""
+    forms: tuple[str, ...] | None = None
+    """What may be cited (``CITED``); None: anything."""
+    lacks: tuple[str, ...] = ()
+    """What is not told of it, by the fields of ``Citation``."""
+    spans: bool = False
+    """Whether a citation must say to which part of the text it belongs."""
+    joined: bool = False
+    """Whether texts become one, and where they were cited says how: a citation that has no form
+    is left as one that tells nothing."""
+
+
+CITED = {
+    "url": "web pages",
+    "signed": "web pages with its own signature",
+    "place": "places in documents of the request",
+    "document": "documents",
+    "bare": "web pages, each with a span and without a quote,",
+}
+"""Forms of citations, and what they are called in the ledger."""
+
+ALL_CITATIONS = Citations()
+NO_CITATIONS = Citations(places=NOWHERE)
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
@@ -33,9 +69,24 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    item_ids: Places = EVERYWHERE
+    """A second id of a call, beside the one that pairs it with its result."""
+    refusals: Places = EVERYWHERE
+    """That a text is a refusal."""
+    passages: Places = EVERYWHERE
+    """Retrieved passages as blocks of their own; elsewhere they are the blocks that they hold."""
+
+    unfit: Mapping[str, frozenset[type[Block]]] = {}
+    """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
+    emptied: bool = True
+    """Whether a message stays of which nothing is left; elsewhere it is dropped as well."""
+
+    citations: Citations = ALL_CITATIONS
 
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""
+    refused: StopReason = "filter"
+    """How a response ends that the model refused, where no refusal can be written."""
     failed: bool = False
     """Whether a response may hold the error that ended it; elsewhere the error is all there is."""
     lacks: frozenset[str] = frozenset()

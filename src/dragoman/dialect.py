@@ -20,8 +20,9 @@ from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower
+from .lowering import lower, omit
 from .model import (
+    Block,
     ErrorKind,
     Extras,
     Failure,
@@ -101,6 +102,8 @@ class Dialect:
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
+    implied_type: ClassVar[str] = ""
+    """The ``type`` of those items of a conversation that may go without one; empty: of none."""
     model_key: ClassVar[str] = "model"
     """The key of a request under which the model stands, also where only the address names it;
     ``resolved/model``: in an object of the request; empty: there is no place for it."""
@@ -371,6 +374,10 @@ class Dialect:
         if extras is not None and not self.is_home(extras.dialect):
             lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
+
+    def omit(self, block: Block, log: Ledger) -> None:
+        """Report a block that is dropped as a whole, as there is no form for it."""
+        omit(block, self, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""

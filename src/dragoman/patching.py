@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -398,6 +399,8 @@ def same(a: Json, b: Json) -> bool:
     if kind is dict:
         if list(a) != list(b):
             return False
+        if all(map(is_, a.values(), b.values())):
+            return True  # as most
         for one, other in zip(a.values(), b.values(), strict=True):
             if one is not other:
                 if one.__class__ is str:

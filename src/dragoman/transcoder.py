@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from . import dialects, duplicates
 from .dialect import Dialect
 from .errors import Malformed, Unsupported
-from .events import End, Event, Fail, Odd, Open
+from .events import Cite, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
 from .ledger import Ids, Ledger, Loss
@@ -101,6 +101,7 @@ class Transcoder:
         if self.ways and self.target.lowers:
             self.opening = Opening(self.target)
             self.ways[Open] = self.open_lowered
+            self.ways[Cite] = self.cite_lowered
         if self.ways and not self.writer.has_summaries:
             BlankReasoning(self.ways)
         self.limit = limit
@@ -237,6 +238,11 @@ class Transcoder:
         if len(events) == 1:
             return self.writer.write(events[0])
         return b"".join(map(self.writer.write, events))
+
+    def cite_lowered(self, event: Cite) -> bytes:
+        """A citation as the target can tell it, if it can."""
+        lowered = self.opening.cite(event)
+        return b"" if lowered is None else self.writer.write(lowered)
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Bytes that make no sense are the failure of whoever sent them."""

@@ -35,6 +35,7 @@ from .places import (
     view_of,
 )
 from .references import cut, expanded, schemas_of
+from .types import typed
 
 CHANGED = "this turn was changed; what the capsule holds for it is not restored"
 
@@ -78,11 +79,17 @@ def open_(
                 left = _unmended(log.losses, mended, {})
                 log.losses[:] = proof.left(restored, log.losses, left)
         else:
+            said: set[int] = set()
+            if "typed" in capsule:
+                document, said = typed(document, dialect, capsule["typed"])
             view = view_of(document, dialect.read(document, facet))
             if view is None:
                 log.dropped("capsule", "", "no longer a conversation of items")
                 return document
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
+            for number, item in enumerate(restored[dialect.history] if said else ()):
+                if id(item) in said:
+                    log.restored.append(Restored("field", f"/{dialect.history}/{number}/type"))
         _point(log, said_before, echoed)
         return restored
     except RecursionError:

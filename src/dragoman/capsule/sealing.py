@@ -35,6 +35,7 @@ from .places import (
 )
 from .references import held
 from .signing import sign
+from .types import place_of, typed
 
 VERSION = 2
 
@@ -110,6 +111,11 @@ def _compare(
     alike: set[str],
 ) -> list[Loss]:
     """Fill the capsule; gives the losses that nothing in it speaks of."""
+    untyped = back
+    if place := place_of(original, source):
+        back, found = typed(back, source, place)
+        if found:
+            capsule["typed"] = place
     if isinstance(tree, Request | History) and _is_apart(original, back, alike):
         _settle(capsule, View(original, None, False), View(back, None, False), alike)
         return losses
@@ -123,7 +129,8 @@ def _compare(
         there = view_of(back, source.read(back, capsule["facet"]), tools_too)
         if there is not None and here.base == there.base:
             return _fill(capsule, here, there, tree, heard, losses, alike)
-    capsule["patch"], refers = patching.make(back, original)
+    capsule.pop("typed", None)  # a patch says what becomes of each item
+    capsule["patch"], refers = patching.make(untyped, original)
     if refers:
         capsule["refs"] = True
     return losses

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import assert_never
 
 from .. import freeform
-from ..capabilities import NOWHERE, Capabilities
+from ..capabilities import NO_CITATIONS, NOWHERE, Capabilities
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
     Block,
     Cache,
-    Hosted,
     Json,
     Media,
     Message,
     Node,
     OutputFormat,
     Params,
-    Passage,
-    Raw,
     Reasoning,
-    Refusal,
     Request,
     Text,
     Tool,
@@ -70,7 +65,13 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
-    can = Capabilities(names=NOWHERE)
+    can = Capabilities(
+        names=NOWHERE,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+    )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect))
@@ -114,8 +115,6 @@ class Gemma(Dialect):
     def lose_call(self, call: ToolCall, w: Writing) -> None:
         if call.id is not None:
             w.log.dropped("tool_call.id", call.at, "calls have no ids here")
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "calls have no ids here")
         self.lose_cache(call.cache, w.log)
         self.lose(call.extras, call.at, w.log)
         self.lose_kind(call, w)
@@ -132,32 +131,14 @@ class Gemma(Dialect):
         """The words of a block that is neither a call nor a thought; None where it has none."""
         match block:
             case Text():
-                for cite in block.citations:
-                    log.dropped("text.citations", cite.at, "there are no citations here")
                 self.lose_cache(block.cache, log)
                 self.lose(block.extras, block.at, log)
                 return block.text
-            case Refusal():
-                log.approximated("refusal", block.at, "a refusal is plain text here")
-                self.lose(block.extras, block.at, log)
-                return block.text
-            case Passage():
-                log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, log)
-                self.lose(block.extras, block.at, log)
-                inner = (self.plain(part, log) for part in block.content)
-                return "\n".join(text for text in inner if text is not None)
             case Media():
                 log.dropped("media", block.at, "there is only text here")
                 self.lose_cache(block.cache, log)
-            case Reasoning() | ToolCall() | ToolResult():
-                log.dropped("content.role", block.at, "this cannot be said here")
-            case Hosted():
-                log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             case _:
-                assert_never(block)
+                self.omit(block, log)
         return None
 
     def lose_thought(self, thought: Reasoning, log: Ledger) -> None:

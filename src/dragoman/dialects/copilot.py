@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..capabilities import EVERYWHERE
 from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
@@ -30,7 +31,6 @@ from ..model import (
     Media,
     Message,
     Node,
-    Passage,
     Raw,
     Reasoning,
     Request,
@@ -40,21 +40,15 @@ from ..model import (
     ToolResult,
 )
 from ..normal import HOISTED, unhoist
-from ..writing import home_only, leave_out
+from ..writing import home_only
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import INPUT, ItemWriting
+from .openai_responses.request import FIELDS
 
 # https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
 SENT = frozenset({"include"})
 """Fields that the tree has no name for and Copilot's clients send."""
 SEALED = "reasoning.encrypted_content"
-UNSENT = dict.fromkeys(
-    (
-        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
-        "store", "conversation_id",
-    ),
-    "Copilot's clients never send this",
-)  # fmt: skip
 DUMMY = re.compile(r"msg_\d{1,9}")
 """The id of a message that was made up. Copilot's own client says ``msg_123`` of all of them."""
 
@@ -73,6 +67,16 @@ class Copilot(OpenAIResponses):
     kin = frozenset({"openai-responses"})
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
+    can = replace(
+        OpenAIResponses.can,
+        refusals=EVERYWHERE,
+        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+    )
+    fields = FIELDS.refusing(
+        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
+        "store", "conversation_id",
+        why="clients of {target} never send {name}",
+    )  # fmt: skip
 
     def accepts(self, block: Raw) -> bool:
         # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
@@ -142,8 +146,7 @@ class Copilot(OpenAIResponses):
                 why = "Copilot's clients never say whether calls may be parallel"
                 log.dropped("tool_choice.parallel", choice.at, why)
             choice = replace(choice, parallel=None)
-        params = leave_out(tree.params, UNSENT, log)
-        return replace(tree, extras=extras, tool_choice=choice, params=params)
+        return replace(tree, extras=extras, tool_choice=choice)
 
     def write_prompt(
         self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
@@ -201,14 +204,13 @@ class Copilot(OpenAIResponses):
             if isinstance(block, Hosted | Raw):
                 searched = isinstance(block, Raw) and self.accepts(block)
                 if not searched and not self.is_home(block.dialect):
-                    what = "hosted" if isinstance(block, Hosted) else "raw"
-                    w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
+                    self.omit(block, w.log)
                     continue
-            elif isinstance(block, Text | Media | Passage | ToolResult):
+            elif isinstance(block, Text | Media | ToolResult):
                 if block.cache is not None:
                     self.lose_cache(block.cache, w)
                     block = replace(block, cache=None)
-                if isinstance(block, Passage | ToolResult):
+                if isinstance(block, ToolResult):
                     inner = self.sendable(block.content, w)
                     block = block if inner is block.content else replace(block, content=inner)
             kept.append(block)
@@ -223,10 +225,10 @@ class Copilot(OpenAIResponses):
             return block  # definitions of tools
         if len(block.content) == 1 and isinstance(block.content[0], Text):
             return block
-        texts: list[Block] = []
+        texts: list[Text] = []
         parts: list[Json] = []
         for part in block.content:
-            if isinstance(part, Text | Passage):
+            if isinstance(part, Text):
                 if parts:
                     w.log.approximated("content.order", part.at, "images follow the text here")
                 texts.append(part)
@@ -242,30 +244,15 @@ class Copilot(OpenAIResponses):
         return replace(block, content=self.joined_texts(texts, block, w))
 
     def joined_texts(
-        self, blocks: Sequence[Block], result: ToolResult, w: ItemWriting
+        self, texts: Sequence[Text], result: ToolResult, w: ItemWriting
     ) -> tuple[Block, ...]:
         """The texts of a result as one, as Copilot's client joins them."""
-        texts: list[Text] = []
-        for block in blocks:
-            if isinstance(block, Passage):
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                for inner in block.content:
-                    if isinstance(inner, Text):
-                        texts.append(inner)
-                    else:
-                        why = "an output is one text here"
-                        w.log.dropped("tool_result.content", inner.at, why)
-            elif isinstance(block, Text):
-                texts.append(block)
         if len(texts) == 1:
             return tuple(texts)
         for text in texts[1:]:
             w.log.approximated("text.boundary", text.at, "an output is one text here")
         for text in texts:
             self.lose(text.extras, text.at, w.log)
-            for cite in text.citations:
-                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
         if not texts and result.is_error:
             return ()
         return (Text("".join(text.text for text in texts), at=result.at),)

@@ -10,17 +10,17 @@ status.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..fields import Field, Fields, strings, whole
 from ..model import ErrorKind, Json, OutputFormat, Request, ToolChoice, ToolResult
-from ..reading import maybe_int
 from ..sniffing import Verdict, told_by
-from ..writing import Writing, leave_out
+from ..writing import Writing
 from ._openai import ERRORS
-from .openai_chat.request import SPECIAL
+from .openai_chat.request import OLD_LIMIT
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Continuing, compatible
 
@@ -44,7 +44,6 @@ class LlamaCpp(Continuing):
     endpoints = compatible("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False)
     aliases = ("llama.cpp", "llama-server")
     kin = frozenset({"openai-chat"})
-    limit_key = "max_tokens"
     # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
     media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
@@ -53,14 +52,19 @@ class LlamaCpp(Continuing):
     # there, oaicompat_chat_params_parse; the server may be told not to: --no-prefill-assistant
     budget_key = "reasoning_budget_tokens"
     goes_on = True
-    most_stops = 1000
     says_status = True
-    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
-        "top_k": ("top_k", maybe_int)
-    }
-    special = SPECIAL | {"json_schema", budget_key}
-    refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("verbosity", "store", "metadata", "cache_key", "user_id"), "this is not known here"
+    fields = Continuing.fields.but(
+        OLD_LIMIT,
+        Field("stop", strings, single=True),
+        Field("top_k", whole),
+        methods={
+            "output": ("response_format", "json_schema"),
+            "thinking": ("reasoning_effort", budget_key),
+        },
+    ).refusing("verbosity", "store", "metadata", "cache_key", "user_id")
+    # "logprobs is not supported with tools + stream"
+    calling_fields = fields.refusing(
+        "logprobs", "top_logprobs", why="{name} is not supported by {target} with tools and stream"
     )
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,
@@ -107,11 +111,13 @@ class LlamaCpp(Continuing):
         """common/chat.cpp, common_chat_msgs_parse_oaicompat: a name is that of the tool."""
         doc["name"] = block.name
 
+    def table(self, tree: Request, w: Writing) -> Fields:
+        given = tree.params
+        return (
+            self.calling_fields if tree.tools and given.stream and given.logprobs else self.fields
+        )
+
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        if tree.tools and tree.params.stream and tree.params.logprobs and not w.home:
-            why = "logprobs is not supported with tools + stream"  # in the words of the server
-            reasons = {"logprobs": why, "top_logprobs": why}
-            tree = replace(tree, params=leave_out(tree.params, reasons, w.log))
         form = tree.params.output
         if form is None or not ("key" in self.spelling(form) or self.is_bare(form, w)):
             return super().write_params(out, tree, w)

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from .. import freeform
 from ..endpoint import Endpoint
+from ..fields import Field, number, text
 from ..ledger import Ledger
 from ..model import (
     Json,
     OutputFormat,
-    Params,
     Request,
     Tool,
     ToolCall,
@@ -28,13 +28,13 @@ from ..model import (
     ToolResult,
     Tree,
 )
-from ..reading import maybe_number
 from ..sniffing import Verdict, objects, told_by
 from ..streaming import FunctionsOnly, StreamWriter
 from ..walk import rebuild
 from ..writing import Names, Writing
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import ItemWriting
+from .openai_responses.request import FIELDS
 
 PENALTIES = ("frequency_penalty", "presence_penalty")
 NAMES = ("[a-zA-Z0-9_-]", 64)
@@ -53,7 +53,13 @@ class OpenResponses(OpenAIResponses):
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
     # https://github.com/openresponses/openresponses, schema/configuration.tsp
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
-    tiers: ClassVar[tuple[str, ...]] = ("auto", "default", "flex", "priority")
+    fields = FIELDS.but(
+        Field("service_tier", text, among=("auto", "default", "flex", "priority")),
+        *(Field(name, number) for name in PENALTIES),
+    ).refusing(
+        "conversation_id",
+        why="{target} has no field for {name}; a response is continued by its id",
+    )
 
     can = replace(OpenAIResponses.can, tools=frozenset())
     tool_search: ClassVar[dict[str, Json] | None] = None
@@ -86,33 +92,6 @@ class OpenResponses(OpenAIResponses):
         if not home:
             writer.wrap_freeform()
         return writer
-
-    def read_params(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        partly: dict[str, tuple[str, ...]],
-        spelling: dict[str, Json],
-    ) -> Params:
-        params = super().read_params(doc, taken, partly, spelling)
-        for key in PENALTIES:
-            if (value := maybe_number(doc, key, "")) is not None:
-                taken.add(key)
-                params = replace(params, **{key: value})
-        return params
-
-    def write_params(
-        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: ItemWriting
-    ) -> None:
-        for key in PENALTIES:
-            if (value := getattr(params, key)) is not None:
-                out[key] = value
-                params = replace(params, **{key: None})
-        if params.conversation_id is not None and not w.home:
-            why = "conversations are not kept here; an answer is continued by its id"
-            w.log.dropped("conversation_id", params.where("conversation_id"), why)
-            params = replace(params, conversation_id=None)
-        super().write_params(out, params, spelling, w)
 
     def write_output(self, form: OutputFormat, w: ItemWriting) -> Json:
         """There: ``TextFormatParam``, a text or a schema."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import NOWHERE, RARE, Capabilities
+from ..capabilities import EVERYWHERE, RARE
 from ..checking import (
     Page,
     Problems,
@@ -41,9 +41,7 @@ from ..model import (
     Json,
     Media,
     Message,
-    Passage,
     Raw,
-    Refusal,
     Response,
     Text,
     ToolCall,
@@ -108,7 +106,12 @@ FOREIGN = {k: v for k, v in signs.FOREIGN.items() if k != "system"}
 
 class RouterResponses(signs.Sniff, official.Rules, Responses):
     name = "router-responses"
-    can = Capabilities(names=NOWHERE, candidates=1, failed=True, lacks=RARE - {"service_tier"})
+    can = replace(
+        OpenAIResponses.can,
+        tools=frozenset(),
+        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        lacks=RARE - {"service_tier"},
+    )
     needs_model = True
     pairs = True
     spec = "docs/dialects/router-responses.md"
@@ -260,7 +263,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             return super().write_turn(content, out, w)
         parts: list[Json] = []
         for block in content:
-            if isinstance(block, Text | Refusal | Media | Passage | ToolResult):
+            if isinstance(block, Text | Media | ToolResult):
                 self.write_spoken_part(block, parts, w)
             elif self.is_passed(block):
                 self.write_part(block, parts, w)
@@ -279,10 +282,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         match block:
             case Text():
                 parts.append(self.write_text(block, OUTPUT, w))
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
-                self.lose(block.extras, block.at, w.log)
-                parts.append({"type": OUTPUT, "text": block.text})
             case Media() if block.transcript:
                 w.log.approximated("media", block.at, "what was spoken is written here")
                 self.lose(block.extras, block.at, w.log)
@@ -293,7 +292,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
                 for part in parts[count:]:
                     part["type"] = part["type"].replace("input_image", "output_image")
             case _:
-                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+                self.omit(block, w.log)
 
     def write_part(self, block: Block, out: list[Json], w: Any) -> None:
         """ "Fallback return item": a part that is unknown is passed on as it is."""

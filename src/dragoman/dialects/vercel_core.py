@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from .. import freeform
+from ..capabilities import HISTORY
 from ..model import (
     Block,
     Extras,
     Json,
     Message,
-    Raw,
     Reasoning,
-    Refusal,
     Seal,
     Text,
     ToolCall,
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
-RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, Refusal: 1, ToolCall: 2}
+RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, ToolCall: 2}
 
 
 class CoreWriting(Writing):
@@ -64,6 +63,7 @@ class VercelCore(VercelModelV5):
     name = "vercel-core"
     spec = "https://v4.ai-sdk.dev/docs/reference/ai-sdk-core/core-message"
     kin = frozenset({"vercel-model", "vercel-model-v5", "vercel-model-v6"})
+    can = replace(VercelModelV5.can, item_ids=HISTORY)
     flat = True
     media_type = "mimeType"
     arguments = "args"
@@ -205,16 +205,14 @@ class VercelCore(VercelModelV5):
                 why = "thoughts come before text, and both before calls here"
                 w.log.approximated("content.order", block.at, why)
             highest = max(rank, highest)
-            if isinstance(block, Text | Refusal):
+            if isinstance(block, Text):
                 self.write_answer_text(out, block, w)
             elif isinstance(block, Reasoning):
                 thoughts += self.write_answer_thought(block, w)
             elif isinstance(block, ToolCall):
                 calls.append(self.write_answer_call(block, w))
-            elif isinstance(block, Raw):
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             else:
-                w.log.dropped("content.role", block.at, "an answer cannot say this here")
+                self.omit(block, w.log)
         if thoughts:
             whole = len(thoughts) == 1 and thoughts[0].__class__ is str
             out["reasoning"] = thoughts[0] if whole else thoughts
@@ -223,13 +221,8 @@ class VercelCore(VercelModelV5):
         if self.spelling(message).get("raw", True):
             out["rawCall"] = RAW_CALL
 
-    def write_answer_text(self, out: dict[str, Json], block: Text | Refusal, w: Writing) -> None:
-        if isinstance(block, Refusal):
-            w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        else:
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "an answer holds no citations here")
-            self.lose_cache(block.cache, w)
+    def write_answer_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
+        self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
             note_joined(block, "an answer is one text here", w)
@@ -260,8 +253,6 @@ class VercelCore(VercelModelV5):
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
         call = freeform.call_as_function(call, w)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id in an answer here")
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {
             "toolCallType": "function",

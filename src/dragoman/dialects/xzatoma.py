@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .. import freeform
-from ..capabilities import NOWHERE, RARE, Capabilities
+from ..capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -25,11 +25,9 @@ from ..model import (
     Extras,
     History,
     Json,
+    Media,
     Message,
-    Passage,
-    Raw,
     Reasoning,
-    Refusal,
     Text,
     Tool,
     Toolbox,
@@ -60,6 +58,10 @@ class Xzatoma(Exchanges):
     can = Capabilities(
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
         candidates=1,
         lacks=RARE | {"response.id", "response.created"},
     )
@@ -195,39 +197,24 @@ class Xzatoma(Exchanges):
         match block:
             case Text():
                 return (block,)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return (Text(block.text, at=block.at, extras=block.extras),)
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
-                found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Reasoning():
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-                found = []
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                found = []
+            case Media():
+                w.log.dropped("media", block.at, "a message is text and calls here")
             case _:
-                what = {"Media": "media", "Hosted": "hosted"}.get(type(block).__name__)
-                w.log.dropped(what or "content.role", block.at, "a message is text and calls here")
-                found = []
+                self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)
-        return found
+        return ()
 
     def join(self, texts: Sequence[Text], w: Writing) -> str:
         for index, text in enumerate(texts):
             if index:
                 w.log.approximated("text.boundary", text.at, "joined with a space")
-            for cite in text.citations:
-                w.log.dropped("text.citations", cite.at, "nothing is cited here")
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         arguments = call.arguments or "{}" if not w.home else call.arguments
         if call.kind != "function":
             why = "a freeform call is wrapped as {'input': text}"
@@ -242,7 +229,7 @@ class Xzatoma(Exchanges):
         doc: dict[str, Json] = {"role": "tool"}
         texts: list[Text] = []
         for block in result.content:
-            if isinstance(block, Text | Passage):
+            if isinstance(block, Text):
                 texts += self.texts_in(block, w)
             else:
                 w.log.dropped("tool_result.content", block.at, "a result is one string here")

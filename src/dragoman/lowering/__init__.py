@@ -31,12 +31,13 @@ from ..model import History, Request, Response, Toolbox, Tree
 from . import messages, responses, tools
 from .messages import Messages
 from .opening import Opening
+from .roles import omit
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
     from ..dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower"]
+__all__ = ["SEARCH", "Opening", "lower", "omit"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:

@@ -3,42 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ..capabilities import Capabilities, Place
+from ..capabilities import ALL_CITATIONS, Capabilities, Place
 from ..ledger import Ledger
-from ..model import Block, Message, Raw, Text, ToolCall, ToolResult
+from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
+from . import citations
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
     from ..dialect import Dialect
 
 
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
-    unnamed, developer = place not in can.names, can.developer
+    plan = plan_of(can, place)
+    unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
+    cited = can.citations is not ALL_CITATIONS
     for message in messages:
         if unnamed and message.name is not None:
             return False
         if message.role == "developer" and not developer:
             return False
+        rare = plan.rare[message.role]
         for block in message.content:
             if block.__class__ is Text:
+                if cited and block.citations:
+                    return False
                 continue
+            if block.__class__ in rare:
+                return False
             if block.__class__ is ToolCall:
                 if block.namespace is not None or block.kind == "search":
+                    return False
+                if block.item_id is not None and not item_ids:
                     return False
             elif block.__class__ is ToolResult:
                 if block.namespace is not None or block.kind == "search":
                     return False
                 for inner in block.content:
+                    if inner.__class__ is Text:
+                        if cited and inner.citations:
+                            return False
+                        continue
+                    if inner.__class__ in rare or inner.__class__ in HOLDERS:
+                        return False
                     if inner.__class__ is Raw and is_known(inner):
                         return False
-            elif block.__class__ is Raw and is_known(block):
+            elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
                 return False
     return True
+
+
+class Plan(Struct, frozen=True):
+    """What has to be looked at for a target in a place."""
+
+    can: Capabilities
+    unnamed: bool
+    developer: bool
+    item_ids: bool
+    rare: dict[str, frozenset[type]]
+    """Classes of blocks that the target cannot hold as they are, by role."""
+
+
+PLANS: dict[Place, dict[int, Plan]] = {"history": {}, "response": {}}
+
+
+def plan_of(can: Capabilities, place: Place) -> Plan:
+    """What to look at, made once for each declaration; to hash one would take longer."""
+    plan = PLANS[place].get(id(can))
+    if plan is None:
+        rare: list[type] = []
+        if place not in can.refusals:
+            rare.append(Refusal)
+        if place not in can.passages:
+            rare.append(Passage)
+        plan = Plan(
+            can,
+            place not in can.names,
+            can.developer,
+            place in can.item_ids,
+            {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
+        )
+        PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
+    return plan
+
+
+HOLDERS = frozenset({Media, Passage})
+"""Blocks that may hold others."""
 
 
 def is_known(block: Raw) -> bool:
@@ -61,11 +119,25 @@ class Messages:
             lowered = self.message(message)
             if lowered.content or not message.content:
                 out.append(lowered)
+            elif not self.is_told(message):
+                if self.to.can.emptied:
+                    out.append(lowered)
+                    continue
+                self.to.lose(message.extras, message.at, self.log)
+                why = f"nothing of this message can be written for {self.to.name}"
+                self.log.dropped("message.empty", message.at, why)
         return tuple(out)
 
+    def is_told(self, message: Message) -> bool:
+        """Whether a message is nothing but blocks of another dialect that others can be told of."""
+        return bool(message.content) and all(
+            isinstance(block, Raw) and is_known(block) for block in message.content
+        )
+
     def message(self, message: Message) -> Message:
-        name, role, content = message.name, message.role, self.content(message.content)
-        if message.content and not content:
+        name, role = message.name, message.role
+        content = self.content(message.content, role)
+        if not content and self.is_told(message):
             return replace(message, content=content)  # nothing of it is left to be lowered
         if role == "developer" and not self.to.can.developer:
             why = "`developer` role written as `system`"
@@ -79,24 +151,81 @@ class Messages:
             return message
         return replace(message, role=role, content=content, name=name)
 
-    def content(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
         for block in blocks:
-            if isinstance(block, ToolCall):
-                out.append(self.tools.call(block))
-            elif isinstance(block, ToolResult):
-                out.append(self.result(block))
-            elif isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
-                out += self.raw(block)
-            else:
-                out.append(block)
+            out += self.block(block, role)
         same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
         return blocks if same else tuple(out)
 
+    def block(self, block: Block, role: Role) -> Sequence[Block]:
+        """A block as those that the target can hold."""
+        if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
+            return self.raw(block)
+        if block.__class__ in self.to.can.unfit.get(role, ()):
+            return self.misplaced(block, role)
+        if isinstance(block, Text):
+            return (self.text(block, role),)
+        if isinstance(block, ToolCall):
+            return (self.call(block),)
+        if isinstance(block, ToolResult):
+            return (self.result(block),)
+        if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
+            return (self.refusal(block),)
+        if isinstance(block, Passage):
+            return self.passage(block, role)
+        if isinstance(block, Media):
+            return self.media(block)
+        return (block,)
+
+    def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
+        if isinstance(block, Media) and block.transcript:
+            return (block,)  # which is written as text
+        why = f"a message of the role `{role}` cannot hold this in {self.to.name}"
+        self.log.dropped("content.role", block.at, why)
+        return ()
+
+    def call(self, call: ToolCall) -> ToolCall:
+        if call.item_id is not None and self.place not in self.to.can.item_ids:
+            why = f"a call has one id in {self.to.name}"
+            self.log.dropped("tool_call.item_id", call.at, why)
+            call = replace(call, item_id=None)
+        return self.tools.call(call)
+
+    def refusal(self, block: Refusal) -> Text:
+        if block.text:
+            why = f"{self.to.name} has no form for refusals; written as text"
+            self.log.approximated("refusal", block.at, why)
+        self.to.lose(block.extras, block.at, self.log)
+        return Text(block.text, at=block.at)
+
+    def text(self, text: Text, role: Role) -> Text:
+        if text.citations and self.to.can.citations is not ALL_CITATIONS:
+            text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
+        return text
+
+    def media(self, media: Media) -> Sequence[Block]:
+        if media.source.blocks:
+            blocks = self.content(media.source.blocks, "user")
+            if blocks is not media.source.blocks:
+                media = replace(media, source=replace(media.source, blocks=blocks))
+        return (media,)
+
+    def passage(self, block: Passage, role: Role) -> tuple[Block, ...]:
+        """A passage, or what it holds; what is written about it is lost then."""
+        if self.place in self.to.can.passages:
+            content = self.content(block.content, "user")
+            return (block if content is block.content else replace(block, content=content),)
+        why = f"{self.to.name} has no form for retrieved passages; written as text"
+        self.log.approximated("passage", block.at, why)
+        if block.cache is not None:
+            why = f"the passage that it marks is written as text for {self.to.name}"
+            self.log.dropped("cache", block.cache.at, why)
+        self.to.lose(block.extras, block.at, self.log)
+        return self.content(block.content, role)
+
     def result(self, result: ToolResult) -> ToolResult:
-        content = result.content
-        if any(block.__class__ is Raw for block in content):
-            content = self.told(content)
+        content = self.told(result.content)
         if content is not result.content:
             result = replace(result, content=content)
         return self.tools.result(result)
@@ -113,7 +242,7 @@ class Messages:
 
         for block in blocks:
             known = isinstance(block, Raw) and is_known(block) and not self.to.accepts(block)
-            for told in self.raw(block) if known and isinstance(block, Raw) else [block]:
+            for told in self.block(block, "tool"):
                 if known and isinstance(told, Text):
                     if run:
                         self.log.approximated("text.boundary", told.at, "joined by a line break")
@@ -122,7 +251,8 @@ class Messages:
                     flush()
                     out.append(told)
         flush()
-        return tuple(out)
+        same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
+        return blocks if same else tuple(out)
 
     def raw(self, block: Raw) -> list[Block]:
         if block.code == SEARCH:

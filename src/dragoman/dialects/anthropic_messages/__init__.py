@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
 from ...endpoint import VERTEX_BASES, Endpoint
-from ...model import Json
+from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -77,6 +77,15 @@ class AnthropicMessages(Sniff, Rules, Responses):
         tools=frozenset({"deferred"}),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        unfit={
+            "system": NOT_TEXT | {Passage},
+            "developer": NOT_TEXT | {Passage},
+            "user": frozenset({Reasoning, ToolCall}),
+            "assistant": frozenset({Media, Passage, ToolResult}),
+        },
+        citations=Citations(forms=("signed", "place")),
         candidates=1,
         lacks=(RARE - {"stop.sequence"}) | {"response.created"},
     )

@@ -29,6 +29,7 @@ from ...models import DEFAULT, Models
 from ...writing import is_blank
 from .._model_rules import RULES as MODEL_RULES
 from .model_rules import adaptive, display, model
+from .request import FIELDS
 
 UNSAID = ("model-output", "model-media")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
@@ -83,7 +84,7 @@ RULES: dict[str, str] = {
     "cache-place": "A thinking block has no cache_control: 'thinking.cache_control: Extra inputs "
     "are not permitted'. Nor does an empty text.",
     "media-type": "Images are image/jpeg, png, gif or webp; documents are PDF or plain text.",
-    "range": "temperature and top_p lie between 0 and 1.",
+    "range": f"{FIELDS.describe()}.",
     "stop-sequence": "'each stop sequence must contain non-whitespace'.",
     "response-field": "A response has all its fields; clients rely on them.",
     "error-field": "An error has a type and a message.",
@@ -178,10 +179,10 @@ def limit(page: Page) -> Problems:
 
 
 def ranges(page: Page) -> Problems:
-    for key in ("temperature", "top_p"):
+    for key, (least, most) in FIELDS.ranges.items():
         value = number(page.top.get(key))
-        if value is not None and not 0 <= value <= 1:
-            yield Problem("range", f"/{key}", f"{key}: range: 0..1")
+        if value is not None and not least <= value <= most:
+            yield Problem("range", f"/{key}", f"{key}: range: {least:g}..{most:g}")
 
 
 def stop_sequences(page: Page) -> Problems:

@@ -18,7 +18,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     ToolCall,
     ToolResult,
@@ -71,7 +70,6 @@ class WriteBlocks(Dialect):
         return out
 
     def write_block(self, block: Block, w: Writing) -> Json | None:
-        log = w.log
         match block:
             case Text():
                 return self.write_text(block, w)
@@ -92,22 +90,11 @@ class WriteBlocks(Dialect):
                 out["content"] = self.write_blocks(block.content, w)
                 self.write_citable(out, block.citable)
                 return self.finish(out, block, block.cache, w)
-            case Refusal():
-                log.approximated("refusal", block.at, "a refusal is plain text here")
-                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
-            case Hosted():
-                if self.is_home(block.dialect):
-                    return block.payload
-                why = f"{block.service} is work of another provider's tool"
-                log.dropped("hosted", block.at, why)
-                return None
-            case Raw():
-                if self.is_home(block.dialect):
-                    return block.payload
-                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                return None
+            case Hosted() | Raw() if self.is_home(block.dialect):
+                return block.payload
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return None
 
     def write_text(self, block: Text, w: Writing) -> Json | None:
         text = block.text
@@ -120,44 +107,37 @@ class WriteBlocks(Dialect):
             return None
         out: dict[str, Json] = {"type": "text", "text": text}
         if block.citations:
-            cited = [doc for c in block.citations if (doc := self.write_citation(c, w)) is not None]
-            if cited:
-                out["citations"] = cited
+            out["citations"] = [self.write_citation(cite, w) for cite in block.citations]
         if block.extras is None and block.cache is None:
             return out
         if not block.citations and "citations" in (spelling := self.spelling(block)):
             out["citations"] = spelling["citations"]
         return self.finish(out, block, block.cache, w)
 
-    def write_citation(self, cite: Citation, w: Writing) -> Json | None:
-        kind: str | None
+    def write_citation(self, cite: Citation, w: Writing) -> Json:
         out: dict[str, Json]
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
         seal = cite.seal
-        if cite.kind == "url" and (w.home if seal is None else home_only(self, seal.issuer)):
+        if cite.location is None or cite.document is None:
             out = {"type": "web_search_result_location", "cited_text": cite.quote, "url": cite.url}
             out |= {"title": cite.title, "encrypted_index": seal and seal.data}
             return self.emit(said_only(out) if w.home else out, cite, w.log)
-        if cite.location is not None and cite.document is not None:
-            unit, first, last = cite.location
-            if cite.kind == "passage":
-                kind = "search_result_location"
-            else:
-                units = {"char": "char_location", "page": "page_location"}
-                kind = units.get(unit, "content_block_location")
-            _, start, end = LOCATIONS[kind]
-            quote = cite.quote if w.home else cite.quote or ""
-            out = {"type": kind, "cited_text": quote, start: first, end: last}
-            if cite.kind == "passage":
-                out |= {"source": cite.url, "title": cite.title}
-                out["search_result_index"] = cite.document
-            else:
-                out |= {"document_index": cite.document, "document_title": cite.title}
-            return self.emit(said_only(out) if w.home else out, cite, w.log)
-        why = "a citation here points into a document of the request, or is sealed by the provider"
-        w.log.dropped("text.citations", cite.at, why)
-        return None
+        unit, first, last = cite.location
+        if cite.kind == "passage":
+            kind = "search_result_location"
+        else:
+            units = {"char": "char_location", "page": "page_location"}
+            kind = units.get(unit, "content_block_location")
+        _, start, end = LOCATIONS[kind]
+        quote = cite.quote if w.home else cite.quote or ""
+        out = {"type": kind, "cited_text": quote, start: first, end: last}
+        if cite.kind == "passage":
+            out |= {"source": cite.url, "title": cite.title}
+            out["search_result_index"] = cite.document
+        else:
+            out |= {"document_index": cite.document, "document_title": cite.title}
+        return self.emit(said_only(out) if w.home else out, cite, w.log)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if call.kind == "custom":
@@ -180,8 +160,6 @@ class WriteBlocks(Dialect):
             "name": name if name in w.names.staying else w.tool_name(name, call.at),
             "input": arguments,
         }
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         if call.extras is None and call.cache is None:
             return out
         return self.finish(out, call, call.cache, w)

@@ -151,9 +151,9 @@ class AnthropicWriter(OneByOne):
         return opened + self.head + encode(text) + TAIL if self.begun else b""
 
     def quote(self, citation: Citation) -> bytes:
-        doc = self.dialect.write_citation(citation, self.w)
-        if doc is None or not isinstance(self.block, Text):
+        if not isinstance(self.block, Text):
             return b""
+        doc = self.dialect.write_citation(citation, self.w)
         delta = {"type": "citations_delta", "citation": doc}
         opened = b"" if self.begun else self.enter_block()
         return opened + frame("content_block_delta", index=self.number, delta=delta)

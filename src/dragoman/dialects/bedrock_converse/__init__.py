@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
 from ...dialect import Problem
 from ...endpoint import Endpoint
-from ...model import Json
+from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from ...models import DEFAULT, Models
 from .response import Responses
 from .sniff import Sniff
@@ -33,6 +33,15 @@ class BedrockConverse(Sniff, Responses):
     can = Capabilities(
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        unfit={
+            "system": NOT_TEXT | {Passage},
+            "developer": NOT_TEXT | {Passage},
+            "user": frozenset({Reasoning, ToolCall}),
+            "assistant": frozenset({Passage, ToolResult}),
+        },
+        citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
         candidates=1,
         lacks=RARE | {"response.id", "response.model", "response.created"},
     )

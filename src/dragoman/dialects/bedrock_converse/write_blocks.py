@@ -21,7 +21,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     ToolCall,
     ToolResult,
@@ -128,22 +127,11 @@ class WriteBlocks(Dialect):
                 return self.write_media(block, w)
             case Passage():
                 return self.write_passage(block, w)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
-            case Hosted():
-                if self.is_home(block.dialect):
-                    return block.payload
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-                return None
-            case Raw():
-                if self.is_home(block.dialect):
-                    return block.payload
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                return None
+            case Hosted() | Raw() if self.is_home(block.dialect):
+                return block.payload
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return None
 
     # -- texts ------------------------------------------------------------------------------
 
@@ -162,8 +150,8 @@ class WriteBlocks(Dialect):
             if "cited" in extras.spelling:
                 out = {"citationsContent": extras.spelling["cited"]}
                 return self.emit(out, block, w.log)
-        cited = [doc for c in block.citations if (doc := self.write_citation(c, w)) is not None]
-        if cited:
+        if block.citations:
+            cited = [self.write_citation(cite, w) for cite in block.citations]
             out = {"citationsContent": {"content": [{"text": text}], "citations": cited}}
         else:
             out = {"text": text}
@@ -171,7 +159,7 @@ class WriteBlocks(Dialect):
             return out
         return self.emit(out | self.spelling(block), block, w.log)
 
-    def write_citation(self, cite: Citation, w: Said) -> Json | None:
+    def write_citation(self, cite: Citation, w: Said) -> Json:
         spelling = self.spelling(cite)
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
@@ -188,15 +176,9 @@ class WriteBlocks(Dialect):
             out["location"] = {kind: {number: cite.document, "start": start, "end": end}}
             if passage and cite.url is not None:
                 out["source"] = cite.url
-        elif cite.kind == "url" and (cite.url is not None or w.home):
+        else:
             domain = {key: spelling[key] for key in ("domain",) if key in spelling}
             out["location"] = {"web": {"url": cite.url, **domain}}
-        else:
-            w.log.dropped("text.citations", cite.at, "a citation here tells an address or a place")
-            return None
-        if not w.home and (cite.span or cite.seal or cite.file_id or cite.filename):
-            why = "a citation here is that of the whole text, unsealed, and names no file"
-            w.log.approximated("text.citations", cite.at, why)
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
@@ -249,8 +231,6 @@ class WriteBlocks(Dialect):
             "name": w.tool_name(call.name, call.at),
             "input": arguments,
         }
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         if call.extras is None:
             return {"toolUse": inner}
         more = {key: value for key, value in spelling.items() if key != "input"}
@@ -308,7 +288,7 @@ class WriteBlocks(Dialect):
             if isinstance(block, Text) or w.home:
                 kept.append(block)
             else:
-                w.log.dropped("content.role", block.at, "only text can be said in this place")
+                self.omit(block, w.log)
         return kept
 
     def only_words(self, blocks: Sequence[Block], w: Said) -> list[Block]:

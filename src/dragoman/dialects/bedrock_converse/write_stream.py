@@ -159,9 +159,9 @@ class BedrockWriter(OneByOne):
         return b""
 
     def quote(self, citation: Citation) -> bytes:
-        doc = self.dialect.write_citation(citation, self.w)
-        if doc is None or not isinstance(self.block, Text):
+        if not isinstance(self.block, Text):
             return b""
+        doc = self.dialect.write_citation(citation, self.w)
         if self.begun_here or self.home:
             return self.quote_piece(doc)
         self.cites.append(doc)
@@ -172,9 +172,7 @@ class BedrockWriter(OneByOne):
         return self.piece(citation=doc)
 
     def quote_late(self, event: Cite) -> bytes:
-        doc = self.dialect.write_citation(event.citation, self.w)
-        if doc is not None:
-            self.late.append(doc)
+        self.late.append(self.dialect.write_citation(event.citation, self.w))
         return b""
 
     def leave(self) -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, Capabilities, Citations
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -31,6 +31,9 @@ class Cohere(Rules, Sniff, Responses):
     can = Capabilities(
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        citations=Citations(everyone=False, forms=("url", "document")),
         candidates=1,
         lacks=RARE | {"response.model", "response.created"},
     )

@@ -133,8 +133,6 @@ class Citations(Documents):
         for cite in block.citations:
             spelling = self.spelling(cite)
             source = self.write_source(cite, spelling, w)
-            if source is None:
-                continue
             if spelling.get("more") and out:
                 out[-1]["sources"].append(source)
                 continue
@@ -149,15 +147,10 @@ class Citations(Documents):
             out.append(doc)
         return out
 
-    def write_source(
-        self, cite: Citation, spelling: dict[str, Json], w: CohereWriting
-    ) -> Json | None:
+    def write_source(self, cite: Citation, spelling: dict[str, Json], w: CohereWriting) -> Json:
         extras = cite.extras
         if cite.kind == "other" and extras is not None and self.is_home(extras.dialect):
             return extras.fields
-        if cite.kind in ("file", "other") or (cite.kind == "url" and cite.url is None):
-            w.log.dropped("text.citations", cite.at, "documents and web pages are cited here")
-            return None
         if not w.home:
             self.note_citation(cite, w)
         name = cite.url if cite.url is not None else f"doc:{cite.document or 0}"

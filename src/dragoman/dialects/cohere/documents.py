@@ -174,8 +174,6 @@ class Documents(Dialect):
                 continue
             if texts:
                 w.log.approximated("text.boundary", part.at, "a document is one text here")
-            for cite in part.citations:
-                w.log.dropped("text.citations", cite.at, "a document cites nothing here")
             if part.cache is not None:
                 w.log.dropped("cache", part.cache.at, "nothing is marked for a cache here")
             self.lose(part.extras, part.at, w.log)

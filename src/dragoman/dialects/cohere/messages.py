@@ -21,7 +21,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Role,
     Text,
     ToolCall,
@@ -316,15 +315,11 @@ class Messages(Parts):
             return None
         if w.home:
             return last if "plan" in self.spelling(message) else None
-        alone = not any(isinstance(block, Text | Refusal) for block in blocks[:-1])
+        alone = not any(isinstance(block, Text) for block in blocks[:-1])
         return last if calls and alone and last.text else None
 
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
-        if isinstance(block, Refusal) and not (block.text or w.home):
-            w.log.dropped("text.empty", block.at, "an empty refusal says nothing here")
-            self.lose(block.extras, block.at, w.log)
-            return []
         if isinstance(block, Text):
             if block.text or block.citations or w.home:
                 return [self.write_text(block, w)]
@@ -363,8 +358,6 @@ class Messages(Parts):
         if "arguments" in spelling:
             del function["arguments"]
         out["function"] = function
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
         return self.emit(out, call, w.log)
 
@@ -466,8 +459,6 @@ class Messages(Parts):
         if is_document(block) or "place" in self.spelling(block):
             return [self.write_part_document(block, w)]
         if isinstance(block, Text):
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
             return [self.write_text(block, w)]
         if w.home:
             return self.write_part(block, "tool", w)

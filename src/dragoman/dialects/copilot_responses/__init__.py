@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -36,7 +36,13 @@ class CopilotResponses(Sniff, Answers):
     event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
     can = Capabilities(
-        names=NOWHERE, developer=False, lacks=RARE | {"response.id", "response.created"}
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+        lacks=RARE | {"response.id", "response.created"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -18,10 +18,8 @@ from ...model import (
     Media,
     Message,
     Node,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Request,
     Text,
     Tool,
@@ -30,24 +28,16 @@ from ...model import (
     ToolResult,
 )
 from ...reading import compact
-from ...writing import Writing, data_uri, leave_out, lose_labels, note_summary
+from ...writing import Writing, data_uri, lose_labels, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
+from ..openai_responses.request import FIELDS
 from ..openai_responses.response import Responses
 
 THOUGHT = "reasoning"
 """The type of an item, and what is included in an answer so that thoughts come with it."""
 THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
-UNSENT = dict.fromkeys(
-    (
-        "max_tokens", "top_p", "top_k", "stop", "seed", "frequency_penalty", "presence_penalty",
-        "logit_bias", "logprobs", "top_logprobs", "candidates", "output", "verbosity", "metadata",
-        "user_id", "service_tier", "cache_key", "cache", "store", "previous_id",
-        "conversation_id", "truncation",
-    ),
-    "a request has no place for this here",
-)  # fmt: skip
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 NAMELESS = "the name of a tool is empty"
 JOINT = " "
@@ -60,6 +50,7 @@ class Requests(Responses):
 
     speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
     listed = True
+    fields = FIELDS.refusing(*{*FIELDS.names} - {"temperature", "stream", "thinking"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,13 +159,7 @@ class Requests(Responses):
                 w.log.approximated("content.order", block.at, why)
             highest = max(highest, rank)
         order = sorted(range(len(content)), key=ranks.__getitem__)
-        return [self.as_text(content[index], w) for index in order]
-
-    def as_text(self, block: Block, w: ItemWriting) -> Block:
-        if not isinstance(block, Refusal):
-            return block
-        w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        return Text(block.text, at=block.at, extras=block.extras)
+        return [content[index] for index in order]
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         return {"type": "message", "role": "assistant", "content": self.write_spoken(blocks, w)}
@@ -187,20 +172,15 @@ class Requests(Responses):
     def text_of(self, block: Text, w: Writing) -> str:
         """A text and nothing more: there are no cache marks and no citations."""
         self.lose_cache(block.cache, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "nothing is cited here")
         self.lose(block.extras, block.at, w.log)
         return block.text
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
-        if not w.home and (call.item_id is not None or call.kind != "function"):
-            if call.item_id is not None:
-                w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
-            if call.kind != "function":
-                why = "a freeform call is wrapped as {'input': text}"
-                w.log.approximated("tool_call.kind", call.at, why)
-                call = replace(call, arguments=compact({"input": call.arguments}))
-            call = replace(call, item_id=None, kind="function")
+        if not w.home and call.kind != "function":
+            why = "a freeform call is wrapped as {'input': text}"
+            w.log.approximated("tool_call.kind", call.at, why)
+            arguments = compact({"input": call.arguments})
+            call = replace(call, arguments=arguments, kind="function")
         return super().write_call(call, w)
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
@@ -216,7 +196,7 @@ class Requests(Responses):
         out: dict[str, Json] = {"type": CALL_OUTPUT, "call_id": w.result_id(result)}
         texts: list[Block] = []
         for block in result.content:
-            if isinstance(block, Text | Passage):
+            if isinstance(block, Text):
                 texts.append(block)
             else:
                 w.log.dropped("tool_result.content", block.at, "an output is one string here")
@@ -227,25 +207,10 @@ class Requests(Responses):
             w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
-    def only_texts(self, blocks: Sequence[Block], w: Writing) -> list[Text]:
-        """The texts of a passage; all else in it is lost."""
-        for block in blocks:
-            if not isinstance(block, Text):
-                w.log.dropped("tool_result.content", block.at, "an output is text here")
-        return [block for block in blocks if isinstance(block, Text)]
-
     def join(self, blocks: Sequence[Block], w: Writing) -> str:
         texts: list[str] = []
         for block in blocks:
-            if isinstance(block, Passage):
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                if texts:
-                    w.log.approximated("text.boundary", block.at, "joined with a space")
-                self.lose_cache(block.cache, w)
-                self.lose(block.extras, block.at, w.log)
-                inner = self.only_texts(block.content, w)
-                texts.append(JOINT.join(self.text_of(part, w) for part in inner))
-            elif isinstance(block, Text):
+            if isinstance(block, Text):
                 if texts:
                     w.log.approximated("text.boundary", block.at, "joined with a space")
                 texts.append(self.text_of(block, w))
@@ -319,7 +284,7 @@ class Requests(Responses):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if self.is_home(tree.dialect):
             return super().write_request(tree, log)
-        choice, params = tree.tool_choice, leave_out(tree.params, UNSENT, log)
+        choice, params = tree.tool_choice, tree.params
         if choice is not None and choice.parallel is not None:
             if not choice.parallel:
                 why = "whether calls may be parallel is not said here"

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import VERTEX_BASES, Endpoint
+from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -30,7 +31,21 @@ class Gemini(Sniff, Rules, Responses):
     vendor = "google"
     serves = ("google",)
     pairs = True
-    can = Capabilities(names=NOWHERE, developer=False, lacks=RARE)
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        unfit={
+            "system": NOT_TEXT,
+            "developer": NOT_TEXT,
+            "user": frozenset({Reasoning, ToolCall, ToolResult}),
+            "assistant": frozenset({ToolResult}),
+        },
+        citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
+        lacks=RARE,
+    )
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")
     # https://ai.google.dev/gemini-api/docs/troubleshooting: the status is the code of the error

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ...lowering.citations import is_bare
 from ...model import Block, Citation, Extras, Json, Reasoning, Text
 
 
@@ -119,18 +120,6 @@ def _read_licences(
                 found.setdefault(place[0], []).append(cite)
 
 
-def is_sayable(cite: Citation) -> bool:
-    """Whether a citation is one that this API could have made."""
-    bare = Citation("url", cite.url, cite.title, span=cite.span, at=cite.at, extras=cite.extras)
-    return (
-        cite == bare
-        and cite.url is not None
-        and cite.span is not None
-        and cite.span[0] < cite.span[1]
-        and (cite.extras is None or not cite.extras.fields)
-    )
-
-
 def grounded(blocks: Sequence[tuple[int, Block]]) -> Json | None:
     """What stands beside a content for the citations in it; each block with its part's number."""
     chunks: list[Json] = []
@@ -139,7 +128,7 @@ def grounded(blocks: Sequence[tuple[int, Block]]) -> Json | None:
         if not isinstance(block, Text):
             continue
         for cite in block.citations:
-            if not is_sayable(cite) or cite.span is None or cite.span[1] > len(block.text):
+            if not is_bare(cite) or cite.span is None or cite.span[1] > len(block.text):
                 continue
             web: dict[str, Json] = {"uri": cite.url}
             if cite.title is not None:

@@ -23,7 +23,7 @@ from ...model import (
 from ...normal import note_error_type
 from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, uncounted
 from ...writing import Writing
-from .grounding import cited, grounded, is_sayable
+from .grounding import cited, grounded
 from .read_parts import said_str
 from .request import Requests
 from .spelling import both, pick, spelled
@@ -292,20 +292,12 @@ class Responses(Requests):
             return None, None
         parts: list[Json] = []
         placed: list[tuple[int, Block]] = []
-        for block in self.fit(message, w):
+        for block in message.content:
             if isinstance(block, Text) and block.citations:
                 placed.append((len(parts), block))
-                block = replace(block, citations=self.unsayable(block))
             parts += self.write_part(block, w, {})
         role = self.spelling(message).get("role", "model")
         return self.write_content(message, role, parts, w), self.own_grounding(placed)
-
-    def unsayable(self, block: Text) -> tuple[Json, ...]:
-        """The citations of a text that have no form here."""
-        end = len(block.text)
-        return tuple(
-            c for c in block.citations if not is_sayable(c) or (c.span and c.span[1] > end)
-        )
 
     def own_grounding(self, placed: list[tuple[int, Block]]) -> Json | None:
         """What is made of citations; none where it was kept whole."""

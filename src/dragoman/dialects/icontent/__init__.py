@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from .request import Requests
 from .sniff import Sniff
 
@@ -32,7 +32,16 @@ class IContent(Sniff, Requests):
     model_key = "resolved/model"
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
-    can = Capabilities(names=NOWHERE, developer=False, candidates=1, lacks=RARE)
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+        candidates=1,
+        lacks=RARE,
+    )
 
     def read_stream(self, whole: bool) -> StreamReader:
         from .stream import ContentReader

@@ -170,7 +170,7 @@ class Requests(ClientErrors, Write):
             self.lose(message.extras, message.at, w.log)
             for block in message.content:
                 if not isinstance(block, Text):
-                    w.log.dropped("content.role", block.at, "the system prompt is text here")
+                    self.omit(block, w.log)
                     continue
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)

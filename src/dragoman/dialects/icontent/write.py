@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...dialect import Dialect
 from ...errors import Malformed
 from ...ids import to_history
 from ...ledger import Ledger
@@ -21,10 +19,8 @@ from ...model import (
     Media,
     Message,
     Node,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     ToolCall,
     ToolResult,
@@ -150,24 +146,11 @@ class Write(Read):
                 return self.write_media(block, w)
             case Reasoning():
                 return self.write_reasoning(block, w)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return [self.write_text(Text(block.text, at=block.at, extras=block.extras), w)]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
-                self.lose(block.extras, block.at, w.log)
-                return self.write_blocks(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                return []
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
-                return []
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return []
 
     def write_text(self, block: Text, w: Writing) -> Json:
         self.note_text(block, w)
@@ -178,16 +161,12 @@ class Write(Read):
 
     def note_text(self, block: Text, w: Writing) -> None:
         self.lose_cache(block.cache, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "nothing is cited here")
 
     def lose_cache(self, cache: Cache | None, w: Writing) -> None:
         if cache is not None:
             w.log.dropped("cache", cache.at, "llxprt marks what is cached by itself")
 
     def write_call(self, call: ToolCall, w: ContentWriting) -> Json:
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
         w.tools[call.id] = call.name
         spelling = self.spelling(call)
@@ -253,7 +232,7 @@ class Write(Read):
         texts: list[Text] = []
         before: list[Json] = []
         media: list[Json] = []
-        for block in flat(content, self, w):
+        for block in content:
             if isinstance(block, Text):
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
@@ -451,16 +430,3 @@ class Write(Read):
         if block.source.kind == "blocks":
             return self.write_blocks(block.source.blocks, w)
         return [{"type": "text", "text": block.source.value}]
-
-
-def flat(content: Sequence[Block], dialect: Dialect, w: Writing) -> list[Block]:
-    """What a result holds, passages as their texts."""
-    out: list[Block] = []
-    for block in content:
-        if isinstance(block, Passage):
-            w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-            dialect.lose(block.extras, block.at, w.log)
-            out += block.content
-        else:
-            out.append(block)
-    return out

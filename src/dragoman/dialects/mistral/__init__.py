@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -32,7 +32,17 @@ class Mistral(Responses):
     vendor = "mistral"
     serves = ("mistral",)
     pairs = True
-    can = Capabilities(names=NOWHERE, developer=False, lacks=RARE - {"logprobs"})
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        unfit=Responses.can.unfit,
+        refused="end",
+        citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
+        lacks=RARE - {"logprobs"},
+    )
     aliases: ClassVar[tuple[str, ...]] = ()
     # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them
     endpoints: ClassVar[tuple[Endpoint, ...]] = (

@@ -153,8 +153,6 @@ class Messages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 continue
-            if isinstance(block, Refusal) and not w.home:
-                block = self.as_text(block, w)
             if not self.is_content(block, w):
                 said.others.append(block)
                 continue
@@ -212,13 +210,6 @@ class Messages(Parts):
         if not isinstance(block, Reasoning) or any(block.words):
             return False
         return block.seal is None or not home_only(self, block.seal.issuer)
-
-    def lift_citations(self, block: Block, doc: dict[str, Json], offset: int, w: Writing) -> Block:
-        if w.home or not isinstance(block, Text) or not block.citations:
-            return super().lift_citations(block, doc, offset, w)
-        for cite in block.citations:
-            w.log.dropped("text.citations", cite.at, "only results of tools are cited here")
-        return replace(block, citations=())
 
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         doc["name"] = block.name

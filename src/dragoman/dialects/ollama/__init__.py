@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -24,7 +24,16 @@ class Ollama(Sniff, Responses):
     whole_events = True
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
-    can = Capabilities(names=NOWHERE, developer=False, candidates=1, lacks=RARE | {"response.id"})
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+        candidates=1,
+        lacks=RARE | {"response.id"},
+    )
     blank = frozenset({"format"})
     framing = "ndjson"
     # ollama (PyPI), _client.py. "stream: if false the response will be returned as a single

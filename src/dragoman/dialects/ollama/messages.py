@@ -14,14 +14,11 @@ from ...model import (
     Block,
     Cache,
     History,
-    Hosted,
     Json,
     Media,
     Message,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Role,
     Source,
     Text,
@@ -257,8 +254,6 @@ class Messages(Dialect):
 
     def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
         call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if call.id is not None:
@@ -291,7 +286,7 @@ class Messages(Dialect):
         for block in result.content:
             if isinstance(block, Media) and is_sendable(block):
                 images.append(block)
-            elif isinstance(block, Text | Passage) or is_worded(block):
+            elif isinstance(block, Text) or is_worded(block):
                 if images:
                     w.log.approximated("content.order", block.at, "images follow the text here")
                 texts += [(block, text) for text in self.texts_in(block, w)]
@@ -367,18 +362,8 @@ class Messages(Dialect):
         found: list[str] = []
         match block:
             case Text():
-                for cite in block.citations:
-                    w.log.dropped("text.citations", cite.at, "nothing is cited here")
                 self.lose_cache(block.cache, w)
                 found = [block.text]
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                found = [block.text]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
-                self.lose(block.extras, block.at, w.log)
-                found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Media(source=Source(kind="text" | "blocks")):
                 w.log.approximated("media", block.at, "a document of plain text is plain text here")
                 lose_labels(block, "plain text has", w.log)
@@ -389,12 +374,8 @@ class Messages(Dialect):
                     found = [block.source.value]
             case Media():
                 w.log.dropped("media", block.at, "only images are sent here, as data")
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             case _:
-                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
+                self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)
         return found
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import RARE, Capabilities
+from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -24,7 +24,20 @@ if TYPE_CHECKING:
 
 
 class OpenAIChat(Sniff, Rules, Responses):
-    can = Capabilities(lacks=RARE - {"service_tier", "logprobs"})
+    can = Capabilities(
+        item_ids=NOWHERE,
+        passages=NOWHERE,
+        unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
+        citations=Citations(
+            places=RESPONSE,
+            everyone=False,
+            forms=("url",),
+            lacks=("quote", "seal"),
+            spans=True,
+            joined=True,
+        ),
+        lacks=RARE - {"service_tier", "logprobs"},
+    )
     spec = "https://platform.openai.com/docs/api-reference/chat"
     vendor = "openai"
     needs_model = True

@@ -36,6 +36,7 @@ from ...models import DEFAULT, Models
 from ...reading import escape
 from .._model_rules import RULES as MODEL_RULES
 from .._model_rules import chat_model
+from .request import FIELDS
 
 UNSAID = ("model-thinking", "model-prefill", "model-output")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
@@ -74,8 +75,7 @@ RULES: dict[str, str] = {
     "characters.",
     "json-word": "''messages' must contain the word 'json' in some form, to use "
     "'response_format' of type 'json_object'.'",
-    "range": "temperature 0..2, top_p 0..1, penalties -2..2, n 1..128, top_logprobs 0..20, "
-    "logit_bias -100..100.",
+    "range": f"{FIELDS.describe()}, logit_bias -100..100.",
     "stop": "At most 4 stop sequences: 'Invalid 'stop': array too long'.",
     "logprobs": "'top_logprobs' is only allowed when 'logprobs' is true.",
     "max-tokens": "'max_tokens' and 'max_completion_tokens' exclude each other.",
@@ -87,14 +87,6 @@ RULES: dict[str, str] = {
 }
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-RANGES: dict[str, tuple[float | None, float | None]] = {
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "frequency_penalty": (-2, 2),
-    "presence_penalty": (-2, 2),
-    "n": (1, 128),
-    "top_logprobs": (0, 20),
-}
 # https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages
 PARTS = {
     "system": ("text",),
@@ -149,7 +141,7 @@ def answers(page: Page) -> Iterator[Placed]:
 
 
 def ranges(page: Page) -> Problems:
-    yield from out_of_range(page.top, RANGES)
+    yield from out_of_range(page.top, FIELDS.ranges)
     bias = page.top.get("logit_bias")
     for token, value in bias.items() if bias.__class__ is dict else ():
         if (given := number(value)) is not None and not -100 <= given <= 100:

@@ -13,23 +13,28 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...capabilities import RESPONSE
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
+from ...fields import Field, text
 from ...ledger import Ledger
 from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
 from ...models import DEFAULT, Models
 from ...reading import maybe_int
 from ...writing import Writing
 from .._model_rules import chat_model
+from .._openai import short_user
 from . import OpenAIChat
 from .parts import AUDIO_FORMATS
+from .request import FIELDS
 
 MORE_AUDIO = {
     **AUDIO_FORMATS,
     **{f"audio/{form}": form for form in ("flac", "ogg", "aac", "aiff", "m4a")},
 }
 OMITTED = "omitted"
+USER = Field("user_id", text, "user", also=("safety_identifier",), fit=short_user)
 
 
 def compatible(
@@ -54,15 +59,16 @@ class Compatible(OpenAIChat):
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
     media_kinds: ClassVar[tuple[str, ...]] = ("image",)
-    has_refusals = False
+    can = replace(OpenAIChat.can, refusals=RESPONSE)
     has_freeform = False
     has_signatures = False
     has_subsets = False
     enforces = False
-    limits_labels = False
+    fields = FIELDS.without_limits(
+        "temperature", "top_p", "frequency_penalty", "presence_penalty", "candidates",
+        "top_logprobs", "metadata",
+    ).but(USER, Field("service_tier", text, among=()))  # fmt: skip
     cache_key: ClassVar[str | None] = None
-    user_key = "user"
-    tiers: ClassVar[tuple[str, ...]] = ()
     budget_key: ClassVar[str | None] = None
     """What a budget of thought is called, if there is one."""
     hiding: ClassVar[Mapping[str, Json]] = {}

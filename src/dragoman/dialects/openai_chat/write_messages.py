@@ -13,7 +13,6 @@ from ...marks import ERROR, MARK, is_marked, mark_error, mark_plain
 from ...model import (
     Block,
     Citation,
-    Hosted,
     Json,
     Media,
     Message,
@@ -43,8 +42,6 @@ class WriteMessages(Parts):
 
     thinking_key: ClassVar[str | None] = None
     """Where a variant of this dialect wants the model's thoughts sent back."""
-    has_refusals: ClassVar[bool] = True
-    """Whether a history says that a text is a refusal."""
     joins_texts: ClassVar[bool] = True
     """Whether the texts of a response become one string, joined with line breaks."""
     has_freeform: ClassVar[bool] = True
@@ -98,8 +95,7 @@ class WriteMessages(Parts):
         if spelled == "null":
             doc["content"] = None
         elif spelled != "absent":
-            blocks = content if message.role == "user" else self.only_text(content, w)
-            said = self.write_content(blocks, spelled, w)
+            said = self.write_content(content, spelled, w)
             if said is None:
                 if not w.home:
                     self.lose(extras, message.at, w.log)
@@ -110,18 +106,6 @@ class WriteMessages(Parts):
         if message.name is not None:
             doc["name"] = message.name
         return self.emit(doc, message, w.log)
-
-    def only_text(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        """All but the user say only text; at home, whatever was said."""
-        if w.home:
-            return content
-        kept: list[Block] = []
-        for block in content:
-            if isinstance(block, Text | Passage | Refusal):
-                kept.append(block)
-            else:
-                w.log.dropped("content.role", block.at, "only a user can send this here")
-        return kept
 
     def write_content(self, blocks: Sequence[Block], spelled: Json, w: Writing) -> Json:
         """A string for one plain text, else a list; None where nothing is left."""
@@ -189,7 +173,6 @@ class WriteMessages(Parts):
                     extras is not None
                     or block.cache is not None
                     or block.kind != "function"
-                    or block.item_id is not None
                     or block.id is None
                 ):
                     break
@@ -222,13 +205,10 @@ class WriteMessages(Parts):
         """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
         said = Said()
         highest = 0
-        plain = not (self.has_refusals or w.home or w.answer)
         for block in content:
             if self.is_inline(block):
                 said.texts.append(block)
                 continue
-            if plain and isinstance(block, Refusal):
-                block = self.as_text(block, w)
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
@@ -245,11 +225,6 @@ class WriteMessages(Parts):
                 w.log.approximated("content.order", block.at, why)
             highest = max(highest, rank)
         return said
-
-    def as_text(self, block: Refusal, w: Writing) -> Text:
-        w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        self.lose(block.extras, block.at, w.log)
-        return Text(block.text, at=block.at)
 
     def is_inline(self, block: Block) -> bool:
         """What stood in the content and is no text: a call, or what only this dialect knows."""
@@ -305,30 +280,20 @@ class WriteMessages(Parts):
         """Citations stand beside the content here, with their place in the whole of it."""
         if not isinstance(block, Text) or not block.citations:
             return block
-        if not w.answer and not w.home:
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
-        else:
-            written = (
-                self.write_annotation(c, len(block.text), offset, w) for c in block.citations
-            )
-            if found := [doc for doc in written if doc is not None]:
-                doc["annotations"] = doc.get("annotations", []) + found
+        written = (self.write_annotation(c, len(block.text), offset, w) for c in block.citations)
+        if found := [doc for doc in written if doc is not None]:
+            doc["annotations"] = doc.get("annotations", []) + found
         return replace(block, citations=())
 
     def write_annotation(self, cite: Citation, length: int, offset: int, w: Writing) -> Json | None:
-        if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
-            return cite.extras.fields
-        if cite.kind != "url" or (cite.url is None and not w.home):
-            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
-            return None
+        if cite.kind == "other":
+            return None if cite.extras is None else cite.extras.fields
         inner: dict[str, Json] = {} if cite.url is None else {"url": cite.url}
         if cite.title is not None or not w.home:
             inner["title"] = cite.title or ""
         span = cite.span
         if span is None and not w.home:
             span = (0, length)
-            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
         if span is not None:
             inner |= {"start_index": span[0] + offset, "end_index": span[1] + offset}
         return self.emit({"type": "url_citation", "url_citation": inner}, cite, w.log)
@@ -345,20 +310,11 @@ class WriteMessages(Parts):
                 self.write_reasoning(doc, block, w)
             case Media() | Raw() if self.spelling(block).get("place") == "audio":
                 doc["audio"] = self.write_spoken(block, w)
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Media() | Passage() if w.home:  # some servers let the assistant say them, as parts
+                doc.setdefault("content", [])
+                doc["content"] = [*(doc["content"] or []), *self.write_part(block, w)]
             case _:
-                if w.home and self.spelling_of_part(block):
-                    doc.setdefault("content", [])
-                    doc["content"] = [*(doc["content"] or []), *self.write_part(block, w)]
-                else:
-                    w.log.dropped("content.role", block.at, "the assistant cannot say this here")
-
-    def spelling_of_part(self, block: Block) -> bool:
-        """Media that some servers let the assistant say, as parts of its content."""
-        return isinstance(block, Media | Passage)
+                self.omit(block, w.log)
 
     def write_spoken(self, block: Media | Raw, w: Writing) -> Json:
         if isinstance(block, Raw):
@@ -410,8 +366,6 @@ class WriteMessages(Parts):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if not self.has_freeform:
             call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if not w.home or call.id is not None:
@@ -527,7 +481,7 @@ class WriteMessages(Parts):
         media: list[Block] = []
         for part in self.marked_content(block, w):
             inline = (
-                isinstance(part, Text | Passage)
+                isinstance(part, Text)
                 or (spelled == "list" and _stands_in(part, block))
                 or is_plain_document(part)
             )
@@ -563,11 +517,6 @@ class WriteMessages(Parts):
 
     def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
         """There is no flag for a failed tool: its text says so, and another's must not."""
-        if texts and isinstance(passage := texts[0], Passage):
-            w.log.approximated("passage", passage.at, "a retrieved passage is plain text here")
-            self.lose_cache(passage.cache, w)
-            self.lose(passage.extras, passage.at, w.log)
-            texts = [*passage.content, *texts[1:]]
         first = texts[0] if texts else None
         if w.home and isinstance(first, Text) and first.text == ERROR and not is_plain_text(first):
             return texts  # a text with keys of its own is no mark, and is written as it was

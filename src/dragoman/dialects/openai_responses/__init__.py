@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Citations
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -35,6 +35,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
     pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
+    implied_type = "message"
     stream_signs = (
         ("type", "response.created"),
         ("type", "response.in_progress"),
@@ -77,6 +78,11 @@ class OpenAIResponses(Sniff, Rules, Responses):
     can = Capabilities(
         tools=frozenset({"namespace", "deferred", "search"}),
         names=NOWHERE,
+        refusals=RESPONSE,
+        passages=NOWHERE,
+        citations=Citations(
+            places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
+        ),
         candidates=1,
         failed=True,
         lacks=RARE - {"response.echo", "service_tier"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -19,14 +19,10 @@ from ...model import (
     Json,
     Media,
     Node,
-    Passage,
     Raw,
-    Reasoning,
     Refusal,
     Source,
     Text,
-    ToolCall,
-    ToolResult,
 )
 from ...normal import with_extension
 from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
@@ -299,22 +295,10 @@ class Parts(Dialect):
                 out.append(self.write_refusal(block, w))
             case Media():
                 self.write_media(block, out, w)
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
-                self.lose(block.extras, block.at, w.log)
-                out += self.write_parts(block.content, w)
             case Raw() | Hosted() if self.knows(block.dialect):
                 out.append(block.payload)
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-            case Hosted():
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-            case Reasoning() | ToolCall() | ToolResult():
-                w.log.dropped("content.role", block.at, "this cannot be said here by this speaker")
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
 
     def write_text(self, block: Text, usual: str, w: Writing) -> Json:
         out: dict[str, Json] = {"type": usual, "text": block.text}
@@ -323,7 +307,7 @@ class Parts(Dialect):
         if block.extras is None and block.cache is None and not block.citations:
             return out
         if block.citations:
-            self.write_citations(out, block, usual, w)
+            out["annotations"] = [self.write_citation(cite, block, w) for cite in block.citations]
         if block.cache is not None:
             if (usual == OUTPUT and not w.home) or w.facts.cache_marks is False:
                 self.lose_cache(block.cache, w)
@@ -337,15 +321,7 @@ class Parts(Dialect):
         key = self.spelling(block).get("key", "refusal")
         return self.emit({"type": "refusal", key: block.text}, self.part_of(block), w.log)
 
-    def write_citations(self, out: dict[str, Json], block: Text, usual: str, w: Writing) -> None:
-        if usual != OUTPUT and not w.home:
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "only the assistant cites here")
-            return
-        written = (self.write_citation(cite, block, w) for cite in block.citations)
-        out["annotations"] = [doc for doc in written if doc is not None]
-
-    def write_citation(self, cite: Citation, block: Text, w: Writing) -> Json | None:
+    def write_citation(self, cite: Citation, block: Text, w: Writing) -> Json:
         extras = cite.extras
         home = w.home or (extras is not None and self.is_home(extras.dialect))
         if home and cite.kind == "other" and extras is not None:
@@ -353,27 +329,16 @@ class Parts(Dialect):
         if home and cite.kind == "file":
             out: dict[str, Json] = {"type": self.spelling(cite).get("type", "file_citation")}
             out |= {k: v for k in ("file_id", "filename") if (v := getattr(cite, k)) is not None}
-        elif cite.kind == "url" and (cite.url is not None or home):
+        else:
             out = {"type": "url_citation"}
             out |= {k: v for k in ("url", "title") if (v := getattr(cite, k)) is not None}
-        else:
-            w.log.dropped("text.citations", cite.at, "only web pages can be cited here")
-            return None
         span = cite.span
         if not home:
-            self.note_citation(cite, w)
             out.setdefault("title", "")
             span = span or (0, len(block.text))
         if span is not None:
             out |= {"start_index": span[0], "end_index": span[1]}
         return self.emit(out, cite, w.log)
-
-    def note_citation(self, cite: Citation, w: Writing) -> None:
-        """What a citation of a web page cannot say here."""
-        if cite.span is None:
-            w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
-        elif cite.quote is not None or cite.seal is not None:
-            w.log.approximated("text.citations", cite.at, "an address, a title and a span remain")
 
     def write_cache(self, cache: Cache, w: Writing) -> Json:
         out: dict[str, Json] = {"mode": "explicit"}

@@ -33,6 +33,7 @@ from ...model import Json
 from ...models import DEFAULT, Models
 from .._model_rules import RULES as MODEL_RULES
 from .._model_rules import responses_model
+from .request import FIELDS
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
@@ -66,7 +67,7 @@ RULES: dict[str, str] = {
     "characters.",
     "json-word": "'Response input messages must contain the word 'json' in some form to use "
     "'text.format' of type 'json_object'.'",
-    "range": "max_output_tokens from 16, temperature 0..2, top_p 0..1, top_logprobs 0..20.",
+    "range": f"{FIELDS.describe()}.",
     "stored-twice": "'Mutually exclusive parameters: Ensure you are only providing one of: "
     "'previous_response_id' or 'conversation'.'",
     "stream-options": "'The 'stream_options' parameter is only allowed when 'stream' is enabled.'",
@@ -77,12 +78,6 @@ RULES: dict[str, str] = {
 }
 
 ROLES = ("assistant", "system", "developer", "user")
-RANGES: dict[str, tuple[float | None, float | None]] = {
-    "max_output_tokens": (16, None),
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "top_logprobs": (0, 20),
-}
 # "Invalid 'input[1].id': 'call_1'. Expected an ID that begins with 'fc'."
 PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -115,7 +110,7 @@ class Rules(Ruled):
 
 
 def ranges(page: Page) -> Problems:
-    yield from out_of_range(page.top, RANGES)
+    yield from out_of_range(page.top, FIELDS.ranges)
 
 
 def metadata(page: Page) -> Problems:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NOT_TEXT, NOWHERE, RARE, Capabilities
 from .response import Responses
 from .sniff import Sniff
 
@@ -27,7 +27,17 @@ class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
-    can = Capabilities(names=NOWHERE, developer=False, candidates=1, lacks=RARE)
+    can = Capabilities(
+        names=NOWHERE,
+        developer=False,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+        emptied=False,
+        unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
+        candidates=1,
+        lacks=RARE,
+    )
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
         ("type", "stream-start"),
         ("type", "response-metadata"),

@@ -220,14 +220,11 @@ class Turns(ReadTurns, WriteParts):
         out: list[dict[str, Json]] = []
         for block in message.content:
             if not isinstance(block, Text):
-                why = "a system turn can hold only text here"
-                w.log.dropped("content.role", block.at, why)
+                self.omit(block, w.log)
                 continue
             if out:
                 why = "a system turn is one text here; this is a turn of its own"
                 w.log.approximated("message.boundary", block.at, why)
-            for cite in block.citations:
-                w.log.dropped("text.citations", cite.at, "a history holds no citations here")
             doc: dict[str, Json] = {"role": "system", "content": block.text}
             if block.extras is not None:
                 self.lose(block.extras, block.at, w.log)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities
+from ...capabilities import NOWHERE, RARE, Capabilities, Citations
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -25,7 +25,13 @@ class VercelUI(Answers):
     aliases = ("ai-sdk-ui",)
     stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
     can = Capabilities(
-        names=NOWHERE, developer=False, candidates=1, lacks=RARE | {"response.created"}
+        names=NOWHERE,
+        developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
+        candidates=1,
+        lacks=RARE | {"response.created"},
     )
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",

@@ -190,10 +190,10 @@ class UIWriter(StreamWriter):
     def say_source(self, event: Cite) -> bytes:
         number = self.cited[event.index] = self.cited[event.index] + 1
         doc = self.dialect.write_source(event.citation, f"{number}", self.w)
-        if doc is not None and self.last != f"{event.index}":
+        if self.last != f"{event.index}":
             why = "a source stands behind its text at rest; here other parts are in between"
             self.log.moved("stream.order", event.citation.at, why)
-        return b"" if doc is None else frame(doc)
+        return frame(doc)
 
     def seal(self, event: Sealed) -> bytes:
         if (voice := self.voices.get(event.index)) is not None:
