@@ -147,7 +147,7 @@ def test_so_do_streams() -> None:
         collect(STREAM, "openai-chat").losses,
     ):
         (loss,) = (loss for loss in losses if loss.what == duplicates.CODE)
-        assert loss.why.startswith("/choices/0/delta/content of frame 1 stands more than once")
+        assert loss.why.startswith("/choices/0/delta/content of frame 1 is a duplicate key")
     same = Transcoder("openai-chat", "openai-chat", duplicates=True)
     assert same.feed(STREAM) + same.close() == STREAM
     assert not same.losses, "what passes as it is has lost nothing"
