@@ -33,6 +33,7 @@ from .model import (
     Raw,
     Request,
     Response,
+    Tool,
     Toolbox,
     ToolChoice,
     Tree,
@@ -413,6 +414,10 @@ class Dialect:
     def accepts(self, block: Raw) -> bool:
         """Whether a block that only one dialect knows may be said here, as it is."""
         return self.knows(block.dialect)
+
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
+        return self.is_home(node.dialect)
 
     def reference(self, name: str) -> dict[str, Json] | None:
         """A reference to a deferred tool that a search has found, where results may hold one."""
