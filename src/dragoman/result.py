@@ -1,4 +1,4 @@
-"""What a conversion gives."""
+"""The result of a conversion."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .reading import encode
 
 
 class Result:
-    """A document, and every deviation on the way to it.
+    """A document, and every loss of its conversion.
 
-    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` names
-    every place that is as a capsule says: without a key, that may be anybody's word. ``read`` is
-    what the document was made of, bytes and the value of them: whether a key stands twice in it is
-    looked up when somebody asks for the losses, and until then it is kept.
+    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` lists
+    every place that came from a capsule, which is untrusted without a key. ``read`` is the source,
+    bytes and their value: duplicate keys are looked for only when ``losses`` is read, and until
+    then it is kept.
     """
 
     __slots__ = ("_losses", "_read", "capsule", "document", "restored", "status")
