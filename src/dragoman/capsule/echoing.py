@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, compress
 from operator import eq
 from typing import Any
@@ -32,6 +33,7 @@ from ..units import (
 )
 from .names import note_reused, reused_ids
 from .places import (
+    INSTRUCTIONS,
     has_news,
     is_instruction,
     is_restored,
@@ -40,6 +42,7 @@ from .places import (
     view_of,
 )
 from .references import WORTH, shrunk
+from .types import type_of
 
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""
@@ -196,16 +199,35 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
         lead = ats.pop(0).split("/", 2)[1]
         if lead not in alike or not is_instruction(first) or not _says(first):
             return None
-    lines = "\n".join(ats)  # all at once: there may be many
-    numbers = list(map(int, re.findall(rf"(?m)^/{slot}/(\d+)(?=/|$)", lines)))
-    if not ats or len(numbers) != len(ats) or lines.count("\n") >= len(ats):
-        return None
-    if numbers != sorted(numbers):
+    numbers = _numbers(slot, ats)
+    if not numbers or numbers != sorted(numbers):
         return None
     turns = _Listed(doc, tree, said, numbers, slot, lead)
     # An item that was read into the result before it has no message of its own.
     alone = len(turns.starts) == len(items)
     return turns if alone or not _is_hoisted(tree.messages) else None
+
+
+def _numbers(slot: str, ats: list[str]) -> list[int] | None:
+    """The items of a slot that places stand in; None: not all of them do."""
+    if len(ats) <= FEW:
+        known = _places(slot)
+        try:
+            return [known[at] for at in ats]  # if each is an item
+        except KeyError:
+            pass
+    lines = "\n".join(ats)  # all at once: there may be many
+    found = re.findall(rf"(?m)^/{slot}/(\d+)(?=/|$)", lines)
+    alone = len(found) == len(ats) > lines.count("\n")
+    return list(map(int, found)) if alone else None
+
+
+FEW = 256
+
+
+@lru_cache(maxsize=16)
+def _places(slot: str) -> dict[str, int]:
+    return {f"/{slot}/{number}": number for number in range(FEW)}
 
 
 def _says(message: Any) -> bool:
@@ -279,8 +301,8 @@ def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
     if len(mine) == len(theirs):
         return _unlike(mine, theirs)
     try:
-        known = {item.get("type", "message") for item in theirs}
-        kept = [n for n, item in enumerate(mine) if item.get("type", "message") in known]
+        known = set(_kinds(theirs))
+        kept = [n for n, kind in enumerate(_kinds(mine)) if kind in known]
     except (AttributeError, TypeError):  # what is no object, or has no text for a type
         return None
     if len(kept) != len(theirs):
@@ -289,6 +311,13 @@ def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
     if found is None:
         return None
     return set(range(len(mine))).difference(kept) | {kept[n] for n in found}
+
+
+def _kinds(items: list[Json]) -> list[Json]:
+    try:
+        return list(map(type_of, items))
+    except KeyError:
+        return [item.get("type", "message") for item in items]
 
 
 def _unlike(a: list[Json], b: list[Json]) -> set[int] | None:
@@ -318,9 +347,9 @@ def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
     out: list[Json] = []
     for number in dirty:
         first, end, slot, start, stop = turns.span(number)
-        said, mine = turns.said[first:end], nodes[first:end]
-        if first >= begin and is_instruction(mine[0]):
+        if nodes[first].role in INSTRUCTIONS and first >= begin:
             return None  # a system prompt in the middle
+        said, mine = turns.said[first:end], nodes[first:end]
         atoms = common_gist(said, mine)
         if atoms is None:
             if not say_the_same(said, mine) or are_marked(said):
@@ -387,8 +416,8 @@ def _tell(
 def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
     """The losses that no restored turn makes up for."""
     number: dict[str, int] = {}
-    for index, node in enumerate(turns.said):
-        number.setdefault(node.at, index)
+    for index in range(len(turns.said) - 1, -1, -1):
+        number[turns.said[index].at] = index  # the first, if there are several
     found = [owner_of(loss.path, number) for loss in losses]
     if None in found:  # of a block that stands elsewhere, or of no turn
         owner: dict[str, tuple[str, int]] = {}

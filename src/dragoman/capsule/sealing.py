@@ -110,9 +110,9 @@ def _compare(
 ) -> list[Loss]:
     """Fill the capsule; gives the losses that nothing in it speaks of."""
     untyped = back
-    if place := place_of(original, source):
-        back, found = typed(back, source, place)
-        if found:
+    if source.implied_type and (place := place_of(original, source)):
+        back = typed(back, source, place)
+        if back is not untyped:
             capsule["typed"] = place
     if isinstance(tree, Request | History) and _is_apart(original, back, alike):
         _settle(capsule, View(original, None, False), View(back, None, False), alike)
