@@ -155,8 +155,14 @@ class _Listed(_Turns):
         found = _changed(back.get(self.slot), self.items)
         if found is None:
             return None
+        if self.is_one_by_one():
+            return [item + self.lead for item in found]
         before = self.lead - 1
-        return sorted({bisect_right(self.starts, item) + before for item in found})
+        return list(dict.fromkeys([bisect_right(self.starts, item) + before for item in found]))
+
+    def is_one_by_one(self) -> bool:
+        """Whether each item is a unit."""
+        return len(self.starts) == len(self.items)
 
     def span(self, number: int) -> tuple[int, int, str, int, int]:
         lead, starts, numbers = self.lead, self.starts, self.numbers
@@ -199,18 +205,17 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
         lead = ats.pop(0).split("/", 2)[1]
         if lead not in alike or not is_instruction(first) or not _says(first):
             return None
-    numbers = _numbers(slot, ats)
+    numbers = _numbers(slot, ats, len(items))
     if not numbers or numbers != sorted(numbers):
         return None
     turns = _Listed(doc, tree, said, numbers, slot, lead)
-    # An item that was read into the result before it has no message of its own.
-    alone = len(turns.starts) == len(items)
-    return turns if alone or not _is_hoisted(tree.messages) else None
+    # An item that was read into the result before it is no unit of its own.
+    return turns if turns.is_one_by_one() or not _is_hoisted(tree.messages) else None
 
 
-def _numbers(slot: str, ats: list[str]) -> list[int] | None:
+def _numbers(slot: str, ats: list[str], count: int) -> list[int] | None:
     """The items of a slot that places stand in; None: not all of them do."""
-    if len(ats) <= FEW:
+    if len(ats) <= count <= FEW:
         known = _places(slot)
         try:
             return [known[at] for at in ats]  # if each is an item
@@ -223,6 +228,7 @@ def _numbers(slot: str, ats: list[str]) -> list[int] | None:
 
 
 FEW = 256
+"""How many items most conversations have at most."""
 
 
 @lru_cache(maxsize=16)
@@ -274,7 +280,7 @@ class _Viewed(_Turns):
                 found = _changed(theirs, mine)
                 if found is None:
                     return None
-                changed[slot] = found
+                changed[slot] = set(found)
                 continue
             units = [unit for unit in self.units if unit.slot == slot]
             if theirs is None or len(units) > 1 or not all(map(is_instruction, units[0].nodes)):
@@ -291,7 +297,7 @@ def _holds(unit: Unit, changed: dict[str, set[int]]) -> bool:
     return not found.isdisjoint(range(unit.start, unit.end))
 
 
-def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
+def _changed(theirs: Json, mine: list[Json]) -> list[int] | None:
     """The items of the original that came back otherwise, or not at all; None: nobody can tell.
 
     What did not come back must be of a kind of which nothing did: encrypted reasoning, say.
@@ -310,7 +316,8 @@ def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
     found = _unlike([mine[number] for number in kept], theirs)
     if found is None:
         return None
-    return set(range(len(mine))).difference(kept) | {kept[n] for n in found}
+    came = set(kept).difference([kept[n] for n in found])
+    return [n for n in range(len(mine)) if n not in came]
 
 
 def _kinds(items: list[Json]) -> list[Json]:
@@ -320,12 +327,12 @@ def _kinds(items: list[Json]) -> list[Json]:
         return [item.get("type", "message") for item in items]
 
 
-def _unlike(a: list[Json], b: list[Json]) -> set[int] | None:
+def _unlike(a: list[Json], b: list[Json]) -> list[int] | None:
     """Which items are not the same; None: some are not even of the same kind."""
     alike = list(map(eq, a, b))
     if not plainly_same(list(compress(a, alike)), list(compress(b, alike))):
         alike = list(map(equal, a, b))
-    found = {number for number, same_ in enumerate(alike) if not same_}
+    found = [number for number, same_ in enumerate(alike) if not same_]
     return found if all(_are_of_a_kind(a[number], b[number]) for number in found) else None
 
 
