@@ -66,6 +66,7 @@ LAYERS = [
     {"exchange"},
     {"passes"},
     {"repair", "explain", "probing"},
+    {"transcript"},
     {"testing", "editing"},
     {"providers"},
     {"cli", "__main__"},

@@ -58,12 +58,50 @@ CITED = {
 ALL_CITATIONS = Citations()
 NO_CITATIONS = Citations(places=NOWHERE)
 
+Mode: TypeAlias = Literal["auto", "none", "required", "named"]
+Modes: TypeAlias = frozenset[Mode | None]
+"""Modes of a tool choice; None is a choice without a mode."""
+
+MODES: Modes = frozenset({"auto", "none", "required", "named"})
+ANY_MODE: Modes = MODES | {None}
+NO_MODE: Modes = frozenset()
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """How a request can say which tools may or must be used."""
+
+    modes: Modes = MODES
+    """The modes there are; none at all: there is no tool choice."""
+    alone: Modes = ANY_MODE
+    """Modes that a request without tools may have."""
+    subsets: Modes = ANY_MODE
+    """Modes with which the tools that may be used can be listed."""
+    parallel: Modes = ANY_MODE
+    """Modes with which parallel calls can be switched off."""
+    beside: frozenset[Literal["allowed", "parallel"]] = frozenset()
+    """What are fields of a request, which a choice on its own does not have."""
+    omits: Literal["never", "unused", "always"] = "never"
+    """Whether tools are left out where none may be used and there is no mode ``none``; ``unused``:
+    unless the conversation has used one."""
+
+
+NO_CHOICE = Choices(modes=NO_MODE, subsets=NO_MODE, parallel=NO_MODE)
+"""No tool choice: the model decides."""
+
 
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
 
     tools: frozenset[str] = frozenset()
     """What most cannot: ``namespace``, ``deferred`` tools, a ``search`` that the client runs."""
+
+    freeform: Literal["native", "wrapped", "function"] = "native"
+    """Freeform tools; or functions that stand for them (see ``freeform``), which its reader knows
+    again when they are ``wrapped``."""
+    strict: bool = True
+    """Whether a tool can have its schema enforced."""
+    choices: Choices = Choices()
+    """Which tools may or must be used."""
 
     names: Places = EVERYWHERE
     """Names of speakers."""

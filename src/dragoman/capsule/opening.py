@@ -37,7 +37,7 @@ from .places import (
 from .references import cut, expanded, schemas_of
 from .types import typed
 
-CHANGED = "this turn has changed since; what the capsule holds for it is left out"
+CHANGED = "this turn was changed; what the capsule holds for it is not restored"
 
 
 FEW = 25
@@ -84,7 +84,7 @@ def open_(
                 document = typed(document, dialect, capsule["typed"])
             view = view_of(document, dialect.read(document, facet))
             if view is None:
-                log.dropped("capsule", "", "this is no conversation of items any more")
+                log.dropped("capsule", "", "no longer a conversation of items")
                 return document
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
             if document is not untyped:
@@ -465,7 +465,9 @@ class _Opening:
         entry.pieces = parse_exactly(encode(entry.pieces))  # our own, to be changed
         if not put_marks(entry.data, entry.pieces, shown, now):
             at = self.path("turns", entry.at or 0)
-            self.log.dropped("cache", at, "the restored turn has no place for this mark")
+            self.log.dropped(
+                "cache", at, "the restored turn has no place for this cache breakpoint"
+            )
 
     def parted(self, units: list[Unit], size: int) -> tuple[list[Json], list[Json]]:
         """The pieces of units without what was written into the last item, and that."""

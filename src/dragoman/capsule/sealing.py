@@ -60,7 +60,9 @@ def seal(
     """
     suffix = facet.replace("-", "_")
     if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
-        raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
+        raise Unsupported(
+            f"no conversion back: {target.name} cannot read or {source.name} cannot write"
+        )
     log = Ledger(models=models)
     log.restores = True  # as on the way back, when this capsule is there
     heard = target.read(document, facet)

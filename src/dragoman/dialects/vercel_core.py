@@ -252,7 +252,7 @@ class VercelCore(VercelModelV5):
         return [self.emit(out, block, w.log)]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        call = freeform.call_as_function(call, w)
+        call = freeform.as_function(call)
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {
             "toolCallType": "function",

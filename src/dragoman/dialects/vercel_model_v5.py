@@ -6,6 +6,8 @@ the parts of a tool result are texts and media, without options; schemas are not
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from .vercel_model_v6 import VercelModelV6
 
 
@@ -13,6 +15,7 @@ class VercelModelV5(VercelModelV6):
     name = "vercel-model-v5"
     spec = "https://v5.ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
+    can = replace(VercelModelV6.can, strict=False)
     system_lists = False
     nested = False
     counts = frozenset({"cache_read", "reasoning"})
@@ -24,7 +27,6 @@ class VercelModelV5(VercelModelV6):
     outputs = frozenset({"text", "json", "error-text", "error-json", "content"})
     result_parts = frozenset({"text", "media"})
     result_options = False
-    strict_tools = False
     provider_tool = "provider-defined"
 
 

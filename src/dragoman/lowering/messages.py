@@ -25,7 +25,7 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
     plan = plan_of(can, place)
     unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
-    cited = can.citations is not ALL_CITATIONS
+    free, cited = plan.free, can.citations is not ALL_CITATIONS
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -40,12 +40,14 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
             if block.__class__ in rare:
                 return False
             if block.__class__ is ToolCall:
-                if block.namespace is not None or block.kind == "search":
+                kind = block.kind
+                if block.namespace is not None or (kind != "function" and kind != free):
                     return False
                 if block.item_id is not None and not item_ids:
                     return False
             elif block.__class__ is ToolResult:
-                if block.namespace is not None or block.kind == "search":
+                kind = block.kind
+                if block.namespace is not None or (kind != "function" and kind != free):
                     return False
                 for inner in block.content:
                     if inner.__class__ is Text:
@@ -68,6 +70,8 @@ class Plan(Struct, frozen=True):
     unnamed: bool
     developer: bool
     item_ids: bool
+    free: str
+    """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
     """Classes of blocks that the target cannot hold as they are, by role."""
 
@@ -89,6 +93,7 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             place not in can.names,
             can.developer,
             place in can.item_ids,
+            "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
         )
         PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
@@ -167,7 +172,7 @@ class Messages:
         if isinstance(block, Text):
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
-            return (self.call(block),)
+            return (self.tools.freeform(self.call(block)),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
@@ -228,7 +233,7 @@ class Messages:
         content = self.told(result.content)
         if content is not result.content:
             result = replace(result, content=content)
-        return self.tools.result(result)
+        return self.tools.answer(self.tools.result(result))
 
     def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The content of a result; what follows each other of another dialect is one text."""

@@ -12,7 +12,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    ANY_MODE,
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    Citations,
+)
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -75,6 +84,8 @@ class AnthropicMessages(Sniff, Rules, Responses):
 
     can = Capabilities(
         tools=frozenset({"deferred"}),
+        freeform="wrapped",
+        choices=Choices(alone=NO_MODE, subsets=NO_MODE, parallel=ANY_MODE - {"none"}),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -142,11 +142,6 @@ class WriteBlocks(Dialect):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if call.kind == "custom":
             arguments: dict[str, Json] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         else:
             arguments = object_of(call, w.log)
         name = call.name

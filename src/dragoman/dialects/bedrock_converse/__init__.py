@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    MODES,
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    Citations,
+)
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
@@ -31,6 +40,8 @@ class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(modes=MODES - {"none"}, subsets=NO_MODE, parallel=NO_MODE, omits="unused"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

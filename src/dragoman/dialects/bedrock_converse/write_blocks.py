@@ -219,11 +219,6 @@ class WriteBlocks(Dialect):
             arguments = spelling["input"]  # it is said as it was
         elif call.kind == "custom":
             arguments = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         else:
             arguments = object_of(call, w.log)
         inner: dict[str, Json] = {

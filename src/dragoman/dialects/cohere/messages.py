@@ -347,7 +347,7 @@ class Messages(Parts):
         return doc
 
     def write_call(self, call: ToolCall, w: CohereWriting) -> Json:
-        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
+        call = freeform.as_function(call, w.home)
         spelling = self.spelling(call)
         out: dict[str, Json] = {}
         if call.id is not None or not w.home:
@@ -400,7 +400,6 @@ class Messages(Parts):
                 w.log.invented("text.empty", result.at, "a result has a text here")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
-        freeform.note_result(result, w)
         self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 

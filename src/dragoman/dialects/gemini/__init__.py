@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Choices,
+    Citations,
+)
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -32,6 +41,9 @@ class Gemini(Sniff, Rules, Responses):
     serves = ("google",)
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=Choices(alone=NO_MODE, subsets=frozenset({"auto", "required"}), parallel=NO_MODE),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -166,11 +166,6 @@ class WriteParts(ReadParts):
         inner["name"] = name
         if call.kind == "custom":
             inner["args"] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         elif call.arguments or not w.home:
             inner["args"] = object_of(call, w.log)
         self.lose_cache(call.cache, w)

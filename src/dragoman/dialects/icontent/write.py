@@ -176,11 +176,6 @@ class Write(Read):
             out["id"] = spelling["id"]
         if call.kind == "custom":
             out["parameters"] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         elif spelling.get("parameters") == "text":
             out["parameters"] = call.arguments
         elif "parameters" not in spelling or call.arguments != "{}":

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from msgspec.structs import replace
+
+from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -25,6 +27,9 @@ class Ollama(Sniff, Responses):
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=replace(NO_CHOICE, omits="always"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

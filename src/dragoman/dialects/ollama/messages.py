@@ -253,7 +253,7 @@ class Messages(Dialect):
         return self.emit(doc, message, w.log)
 
     def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
-        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
+        call = freeform.as_function(call, w.home)
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if call.id is not None:
@@ -308,7 +308,6 @@ class Messages(Dialect):
             doc["content"] = None if "content" in spelling else ""
             if not w.home and not result.content:
                 w.log.invented("text.empty", result.at, "a result has a text here")
-        freeform.note_result(result, w)
         self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)
@@ -463,15 +462,10 @@ class Messages(Dialect):
         return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
 
     def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
-        if tool.kind == "hosted":
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
-        if tool.strict:
-            w.log.dropped("tool.strict", tool.at, "no schema is enforced here")
+    def write_tool(self, tool: Tool, w: Writing) -> Json:
+        tool = freeform.as_function(tool, w.home)
         self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Choices,
+    Citations,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -35,6 +44,11 @@ class OpenAIChat(Sniff, Rules, Responses):
             lacks=("quote", "seal"),
             spans=True,
             joined=True,
+        ),
+        choices=Choices(
+            alone=NO_MODE,
+            subsets=frozenset({"auto", "required"}),
+            beside=frozenset({"parallel"}),
         ),
         lacks=RARE - {"service_tier", "logprobs"},
     )

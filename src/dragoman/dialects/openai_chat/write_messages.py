@@ -44,8 +44,6 @@ class WriteMessages(Parts):
     """Where a variant of this dialect wants the model's thoughts sent back."""
     joins_texts: ClassVar[bool] = True
     """Whether the texts of a response become one string, joined with line breaks."""
-    has_freeform: ClassVar[bool] = True
-    """Whether there are freeform tools, or only functions."""
 
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         out: list[Json] = []
@@ -364,8 +362,8 @@ class WriteMessages(Parts):
             doc["tool_calls"] = out
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if not self.has_freeform:
-            call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
+        if self.can.freeform != "native":
+            call = freeform.as_function(call, w.home)
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if not w.home or call.id is not None:
@@ -402,8 +400,6 @@ class WriteMessages(Parts):
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
-        if not self.has_freeform:
-            freeform.note_result(block, w)
         content, extras, call_id = block.content, block.extras, block.call_id
         if (
             (extras is None or (not w.home and self.is_mute(extras)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOT_TEXT, NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CITATIONS, NO_MODE, NOT_TEXT, NOWHERE, RARE, Capabilities, Choices
 from .response import Responses
 from .sniff import Sniff
 
@@ -28,6 +28,8 @@ class VercelModel(Sniff, Responses):
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(alone=NO_MODE, parallel=NO_MODE, beside=frozenset({"allowed"})),
         names=NOWHERE,
         developer=False,
         refusals=NOWHERE,

@@ -310,11 +310,6 @@ class WriteParts(WithOptions):
             said = parse(call.arguments)
         elif call.kind == "custom":
             said = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         else:
             said = object_of(call, w.log)
         if form != "absent":
