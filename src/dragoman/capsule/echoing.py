@@ -205,7 +205,7 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
         lead = ats.pop(0).split("/", 2)[1]
         if lead not in alike or not is_instruction(first) or not _says(first):
             return None
-    numbers = _numbers(slot, ats, len(items))
+    numbers = _numbers(slot, ats)
     if not numbers or numbers != sorted(numbers):
         return None
     turns = _Listed(doc, tree, said, numbers, slot, lead)
@@ -213,27 +213,33 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
     return turns if turns.is_one_by_one() or not _is_hoisted(tree.messages) else None
 
 
-def _numbers(slot: str, ats: list[str], count: int) -> list[int] | None:
-    """The items of a slot that places stand in; None: not all of them do."""
-    if len(ats) <= count <= FEW:
-        known = _places(slot)
-        try:
-            return [known[at] for at in ats]  # if each is an item
-        except KeyError:
-            pass
+def _numbers(slot: str, ats: list[str]) -> list[int] | None:
+    """The items of a slot that places stand in; None: not all of them do.
+
+    All conversations have their messages in the same places, so these are parsed only once.
+    """
+    known = _known(slot)
+    try:
+        return [known[at] for at in ats]
+    except KeyError:
+        pass
     lines = "\n".join(ats)  # all at once: there may be many
     found = re.findall(rf"(?m)^/{slot}/(\d+)(?=/|$)", lines)
-    alone = len(found) == len(ats) > lines.count("\n")
-    return list(map(int, found)) if alone else None
+    if not len(found) == len(ats) > lines.count("\n"):
+        return None
+    numbers = list(map(int, found))
+    if len(known) + len(ats) <= MANY:
+        known.update(zip(ats, numbers, strict=True))
+    return numbers
 
 
-FEW = 256
-"""How many items most conversations have at most."""
+MANY = 4096
+"""How many places of a slot are remembered."""
 
 
 @lru_cache(maxsize=16)
-def _places(slot: str) -> dict[str, int]:
-    return {f"/{slot}/{number}": number for number in range(FEW)}
+def _known(slot: str) -> dict[str, int]:
+    return {}
 
 
 def _says(message: Any) -> bool:
