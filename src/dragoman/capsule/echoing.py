@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, compress
-from operator import eq
+from operator import eq, not_
 from typing import Any
 
 from .. import patching
@@ -314,16 +314,16 @@ def _changed(theirs: Json, mine: list[Json]) -> list[int] | None:
         return _unlike(mine, theirs)
     try:
         known = set(_kinds(theirs))
-        kept = [n for n, kind in enumerate(_kinds(mine)) if kind in known]
+        came = [kind in known for kind in _kinds(mine)]
     except (AttributeError, TypeError):  # what is no object, or has no text for a type
         return None
+    kept = list(compress(range(len(mine)), came))
     if len(kept) != len(theirs):
         return None
-    found = _unlike([mine[number] for number in kept], theirs)
+    found = _unlike(list(compress(mine, came)), theirs)
     if found is None:
         return None
-    came = set(kept).difference([kept[n] for n in found])
-    return [n for n in range(len(mine)) if n not in came]
+    return sorted([*compress(range(len(mine)), map(not_, came)), *[kept[n] for n in found]])
 
 
 def _kinds(items: list[Json]) -> list[Json]:
