@@ -18,10 +18,8 @@ from dragoman.model import (
     Block,
     Json,
     Message,
-    Params,
     Request,
     Role,
-    ToolResult,
     Tree,
 )
 from dragoman.normal import mark_custom_results
@@ -84,14 +82,8 @@ class Careful(Gemini):
     ) -> list[Json]:
         out: list[Json] = []
         for block in blocks:
-            if isinstance(block, ToolResult) and role == "assistant" and not w.home:
-                self.note_result(block, w)
-            else:
-                out += self.write_part(block, w, called)
+            out += self.write_part(block, w, called)
         return out
-
-    def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
-        return False
 
 
 def grown(body: Json) -> Iterator[Json]:

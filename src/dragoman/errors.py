@@ -5,6 +5,7 @@ DragomanError
 │   └── CapsuleError  a capsule is: damaged, forged, or of another document; ``at`` points into it
 ├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
 │   ├── Unsayable     the target cannot say this conversation at all; ``at`` says why not
+│   ├── Undetected    the dialect of a document cannot be told; ``tied`` lists those it may be of
 │   └── MissingExtra  a package that only some of dragoman needs is not installed
 └── Lossy             the caller's policy: a loss that was not to happen; ``losses`` lists them
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .dialect import Guess
     from .ledger import Loss
 
 
@@ -51,6 +53,22 @@ class Unsayable(Unsupported):
         self.what = what
         self.at = at
         super().__init__(f"{what} - at {at or 'the top of the document'}")
+
+
+class Undetected(Unsupported):
+    """No dialect was named, and the document does not tell.
+
+    ``tied`` has the guesses that are equally likely; it is empty where no dialect is likely.
+    """
+
+    def __init__(self, facet: str, tied: tuple[Guess, ...]) -> None:
+        self.facet = facet
+        self.tied = tied
+        what = f"this {facet} is not recognised as any supported format"
+        if tied:
+            names = ", ".join(dict.fromkeys(guess.dialect for guess in tied))
+            what = f"this {facet} is ambiguous: {names} match equally"
+        super().__init__(f"{what}; name it with source=")
 
 
 class MissingExtra(Unsupported, ImportError):

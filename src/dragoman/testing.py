@@ -279,6 +279,7 @@ def pointers(document: Document, target: str) -> None:
         assert loss.kind in KINDS, loss
         assert loss.what in CODES, loss
         assert loss.why, loss
+        assert loss.target == dialects.get(target).name, loss
         assert resolves(document.body, loss.path), f"{loss} points nowhere"
 
 
@@ -353,6 +354,7 @@ def rest_is_flight(data: bytes, source: str, target: str) -> None:
     """
     transcoder = Transcoder(source, target, now=0)
     said = transcoder.feed(data) + transcoder.close()
+    assert {loss.target for loss in transcoder.losses} <= {transcoder.target.name}
     whole, got = collect(data, source), collect(said, target).document
     if transcoder.response.failure is not None:
         _fails_alike(transcoder, said == data, got)

@@ -273,7 +273,7 @@ class Provider:
             key=self._capsule_key,
             ids=Ids(),
         )
-        twice = Ledger()
+        twice = Ledger(target=exchange.upstream)
         duplicates.note(document, value, twice)
         twice.enforce(self._fail_on)
         exchange.request(asked, stream=stream)
