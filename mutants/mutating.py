@@ -288,10 +288,10 @@ def _in_statement(statement: ast.stmt) -> Iterator[tuple[int, Edit]]:
     match statement:
         case ast.If(test=test) | ast.While(test=test) if not _is_negated_below(test):
             yield test.lineno, _set(statement, "test", _negated(test))
-        case ast.Return(value=value) if value is not None and not _is_none(value):
+        case ast.Return(value=value) if value is not None and not _is_false(value):
             yield statement.lineno, _set(statement, "value", ast.Constant(None))
         case ast.Assign(targets=[ast.Name()], value=value):
-            if not _is_none(value) and not _is_prose(value):
+            if not _is_false(value) and not _is_prose(value):
                 yield statement.lineno, _set(statement, "value", ast.Constant(None))
         case ast.Match(cases=cases):
             for case in cases if len(cases) > 1 else ():
@@ -387,8 +387,9 @@ def _is_negated_below(test: ast.expr) -> bool:
             return False
 
 
-def _is_none(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
+def _is_false(value: ast.expr) -> bool:
+    """Whether it says None, or what nobody tells from it: False becomes True."""
+    return isinstance(value, ast.Constant) and (value.value is None or value.value is False)
 
 
 def _is_prose(value: ast.expr) -> bool:
