@@ -80,6 +80,17 @@ class Map:
                 found.update(self.reaching.get((file, line), ()))
         return found
 
+    def around(self, module: Module, number: int) -> set[int]:
+        """What reaches the function of a mutant; of a table, its file."""
+        file = self.files.index(module.path)
+        node = module.function(module.mutants[number].function)
+        if node is None:
+            return set(self.ways[file])
+        found: set[int] = set()
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+            found.update(self.reaching.get((file, line), ()))
+        return found
+
     def in_turn(self, found: Iterable[int], path: Path) -> list[int]:
         """Those that go different ways through a file first."""
         ways = self.ways[self.files.index(path)]

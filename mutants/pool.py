@@ -103,8 +103,11 @@ def edited(document: Any, dialect: str, dice: Dice) -> Any:
     return document if changed is None else with_turns(document, dialect, changed)
 
 
-def varied(case: Case, dice: Dice) -> Case:
-    """A case with another document, which most likely can be read, too."""
+def varied(case: Case, dice: Dice, words: Sequence[str] = ()) -> Case:
+    """A case with another document, which most likely can be read, too.
+
+    ``words`` are those of the code that is looked at: they stand somewhere in the document then.
+    """
     if case.facet == STREAM:
         data = a_stream(case.dialect, dice) if dice.below(2) else cut(case, dice)
         return case._replace(document=data)
@@ -112,22 +115,62 @@ def varied(case: Case, dice: Dice) -> Case:
         if dice.below(2):
             return case._replace(capsule=mutations.mutated(case.capsule, dice))
         return case._replace(document=edited(case.document, case.dialect, dice))
-    document = case.document
-    if dice.below(8):
+    document = mutations.copied(case.document)
+    if dice.below(8) < 5:
         document = mutations.recombined(document, case.dialect, case.facet, dice)
+    if words and dice.below(2):
+        document = worded(document, words, dice)
     match dice.below(8):
         case 0:
             known = seeds.keys(case.dialect, case.facet)
             document = mutations.with_keys(document, known, dice)
-        case 1:
-            document = one_of(dice, CHANGES)(mutations.copied(document), dice)
+        case 1 | 2:
+            document = mutations.delete(document, dice)
+        case 3:
+            document = one_of(dice, CHANGES)(document, dice)
         case _:
             pass
     return case._replace(document=document)
 
 
-CHANGES = (mutations.delete, mutations.duplicate, mutations.swap, mutations.text)
-"""What leaves most documents readable."""
+CHANGES = (
+    mutations.duplicate, mutations.swap, mutations.text, mutations.number, mutations.retype,
+    mutations.rename, mutations.move,
+)  # fmt: skip
+
+
+KINDS = ("type", "block", "kind", "role", "mimeType", "mediaType", "media_type", "format")
+"""Keys whose values are words of the dialect."""
+
+
+def worded(document: Any, words: Sequence[str], dice: Dice) -> Any:
+    """A word becomes a value, the end of one, or a key."""
+    word = one_of(dice, words)
+    way = dice.below(4)
+    path = mutations.choose(document, dice, dict if way == 3 else str)
+    if way == 0:  # of which kind something is
+        kinds = [place for place, _ in seeds.nodes(document) if place and place[-1] in KINDS]
+        path = one_of(dice, kinds) if kinds else path
+    if path is None:
+        return document
+    value = seeds.at(document, path)
+    if way == 3:
+        value[word] = mutations.copied(one_of(dice, seeds.vocabulary().get(word, ("x", None, []))))
+        return document
+    return mutations.put(
+        document, path, f"{value}{'.' * dice.below(2)}{word}" if way == 2 else word
+    )
+
+
+def as_tree(case: Case) -> Case:
+    """The same as a tree: there, parts that come from all dialects are put together."""
+    if case.facet == STREAM or case.capsule is not None or case.dialect == "native":
+        return case
+    try:
+        tree = convert(case.document, source=case.dialect, target="native", facet=case.facet, now=0)
+    except DragomanError:
+        return case
+    return case._replace(dialect="native", document=tree.document)
 
 
 def cut(case: Case, dice: Dice) -> bytes:

@@ -27,10 +27,12 @@ from kept import STREAM, Case, Failed, Outcome
 from .checks import Reach, kept_check
 from .judging import Judge, Switch
 from .mutating import Module
-from .pool import Pool, digest, reached, varied
+from .pool import Pool, as_tree, digest, reached, varied
 
-POOL, FRESH, SMALLER = 300, 450, 300
+POOL, FRESH, SMALLER = 500, 900, 300
 """So many inputs of the pool are tried, so many new ones, and so many that are smaller."""
+FEW = 60
+"""With fewer inputs that reach a mutant, those that reach its function are taken as well."""
 BATCH = 30
 """So many new inputs are converted before the mutant is put in or taken out."""
 SLOW = 1.0
@@ -131,6 +133,9 @@ class Search:
         """Inputs whose result is another one; the mutant is in before and after each."""
         near = self.pool.reach.reach(self.module, self.number)
         order = self.pool.reach.in_turn(near, self.module.path)
+        if len(order) < FEW:  # what reaches the function may reach the line when it is changed
+            wider = self.pool.reach.around(self.module, self.number) - near
+            order += self.pool.reach.in_turn(wider, self.module.path)[: FEW - len(order)]
         for place in order[:POOL]:
             self.tried += 1
             if self.digest(self.pool.cases[place]) != self.pool.digests[place]:
@@ -140,9 +145,12 @@ class Search:
 
     def fresh(self, order: list[int]) -> Iterator[Case]:
         dice = Seeded(f"{self.module.name} {self.number}")
+        words = self.module.words(self.number)
         for _ in range(FRESH // BATCH):
             self.switch.turn(on=False)
-            cases = [varied(self.pool.cases[one_of(dice, order[:200])], dice) for _ in range(BATCH)]
+            bases = [self.pool.cases[one_of(dice, order[:200])] for _ in range(BATCH)]
+            bases = [case if dice.below(3) else as_tree(case) for case in bases]
+            cases = [varied(case, dice, words) for case in bases]
             wanted = [self.digest(case) for case in cases]
             self.switch.turn(on=True)
             self.tried += len(cases)

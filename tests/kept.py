@@ -196,16 +196,16 @@ def accepted(case: Case) -> Iterator[str]:
     """What the API of the source accepts is written as what that of the target accepts."""
     if case.facet != "request" or case.dialect == "native":
         return  # that is nobody's API
-    if check(case.document, case.dialect):
-        return
-    tree, model = dialects.get(case.dialect).read(case.document, "request"), model_of(case)
     try:
+        if check(case.document, case.dialect):
+            return
+        tree, model = dialects.get(case.dialect).read(case.document, "request"), model_of(case)
         assert isinstance(tree, Request)
         breaks_no_rule(with_model(tree, model) if model else tree, case.target)
     except AssertionError as problem:
         yield f"accepted: {problem}"
     except DragomanError:
-        return
+        return  # refused
 
 
 # -- files -------------------------------------------------------------------------------------
