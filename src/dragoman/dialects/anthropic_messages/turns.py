@@ -53,20 +53,14 @@ class Turns(Tools):
                 and block.extras is None
                 and block.cache is None
                 and not block.citations
-                and block.text
-                and not block.text.isspace()
             ):
                 out["system"] = block.text  # the usual shape
                 return
         spelled = None if first.extras is None else self.spelling(first).get("content")
         only = first.content[0] if len(messages) == len(first.content) == 1 else None
         if only is not None and is_plain_text(only, w.home) and spelled != "list":
-            text = only.text
             self.note_system(first, w)
-            if text.strip() or w.home:
-                out["system"] = text
-            else:
-                w.log.dropped("text.empty", only.at, "an empty system prompt is no prompt")
+            out["system"] = only.text
             return
         blocks: list[Json] = []
         for index, message in enumerate(messages):
@@ -116,8 +110,6 @@ class Turns(Tools):
                 and (text.extras is None or (not home and self.is_mute(text.extras)))
                 and text.cache is None
                 and not text.citations
-                and text.text
-                and not text.text.isspace()
             ):
                 out.append({"role": role, "content": text.text})
                 results, turn = False, None
@@ -196,8 +188,6 @@ class Turns(Tools):
                     (extras is not None and not self.is_mute(extras))
                     or block.cache is not None
                     or block.citations
-                    or not text
-                    or text.isspace()
                 ):
                     return None
                 out.append({"type": "text", "text": text})
@@ -269,11 +259,7 @@ class Turns(Tools):
         spelled = None if message.extras is None else self.spelling(message).get("content")
         doc: dict[str, Json]
         if len(content) == 1 and spelled != "list" and is_plain_text(content[0], w.home):
-            text = content[0].text
-            if not w.home and (not text or text.isspace()):
-                w.log.dropped("text.empty", content[0].at, "empty text blocks are rejected")
-                text = ""
-            doc = {"role": role, "content": text}
+            doc = {"role": role, "content": content[0].text}
         else:
             blocks: Sequence[Block] = content
             if role == "assistant" and not w.home:

@@ -321,12 +321,7 @@ class Messages(Parts):
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
         if isinstance(block, Text):
-            if block.text or block.citations or w.home:
-                return [self.write_text(block, w)]
-            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
-            self.lose_cache(block.cache, w)
-            self.lose(block.extras, block.at, w.log)
-            return []
+            return [self.write_text(block, w)]
         if isinstance(block, Reasoning):
             said = self.write_thought(block, w)
             return [] if said is None else [said]
@@ -396,8 +391,6 @@ class Messages(Parts):
             doc["content"] = parts
         elif not w.home:
             doc["content"] = ""
-            if not result.content:
-                w.log.invented("text.empty", result.at, "a result has a text here")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
         self.lose_cache(result.cache, w)

@@ -193,8 +193,6 @@ class Requests(Responses):
                 self.lose(block.extras, block.at, w.log)
         bare = replace(result, content=tuple(texts), cache=None)
         out["output"] = self.join(self.mark_parts(bare, w), w)
-        if not result.content and not result.is_error:
-            w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
     def join(self, blocks: Sequence[Block], w: Writing) -> str:

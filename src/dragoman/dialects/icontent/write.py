@@ -197,7 +197,7 @@ class Write(Read):
         answer = "\n".join(text.text for text in texts)
         mute = result.is_error and self.has_error  # a failure without a word has a form here
         if not texts and not mute:
-            why = "a result has a text here, if only an empty one"
+            why = f"{self.name} needs a text in a tool result"
             w.log.invented("text.empty", result.at, why)
         elif mute and not answer and texts:
             for text in texts:

@@ -235,9 +235,6 @@ class Messages(Parts):
                 self.mark_first(doc["content"][0], block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not any(block.content) and not w.home:
-                why = "a result has a text here, if only an empty one"
-                w.log.invented("text.empty", block.at, why)
 
     # -- tools ------------------------------------------------------------------------------
 

@@ -306,8 +306,6 @@ class Messages(Dialect):
             doc["content"] = said
         elif spelling.get("content") != "absent":
             doc["content"] = None if "content" in spelling else ""
-            if not w.home and not result.content:
-                w.log.invented("text.empty", result.at, "a result has a text here")
         self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)

@@ -493,10 +493,6 @@ class WriteMessages(Parts):
             self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not any(block.content) and not w.home:
-                w.log.invented(
-                    "text.empty", block.at, "a result has a text here, if only an empty one"
-                )
 
     def marked_content(self, result: ToolResult, w: Writing) -> Sequence[Block]:
         """What a result holds, with its cache mark on its last text, if anything is marked here."""

@@ -368,8 +368,6 @@ class WriteParts(WithOptions):
         elif content or how == "content":
             out["output"] = {"type": "content", "value": self.write_result_parts(content, w)}
         else:
-            why = "a result has a text here, if only an empty one"
-            w.log.invented("text.empty", result.at, why)
             out["output"] = {"type": "text", "value": ""}
 
     def form_of(self, result: ToolResult) -> Json:
@@ -401,9 +399,6 @@ class WriteParts(WithOptions):
     def only_words(self, result: ToolResult, w: Writing) -> str:
         """An error is one text here."""
         words: list[str] = []
-        if not result.content:
-            why = "an error has a text here, if only an empty one"
-            w.log.invented("text.empty", result.at, why)
         for part in result.content:
             if isinstance(part, Text):
                 if words:
@@ -435,8 +430,6 @@ class WriteParts(WithOptions):
         elif how == "null":
             out["result"] = None
         elif how != "absent":
-            why = "a result has a text here, if only an empty one"
-            w.log.invented("text.empty", result.at, why)
             out["result"] = ""
         if result.is_error is not None:
             out["isError"] = result.is_error
