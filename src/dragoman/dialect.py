@@ -20,7 +20,7 @@ from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower, omit
+from .lowering import lower, omit, roles
 from .model import (
     Block,
     ErrorKind,
@@ -379,6 +379,18 @@ class Dialect:
     def omit(self, block: Block, log: Ledger) -> None:
         """Report a block that is dropped as a whole, as there is no form for it."""
         omit(block, self, log)
+
+    def omit_message(self, message: Message, log: Ledger) -> None:
+        """Report a message of which nothing is left, and which is dropped."""
+        roles.omit_message(message, self, log)
+
+    def merge_prompt(self, message: Message, log: Ledger) -> None:
+        """Report a system message that becomes part of the one before it."""
+        roles.merge_prompt(message, self, log)
+
+    def join_text(self, at: str, log: Ledger) -> None:
+        """Report a text that is joined with the one before it."""
+        roles.join_text(at, self, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""

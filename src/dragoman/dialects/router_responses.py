@@ -205,7 +205,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         if parts := self.write_parts(message.content, w):
             out.append({"role": message.role, "content": parts})
         else:
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
         return None
 
     def write_results(self, message: Message, out: list[Json], w: ItemWriting) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..capabilities import ALL_CITATIONS, Capabilities, Place
 from ..ledger import Ledger
 from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
-from . import citations, texts
+from . import citations, roles, texts
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ class Messages:
                     out.append(lowered)
                     continue
                 self.to.lose(message.extras, message.at, self.log)
-                why = f"nothing of this message can be written for {self.to.name}"
-                self.log.dropped("message.empty", message.at, why)
+                roles.omit_message(message, self.to, self.log)
         return tuple(out)
 
     def is_told(self, message: Message) -> bool:

@@ -66,8 +66,7 @@ class Turns(Tools):
         for index, message in enumerate(messages):
             self.note_system(message, w)
             if index:
-                why = "the system prompt is one here, in several blocks"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_prompt(message, w.log)
             blocks += self.write_blocks(message.content, w)
         if blocks or w.home:
             out["system"] = blocks
@@ -152,7 +151,7 @@ class Turns(Tools):
         elif doc["content"] or w.home:
             out.append(doc)
         else:
-            self.note_empty(message, w)
+            self.omit_message(message, w.log)
 
     def write_assistant(self, message: Message, out: list[dict[str, Json]], w: Writing) -> None:
         """What the model said and called, with nothing to the turn itself that could get lost."""
@@ -163,7 +162,7 @@ class Turns(Tools):
         if blocks or w.home:
             out.append({"role": "assistant", "content": blocks})
         else:
-            self.note_empty(message, w)
+            self.omit_message(message, w.log)
 
     def write_usual_turn(self, content: Sequence[Block], w: Writing) -> list[Json] | None:
         """What the assistant said, if it is plain texts and then plain calls; None if not.
@@ -204,9 +203,6 @@ class Turns(Tools):
             out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
         return out
 
-    def note_empty(self, message: Message, w: Writing) -> None:
-        w.log.dropped("message.empty", message.at, "a message must say something here")
-
     def join_turn(self, turn: dict[str, Json], content: Json) -> None:
         if turn["content"].__class__ is list and content.__class__ is list:
             turn["content"].extend(content)
@@ -236,7 +232,7 @@ class Turns(Tools):
             self.note_system(message, w)
             doc = self.write_turn(message, "system", w)
             if not doc["content"]:
-                self.note_empty(message, w)
+                self.omit_message(message, w.log)
             elif w.facts.system_turns is False:
                 # "role 'system' is not supported on this model"
                 why = f"a system turn is not supported by {w.model}; said by the user"

@@ -195,7 +195,7 @@ class Messages(Parts):
             said = self.write_part(block, role, w)
             parts += said if w.home else self.without_empty(said, block, w)
         if not parts and not w.home:
-            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.omit_message(message, w.log)
             self.lose(message.extras, message.at, w.log)
             return None
         doc: dict[str, Json] = {"role": role}
@@ -286,7 +286,7 @@ class Messages(Parts):
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
         if len(doc) == 1 and not w.home and not w.answer:
-            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.omit_message(message, w.log)
             self.lose(message.extras, message.at, w.log)
             return None
         return self.finish_assistant(doc, cited, message, w)

@@ -200,7 +200,7 @@ class Requests(Responses):
         for block in blocks:
             if isinstance(block, Text):
                 if texts:
-                    w.log.approximated("text.boundary", block.at, "joined with a space")
+                    self.join_text(block.at, w.log)
                 texts.append(self.text_of(block, w))
         return JOINT.join(texts)
 

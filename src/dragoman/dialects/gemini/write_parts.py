@@ -260,7 +260,7 @@ class WriteParts(ReadParts):
         words: list[str] = []
         for text in texts:
             if words:
-                w.log.approximated("text.boundary", text.at, "the words of a result are one text")
+                self.join_text(text.at, w.log)
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
             words.append(text.text)

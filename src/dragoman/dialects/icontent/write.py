@@ -234,7 +234,7 @@ class Write(Read):
                 if not texts:
                     before, media = media, before
                 else:
-                    w.log.approximated("text.boundary", block.at, "a result is one text here")
+                    self.join_text(block.at, w.log)
                     if media:
                         w.log.approximated("content.order", block.at, "images follow the text here")
                 texts.append(block)
@@ -244,8 +244,7 @@ class Write(Read):
                         if not texts:
                             before, media = media, before
                         else:
-                            why = "a result is one text here"
-                            w.log.approximated("text.boundary", block.at, why)
+                            self.join_text(block.at, w.log)
                             if media:
                                 why = "images follow the text here"
                                 w.log.approximated("content.order", block.at, why)

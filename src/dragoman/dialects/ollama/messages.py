@@ -398,7 +398,7 @@ class Messages(Dialect):
             if number == first:
                 continue
             if text:
-                w.log.approximated("text.boundary", block.at, "a result is one text here")
+                self.join_text(block.at, w.log)
             else:
                 w.log.dropped("text.empty", block.at, "an empty text says nothing here")
         return "\n\n".join(text for _, text in texts if text)
@@ -513,7 +513,7 @@ class Turn:
             for text in dialect.texts_in(block, w):
                 self.follow(1, block)
                 if text and any(self.texts):
-                    w.log.approximated("text.boundary", block.at, "a message is one text here")
+                    dialect.join_text(block.at, w.log)
                 if not text:
                     self.empty.append(block.at)
                 self.texts.append(text)

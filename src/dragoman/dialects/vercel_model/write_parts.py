@@ -402,8 +402,7 @@ class WriteParts(WithOptions):
         for part in result.content:
             if isinstance(part, Text):
                 if words:
-                    why = "an error is one text here"
-                    w.log.approximated("text.boundary", part.at, why)
+                    self.join_text(part.at, w.log)
                 self.lose_cache(part.cache, w)
                 self.lose(part.extras, part.at, w.log)
                 words.append(part.text)
