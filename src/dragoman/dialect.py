@@ -36,6 +36,7 @@ from .model import (
     Tool,
     Toolbox,
     ToolChoice,
+    ToolResult,
     Tree,
     Usage,
 )
@@ -430,6 +431,10 @@ class Dialect:
     def has_tool(self, node: Tool | ToolChoice) -> bool:
         """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
         return self.is_home(node.dialect)
+
+    def needs_text(self, result: ToolResult) -> bool:
+        """Whether a result without content must have a text."""
+        return ("error" if result.is_error else "result") in self.can.texts.needed
 
     def reference(self, name: str) -> dict[str, Json] | None:
         """A reference to a deferred tool that a search has found, where results may hold one."""

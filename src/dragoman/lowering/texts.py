@@ -36,7 +36,7 @@ def drop(text: Text, to: Dialect, log: Ledger) -> None:
 
 def filled(result: ToolResult, to: Dialect, log: Ledger) -> tuple[Block, ...]:
     """The content of a result that has none."""
-    if ("error" if result.is_error else "result") not in to.can.texts.needed:
+    if not to.needs_text(result):
         return ()
     log.invented("text.empty", result.at, f"{to.name} needs a text in a tool result")
     return (Text("", at=result.at),)

@@ -370,6 +370,10 @@ class WriteParts(WithOptions):
         else:
             out["output"] = {"type": "text", "value": ""}
 
+    def needs_text(self, result: ToolResult) -> bool:
+        listed = self.form_of(result) == "content" and not self.flat
+        return not listed and super().needs_text(result)
+
     def form_of(self, result: ToolResult) -> Json:
         """Whether a result was a JSON value or parts, which all versions say alike."""
         extras = result.extras
