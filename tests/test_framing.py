@@ -362,10 +362,10 @@ GOOD = binary(SAID)
         (GOOD[:-1], "the stream ended in the middle of a frame"),
         (GOOD[:11], "the stream ended in the middle of a frame"),
         (binary(SAID, b"x" * 200), "a frame of more than 200 bytes"),
-        (binary({"x": (7, b"\0\x09ab")}, b""), "a header that is longer than its frame says"),
-        (binary({"x": (10, b"")}, b""), "the headers of a frame make no sense"),
-        (binary({"x": (7, b"\0")}, b""), "the headers of a frame make no sense"),
-        (binary({"x": (7, b"\0\1\xff")}, b""), "the headers of a frame make no sense"),
+        (binary({"x": (7, b"\0\x09ab")}, b""), "a header longer than its frame declares"),
+        (binary({"x": (10, b"")}, b""), "the headers of a frame are invalid"),
+        (binary({"x": (7, b"\0")}, b""), "the headers of a frame are invalid"),
+        (binary({"x": (7, b"\0\1\xff")}, b""), "the headers of a frame are invalid"),
     ],
 )
 def test_a_frame_that_is_damaged(data: bytes, problem: str) -> None:

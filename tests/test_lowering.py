@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman import dialects
 from dragoman.capabilities import Capabilities
 from dragoman.dialects import get
 from dragoman.dialects import names as names_of_all
@@ -17,7 +18,18 @@ from dragoman.dialects import names as names_of_dialects
 from dragoman.errors import Unsayable, Unsupported
 from dragoman.ledger import Ledger
 from dragoman.lowering import lower
-from dragoman.model import Media, Message, Request, Response, Text, Tool, ToolCall, ToolResult
+from dragoman.model import (
+    Grammar,
+    Media,
+    Message,
+    Request,
+    Response,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 from dragoman.testing import load_corpus
 
 RESPONSES, CHAT, ANTHROPIC = "openai-responses", "openai-chat", "anthropic-messages"
@@ -319,3 +331,133 @@ def test_texts_of_a_cited_sentence_stay_together() -> None:
     assert message["content"] == "The grass is greenishtoday"
     assert "annotations" not in message
     assert losses(result).count("dropped text.citations at /content/1/citations/0") == 1
+
+
+STRICT: Any = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+TOOLS = (
+    Tool("read", schema=STRICT, strict=True),
+    Tool("patch", "Applies a patch.", kind="custom", grammar=Grammar("lark", "start: x")),
+    Tool("browser", kind="hosted", dialect="acme", payload={"type": "browser"}, service="browser"),
+)
+CALLED = (
+    Message("user", (Text("Hi"),)),
+    Message("assistant", (ToolCall("c1", "patch", "x", kind="custom"),)),
+    Message("tool", (ToolResult("c1", (Text("done"),), kind="custom"),)),
+    Message("assistant", (ToolCall("c2", "read", '{"a": "b"}'),)),
+)
+MODES: Any = ("auto", "none", "required", "named", None)
+CHOICES = [
+    *(
+        ToolChoice(mode, "read" if mode == "named" else None, allowed=allowed, parallel=parallel)
+        for mode in MODES
+        for allowed in (None, ("read",), ("read", "patch"))
+        for parallel in (None, False, True)
+    ),
+    ToolChoice("named", "patch", kind="custom"),
+    ToolChoice(payload={"type": "acme"}, dialect="acme", parallel=False),
+]
+OF_TOOLS = frozenset(
+    {
+        "tool",
+        "tool.kind",
+        "tool.strict",
+        "tool_call.kind",
+        "tool_choice",
+        "tool_choice.allowed",
+        "tool_choice.parallel",
+    }
+)
+WRITERS = {
+    "anthropic-messages": {"tool_choice"},  # a switch for parallel calls needs a mode
+    "bedrock-converse": {"tool"},  # tools that a conversation uses must be defined
+    "cohere": {"tool.strict"},  # all tools are strict, or none is
+    "gemini": {"tool_choice.allowed"},  # with VALIDATED, or as the tool that is required
+    "openai-responses": {"tool_choice"},  # a tool that is required must be defined
+}
+"""What depends on more than what a dialect can express, and is noted by its writer."""
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_writers_get_tools_that_they_have(target: str) -> None:
+    """What is lowered is written without another loss of tools, calls and choices."""
+    to = get(target)
+    if not hasattr(to, "write_request") or not to.lowers:
+        return
+    for choice in CHOICES:
+        for tools in (TOOLS, TOOLS[2:], None):
+            tree = Request("m", CALLED, tools, choice)
+            log, said = Ledger(), lower(tree, to, Ledger())
+            assert isinstance(said, Request)
+            assert not [tool for tool in said.tools or () if tool.kind == "hosted"]
+            if to.can.freeform != "native":
+                assert "custom" not in str(said)
+            to.write_request(said, log)
+            left = {loss.what for loss in log.losses} & OF_TOOLS
+            family = WRITERS.get(to.name) or WRITERS.get(_parent(to), set())
+            assert left <= family, (choice, log.losses)
+
+
+def _parent(to: Any) -> str:
+    names = (getattr(c, "name", "") for c in type(to).__mro__[1:])
+    return next((name for name in names if name in WRITERS), "")
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_choices_alone(target: str) -> None:
+    """A choice on its own is written without another loss."""
+    to = get(target)
+    if not hasattr(to, "write_tool_choice") or not to.lowers:
+        return
+    for choice in CHOICES:
+        log = Ledger()
+        lowered = lower(choice, to, Ledger())
+        assert isinstance(lowered, ToolChoice)
+        if lowered.mode is None and lowered.payload is None and to.has_null_choice:
+            continue
+        to.write_tool_choice(lowered, log)
+        left = {loss.what for loss in log.losses} & OF_TOOLS
+        assert left <= WRITERS.get(to.name, set()), (choice, log.losses)
+
+
+WORDLESS = (
+    Message("system", (Text(" "), Text("Be brief."))),
+    Message("user", (Text("Hi"), Text(""))),
+    Message("assistant", (Text(""), ToolCall("c1", "get", "{}"))),
+    Message("tool", (ToolResult("c1"),)),
+    Message("assistant", (ToolCall("c2", "get", "{}"),)),
+    Message("tool", (ToolResult("c2", is_error=True),)),
+    Message("assistant", (Text("\n"), ToolCall("c3", "get", "{}"))),
+    Message("tool", (ToolResult("c3", (Text(""), Text("sunny"))),)),
+    Message("assistant", (Text("So"), ToolCall("c4", "get", "{}"))),
+)
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_writers_get_texts_that_they_accept(target: str) -> None:
+    """Texts without words are dropped, and needed ones made up, before the writer sees them."""
+    to = get(target)
+    if not hasattr(to, "write_request"):
+        return
+    can, log = to.can.texts, Ledger()
+    tree = Request("m", WORDLESS, (Tool("get", schema=OBJECT),))
+    said = lower(tree, to, Ledger())
+    assert isinstance(said, Request)
+    to.write_request(said, log)
+    kinds = {loss.kind for loss in log.losses if loss.what == "text.empty"}
+    blocks = [block for message in said.messages for block in message.content]
+    texts = [block.text for block in blocks if isinstance(block, Text)]
+    results = [block for block in blocks if isinstance(block, ToolResult)]
+    if "history" not in can.empty:
+        assert "dropped" not in kinds, log.losses
+        assert all(texts)
+    if "history" not in can.blank:
+        assert all(map(str.strip, texts))
+    if can.needed:
+        assert "invented" not in kinds, log.losses
+    assert bool(results[0].content) == ("result" in can.needed)
+    assert bool(results[1].content) == ("error" in can.needed)

@@ -58,6 +58,55 @@ CITED = {
 ALL_CITATIONS = Citations()
 NO_CITATIONS = Citations(places=NOWHERE)
 
+Mode: TypeAlias = Literal["auto", "none", "required", "named"]
+Modes: TypeAlias = frozenset[Mode | None]
+"""Modes of a tool choice; None is a choice without a mode."""
+
+MODES: Modes = frozenset({"auto", "none", "required", "named"})
+ANY_MODE: Modes = MODES | {None}
+NO_MODE: Modes = frozenset()
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """How a request can say which tools may or must be used."""
+
+    modes: Modes = MODES
+    """The modes there are; none at all: there is no tool choice."""
+    alone: Modes = ANY_MODE
+    """Modes that a request without tools may have."""
+    subsets: Modes = ANY_MODE
+    """Modes with which the tools that may be used can be listed."""
+    parallel: Modes = ANY_MODE
+    """Modes with which parallel calls can be switched off."""
+    beside: frozenset[Literal["allowed", "parallel"]] = frozenset()
+    """What are fields of a request, which a choice on its own does not have."""
+    omits: Literal["never", "unused", "always"] = "never"
+    """Whether tools are left out where none may be used and there is no mode ``none``; ``unused``:
+    unless the conversation has used one."""
+
+
+NO_CHOICE = Choices(modes=NO_MODE, subsets=NO_MODE, parallel=NO_MODE)
+"""No tool choice: the model decides."""
+
+
+class Texts(Struct, frozen=True, kw_only=True):
+    """Which texts need not have words; elsewhere they are dropped."""
+
+    empty: Places = EVERYWHERE
+    """Texts of nothing."""
+    blank: Places = EVERYWHERE
+    """Texts of white space."""
+    cited: bool = False
+    """Whether an empty text stays that bears citations."""
+    results: Literal["any", "same", "string"] = "any"
+    """Which a tool result may hold: any, the same as a message, or the same unless it is all that
+    the result is and has white space at least."""
+    needed: frozenset[Literal["result", "error"]] = frozenset()
+    """Results that need a text; an empty one is made up for those that have no content."""
+
+
+ANY_TEXT = Texts()
+
 
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
@@ -65,10 +114,20 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     tools: frozenset[str] = frozenset()
     """What most cannot: ``namespace``, ``deferred`` tools, a ``search`` that the client runs."""
 
+    freeform: Literal["native", "wrapped", "function"] = "native"
+    """Freeform tools; or functions that stand for them (see ``freeform``), which its reader knows
+    again when they are ``wrapped``."""
+    strict: bool = True
+    """Whether a tool can have its schema enforced."""
+    choices: Choices = Choices()
+    """Which tools may or must be used."""
+
     names: Places = EVERYWHERE
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    texts: Texts = ANY_TEXT
+    """Texts that have no words."""
     item_ids: Places = EVERYWHERE
     """A second id of a call, beside the one that pairs it with its result."""
     refusals: Places = EVERYWHERE

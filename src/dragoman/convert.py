@@ -1,22 +1,33 @@
 """The public verbs: convert, read, write, join.
 
-All of them are pure functions: no clock, no randomness, no file, no socket. What a target demands
-and a pure function cannot know (a time, a fresh id) is injected by the caller.
+All of them are pure functions: no clock, no randomness, no file, no socket. What a target requires
+and a pure function cannot know (a time, a new id) is an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 from msgspec.structs import replace
 
 from . import capsule as capsules
 from . import dialects, duplicates, surrogates
-from .dialect import Dialect
-from .errors import Malformed, Unsupported
+from .dialect import Dialect, Facet
+from .errors import Malformed, Undetected, Unsupported
 from .ledger import Ledger, Restored
-from .model import Json, Message, Request, Response, Text, Tree
+from .model import (
+    Failure,
+    History,
+    Json,
+    Message,
+    Request,
+    Response,
+    Text,
+    Toolbox,
+    ToolChoice,
+    Tree,
+)
 from .models import Models, given
 from .reading import load
 from .result import Result
@@ -24,7 +35,7 @@ from .surrogates import Whole
 from .walk import below
 
 LIMIT = 1024 * 1024 * 1024
-"""How many bytes a document may have, unless the caller says otherwise."""
+"""How many bytes a document may have by default."""
 
 
 def convert(
@@ -32,7 +43,7 @@ def convert(
     *,
     source: str | None = None,
     target: str,
-    facet: str = "request",
+    facet: Facet | str = "request",
     fail_on: Iterable[str] = (),
     now: float | None = None,
     ids: Callable[[str], str] | None = None,
@@ -68,7 +79,7 @@ def convert(
     """
     if facet == "stream":
         if model is not None:
-            raise Unsupported("model= is for requests; a stream tells which model it is from")
+            raise Unsupported("model= applies to the facet request, not to stream")
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
@@ -88,10 +99,10 @@ def convert(
     if model is not None:
         tree = with_model(tree, model, facet)
     places = type(reader).locate is not Dialect.locate
-    log = Ledger(now, ids, given(models))
+    log = Ledger(now, ids, given(models), writer.name)
     later = None  # whether a key stands twice is seen when somebody asks for the losses,
     if doc.__class__ is bytes and halves is None and fail_on == ():
-        later = (doc, value)
+        later = (doc, value, writer.name)
     else:  # or now, where it may be refused, or the bytes may change
         duplicates.note(doc, value, log)
     if capsule is not None:
@@ -120,7 +131,7 @@ def convert(
 
 
 def _note_model(writer: Dialect, log: Ledger) -> None:
-    """The model came from the capsule, unless that took it away again."""
+    """The model came from the capsule, unless the capsule removed it."""
     field = Restored("field", f"/{writer.model_key}")
     if replace(field, removed=True) not in log.restored:
         log.restored.append(field)
@@ -133,7 +144,7 @@ def is_longer(doc: Json | bytes, limit: int | None) -> bool:
 
 
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
-    """Lone surrogates come back in the same dialect; elsewhere U+FFFD stands for each of them."""
+    """Lone surrogates are restored in the same dialect; in others U+FFFD is written for each."""
     lost = halves.places
     if same_dialect:
         document, lost = halves.restored(document)
@@ -145,7 +156,7 @@ def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) 
 def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
     """A request for another model."""
     if not isinstance(tree, Request):
-        raise Unsupported(f"model= is for requests, and this is a {facet}")
+        raise Unsupported(f"model= applies to the facet request, not to {facet}")
     if not model.strip():
         raise Unsupported("model= is empty: name a model of the target")
     # It has no place in the source, and whether the target serves it is for the caller to know.
@@ -153,8 +164,26 @@ def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
     return replace(tree, model=model, params=params)
 
 
-def read(doc: Json | bytes, dialect: str, *, facet: str = "request") -> Tree:
-    """A document as a canonical tree."""
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["request"] = ...) -> Request: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["messages"]) -> History: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["tools"]) -> Toolbox: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["tool-choice"]) -> ToolChoice: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["response"]) -> Response: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["error"]) -> Failure: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: str) -> Tree: ...
+def read(doc: Json | bytes, dialect: str, *, facet: Facet | str = "request") -> Tree:
+    """A document as a canonical tree; which one it is, the facet tells.
+
+    >>> read({"model": "m", "messages": []}, "openai-chat").model
+    'm'
+    """
     return dialects.get(dialect).read(load(doc), facet)
 
 
@@ -182,11 +211,11 @@ def join(
     target: str | None = None,
     fail_on: Iterable[str] = (),
 ) -> Result:
-    """The request with the answer appended to its history, ready for the next turn.
+    """The request with the response appended to its history, ready for the next turn.
 
-    Only the history grows: settings stay as they are. The first candidate is the one that was
-    said; the others are dropped, and so is what only an answer may say. The paths of these losses
-    point into the answer. A request that is a string is what a user said, and nothing more. With
+    Only the history changes, not the parameters. The first candidate is appended; the others are
+    dropped, and so is what only a response can hold. The paths of these losses point into the
+    response. A request that is a string is the text of one user message. With
     ``target``, the history is written in that dialect at once, such as a line of training text,
     and all paths begin with ``/request`` or ``/response``.
 
@@ -194,14 +223,14 @@ def join(
     >>> join("Hi", said, dialect="anthropic", target="functiongemma").document["text"]
     '<bos><start_of_turn>user\\nHi<end_of_turn>\\n<start_of_turn>model\\nHello.<end_of_turn>\\n'
     """
-    log = Ledger()
-    speaker = dialects.get(dialect)
+    speaker, writer = dialects.get(dialect), dialects.get(target or dialect)
+    log = Ledger(target=writer.name)
     value = load(response)
     duplicates.note(response, value, log, "/response" if target else "")
     answer = speaker.read(value, "response")
     assert isinstance(answer, Response)
     if answer.failure is not None or not answer.candidates:
-        raise Malformed("a failed answer cannot join a history")
+        raise Malformed("a failed response cannot be appended to a history")
     if request.__class__ is str:
         asked = Request(answer.model, (Message("user", (Text(request),)),))
     else:
@@ -213,14 +242,14 @@ def join(
     if target is not None:
         asked, answer = below(asked, "/request"), below(answer, "/response")
     for other in answer.candidates[1:]:
-        log.dropped("candidates", other.at, "a history holds one answer")
+        log.dropped("candidates", other.at, "a history holds one candidate")
     message = speaker.settle(answer.candidates[0].message, log)
     if message.content:
         asked = replace(asked, messages=(*asked.messages, message))
     else:
-        why = "an answer that says nothing has no place in a history"
+        why = "a response without content is not appended to the history"
         log.dropped("message.empty", answer.at, why)
-    document = dialects.get(target or dialect).write(asked, log)
+    document = writer.write(asked, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
 
@@ -236,13 +265,13 @@ def _convert_stream(
     from .transcoder import Transcoder  # not needed by those who convert documents
 
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise Unsupported("a stream is bytes; for parsed events there is dragoman.transcode")
+        raise Unsupported("a stream is given as bytes; use dragoman.transcode for parsed events")
     if source is None:
         from .detect import detect_stream
 
         guess = detect_stream(bytes(data))
         if guess is None:
-            raise Unsupported("cannot tell the dialect of this stream; name it with source=")
+            raise Undetected("stream", ())
         source = guess.dialect
     transcoder = Transcoder(
         source, target, now=log.now, ids=log.ids, models=log.models, duplicates=True
@@ -257,5 +286,5 @@ def _detected(doc: Json, facet: str) -> Dialect:
 
     guesses = detect(doc, facet=facet)
     if not guesses:
-        raise Unsupported(f"cannot tell the source dialect of this {facet}; name it with source=")
+        raise Undetected(facet, guesses.tied)
     return dialects.get(guesses[0].dialect)

@@ -1,52 +1,71 @@
-"""What is this document? Every dialect is asked how sure it is; on a tie there is no answer."""
+"""Detection of dialect and facet: every dialect rates a document; a tie has no result."""
 
 from __future__ import annotations
 
 from . import dialects
-from .dialect import Dialect, Guess
+from .dialect import Dialect, Facet, Guess
 from .errors import Malformed
 from .model import Json
 from .reading import UNREADABLE, decode, load
 from .surrogates import parse_leniently
 
 FLOOR = 0.1
-"""What is less likely than this is not worth saying."""
+"""Guesses below this confidence are omitted."""
 MARGIN = 0.01
-"""Two guesses nearer than this are tied."""
+"""Two guesses closer than this are tied."""
 BEGINNINGS = {b"{": "ndjson", b"[": "array", b"\0": "eventstream"}
 """The first byte of a stream -> its framing; the length of a binary frame begins with a zero."""
 FRAMES = 8
-"""How many frames of a stream are looked at."""
+"""How many frames of a stream are read."""
 
 
-def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
-    """The dialects and facets a document may be of, best first, each with its evidence.
+class Guesses(tuple[Guess, ...]):
+    """Guesses, best first; none where no dialect is likely, or where the best are tied.
+
+    ``tied`` tells these two apart: it has the guesses that are equally likely.
+    """
+
+    tied: tuple[Guess, ...] = ()
+
+    @classmethod
+    def of(cls, found: list[Guess]) -> Guesses:
+        rivals = alike(found)
+        guesses = cls(() if rivals else found)
+        guesses.tied = tuple(rivals)
+        return guesses
+
+
+def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
+    """The dialects and facets a document match, best first, each with its evidence.
 
     Nothing, if there is no likely guess or if the best two are tied: ``detect(doc)[0]`` is never
-    the toss of a coin. With ``facet``, only guesses of that facet count; with ``"stream"``, the
-    bytes of a stream are looked at.
+    arbitrary. Those that are tied are in ``detect(doc).tied``. With ``facet``, only
+    guesses of that facet count; with ``"stream"``, the bytes of a stream are looked at.
 
     >>> detect({"choices": [{"message": {"role": "assistant", "content": "Hi"}}]})[0].dialect
     'openai-chat'
-    >>> detect([{"role": "user", "content": "Hi"}])  # everybody says it so
+    >>> detect([{"role": "user", "content": "Hi"}])  # valid in several dialects
+    ()
+    >>> [guess.dialect for guess in detect([{"role": "user", "content": "Hi"}]).tied]
+    ['openai-chat', 'anthropic-messages', 'openai-responses']
+    >>> detect({"greeting": "Hi"}).tied  # in none
     ()
     """
     if facet == "stream" and isinstance(doc, bytes | bytearray | memoryview):
         guess = detect_stream(bytes(doc))
-        return () if guess is None else (guess,)
+        return Guesses.of([] if guess is None else [guess])
     if isinstance(doc, bytes | bytearray | memoryview):
         return weigh(parse_leniently(bytes(doc)), facet)
     return weigh(load(doc), facet)
 
 
-def weigh(value: Json, facet: str | None = None) -> tuple[Guess, ...]:
+def weigh(value: Json, facet: str | None = None) -> Guesses:
     """``detect`` for a value that was just parsed, and need not be looked through again."""
-    guesses = candidates(value, facet)
-    return () if is_tied(guesses) else tuple(guesses)
+    return Guesses.of(candidates(value, facet))
 
 
 def candidates(value: Json, facet: str | None = None) -> list[Guess]:
-    """Every guess worth saying, best first, though the best may be tied."""
+    """Every guess, best first; the best may be tied."""
     try:
         guesses = [
             Guess(speaker.name, found, confidence, evidence)
@@ -62,13 +81,18 @@ def candidates(value: Json, facet: str | None = None) -> list[Guess]:
 
 def is_tied(guesses: list[Guess]) -> bool:
     """Whether the best two are too near to each other to choose; a variant beats its base."""
-    rivals = (guess for guess in guesses[1:] if not _is_base(guess, guesses[0]))
-    rival = next(rivals, None)
-    return rival is not None and guesses[0].confidence - rival.confidence < MARGIN
+    return bool(alike(guesses))
+
+
+def alike(guesses: list[Guess]) -> list[Guess]:
+    """The best guesses, where there are several that are too near to each other to choose."""
+    near = [g for g in guesses if guesses[0].confidence - g.confidence < MARGIN]
+    rivals = [g for g in near[1:] if not _is_base(g, guesses[0])]
+    return [guesses[0], *rivals] if rivals else []
 
 
 def detect_stream(data: bytes) -> Guess | None:
-    r"""The dialect of a stream by how it begins; None where its first frames do not tell.
+    r"""The dialect of a stream by its first frames; None if they do not tell.
 
     >>> detect_stream(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n').dialect
     'openai-chat'
@@ -104,7 +128,9 @@ def _by_error(doc: dict[str, Json], kind: str) -> Guess | None:
     if not guesses or is_tied(guesses):
         return None
     best = guesses[0]
-    return Guess(best.dialect, "stream", best.confidence, ("an error at once", *best.evidence))
+    return Guess(
+        best.dialect, "stream", best.confidence, ("an error as the first frame", *best.evidence)
+    )
 
 
 def _is_frame(doc: dict[str, Json], speaker: Dialect, kind: str) -> bool:
@@ -119,7 +145,7 @@ def _framings(speaker: Dialect) -> tuple[str, ...]:
 
 
 def _streamers(kind: str) -> list[Dialect]:
-    """The dialects whose streams have signs of their own; what inherits them is left out."""
+    """The dialects whose streams have evidence of their own; those that inherit it are omitted."""
     first: dict[object, Dialect] = {}
     for name in dialects.names():
         speaker = dialects.get(name)
@@ -135,7 +161,7 @@ def _depth(guess: Guess) -> int:
 
 
 def _is_base(guess: Guess, best: Guess) -> bool:
-    """Whether a guess is what the best one is a variant of: its signs tell them apart."""
+    """Whether a guess is the base of the best one, which is a variant of it."""
     base, variant = dialects.get(guess.dialect), dialects.get(best.dialect)
     inherits = base.name != variant.name and isinstance(variant, type(base))
     return inherits and guess.facet == best.facet
@@ -144,8 +170,7 @@ def _is_base(guess: Guess, best: Guess) -> bool:
 def _speakers() -> list[Dialect]:
     """The dialects that have evidence of their own.
 
-    A variant that inherits its evidence would always be tied with what it is a variant of; it is
-    left out, and the base speaks for both.
+    A variant that inherits its evidence would always be tied with its base, so it is omitted.
     """
     first: dict[object, Dialect] = {}
     for name in dialects.names():

@@ -20,7 +20,7 @@ from .capabilities import LACKED, Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower, omit
+from .lowering import lower, omit, roles
 from .model import (
     Block,
     Candidate,
@@ -34,8 +34,10 @@ from .model import (
     Raw,
     Request,
     Response,
+    Tool,
     Toolbox,
     ToolChoice,
+    ToolResult,
     Tree,
     Usage,
 )
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 Facet: TypeAlias = Literal[
     "request", "messages", "tools", "tool-choice", "response", "error", "stream"
 ]
+"""What a document is. Functions that take one take any string too: it may come from a file."""
 
 FACETS: dict[str, type[Node]] = {
     "request": Request,
@@ -190,6 +193,7 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
+        log.target = self.name
         if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
             return self.write_as_error(tree, log)
         try:
@@ -218,7 +222,7 @@ class Dialect:
         if not hasattr(self, "write_error"):
             raise Unsayable(f"{self.name} cannot hold a response that failed", failure.at)
         if tree.candidates or not self.is_home(tree.dialect):
-            why = f"{self.name} answers with an error where a response failed"
+            why = f"{self.name} writes a failed response as an error document"
             log.moved("response.failure", failure.at, why)
         lose_answer(tree, log)
         return self.write(failure, log)
@@ -266,6 +270,7 @@ class Dialect:
         write = getattr(self, "write_stream", None)
         if write is None:
             self._refuse("write", "stream")
+        log.target = self.name
         writer: StreamWriter = write(log, home)
         return writer
 
@@ -381,11 +386,23 @@ class Dialect:
         """Report a block that is dropped as a whole, as there is no form for it."""
         omit(block, self, log)
 
+    def omit_message(self, message: Message, log: Ledger) -> None:
+        """Report a message of which nothing is left, and which is dropped."""
+        roles.omit_message(message, self, log)
+
+    def merge_prompt(self, message: Message, log: Ledger) -> None:
+        """Report a system message that becomes part of the one before it."""
+        roles.merge_prompt(message, self, log)
+
+    def join_text(self, at: str, log: Ledger) -> None:
+        """Report a text that is joined with the one before it."""
+        roles.join_text(at, self, log)
+
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""
         if extras.seal is not None:
             issuer = extras.seal.issuer
-            log.dropped("reasoning.seal", at, f"only {issuer} may receive what {issuer} sealed")
+            log.dropped("reasoning.seal", at, f"a signature of {issuer} is valid for {issuer} only")
 
     def note_counts(self, usage: Usage, log: Ledger, *, omits: bool = False) -> None:
         """Tokens that are not counted apart, and counts that contradict each other: the sums of
@@ -406,10 +423,10 @@ class Dialect:
             log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
         if extras is not None and not self.is_home(extras.dialect):
             if "iterations" in extras.fields and "input_tokens" in extras.spelling:
-                why = "the tokens of compaction are counted with those of the response"
+                why = "the tokens of compaction are added to those of the response"
                 log.approximated("usage.inconsistent", usage.at, why)
             elif any(count is not None for count in extras.spelling.values()):
-                why = "the counts contradict each other; these are sums of their parts"
+                why = "the counts contradict each other; sums of their parts are written"
                 log.approximated("usage.inconsistent", usage.at, why)
 
     def lack(self, code: str, at: str, log: Ledger) -> None:
@@ -460,6 +477,14 @@ class Dialect:
     def accepts(self, block: Raw) -> bool:
         """Whether a block that only one dialect knows may be said here, as it is."""
         return self.knows(block.dialect)
+
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
+        return self.is_home(node.dialect)
+
+    def needs_text(self, result: ToolResult) -> bool:
+        """Whether a result without content must have a text."""
+        return ("error" if result.is_error else "result") in self.can.texts.needed
 
     def reference(self, name: str) -> dict[str, Json] | None:
         """A reference to a deferred tool that a search has found, where results may hold one."""

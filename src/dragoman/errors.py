@@ -1,12 +1,13 @@
 """The exceptions.
 
 DragomanError
-├── Malformed         the input is at fault; ``at`` says where
-│   └── CapsuleError  a capsule is: damaged, forged, or of another document; ``at`` points into it
+├── Malformed         the input is invalid; ``at`` is its path
+│   └── CapsuleError  a capsule is invalid, or of another document; ``at`` points into it
 ├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
-│   ├── Unsayable     the target cannot say this conversation at all; ``at`` says why not
+│   ├── Unsayable     the target cannot express this conversation; ``at`` is the path
+│   ├── Undetected    the dialect of a document is unknown; ``tied`` lists those it may be of
 │   └── MissingExtra  a package that only some of dragoman needs is not installed
-└── Lossy             the caller's policy: a loss that was not to happen; ``losses`` lists them
+└── Lossy             a loss that the caller's ``fail_on`` forbids; ``losses`` lists them
 
 ``dragoman.providers`` adds a branch of its own: ``ProviderError``.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .dialect import Guess
     from .ledger import Loss
 
 
@@ -45,7 +47,7 @@ class Unsupported(DragomanError):
 
 
 class Unsayable(Unsupported):
-    """The target has no form for this conversation. ``at`` points into the source document."""
+    """The target cannot express this conversation. ``at`` points into the source document."""
 
     def __init__(self, what: str, at: str = "") -> None:
         self.what = what
@@ -53,11 +55,27 @@ class Unsayable(Unsupported):
         super().__init__(f"{what} - at {at or 'the top of the document'}")
 
 
+class Undetected(Unsupported):
+    """No dialect was named, and the document does not tell.
+
+    ``tied`` has the guesses that are equally likely; it is empty where no dialect is likely.
+    """
+
+    def __init__(self, facet: str, tied: tuple[Guess, ...]) -> None:
+        self.facet = facet
+        self.tied = tied
+        what = f"this {facet} is not recognised as any supported format"
+        if tied:
+            names = ", ".join(dict.fromkeys(guess.dialect for guess in tied))
+            what = f"this {facet} is ambiguous: {names} match equally"
+        super().__init__(f"{what}; name it with source=")
+
+
 class MissingExtra(Unsupported, ImportError):
     """A package is not installed. To Python this is an ``ImportError`` like any other."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs more packages: pip install 'dragoman[{extra}]'")
+        super().__init__(f"{what} needs extra packages: pip install 'dragoman[{extra}]'")
 
 
 class Lossy(DragomanError):

@@ -81,14 +81,14 @@ def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Mes
             turns[last].append(message)
         else:
             turns[place].append(message)
-            log.moved("message.position", message.at, "a result stands right behind its call here")
+            log.moved("message.position", message.at, "a tool result must directly follow its call")
     return [message for turn in turns for message in turn]
 
 
 def note_empty_result(texts: Sequence[Block], failed: bool | None, log: Ledger) -> None:
     """An empty text beside media that are hoisted: it is what is written where there is none."""
     if len(texts) == 1 and not failed and isinstance(texts[0], Text) and texts[0].text == "":
-        log.dropped("text.empty", texts[0].at, "an empty text beside an image says nothing here")
+        log.dropped("text.empty", texts[0].at, "empty text beside an image omitted")
 
 
 def more_results(docs: list[Json], index: int) -> bool:
@@ -214,7 +214,7 @@ def note_error_type(tree: Failure, word: str, log: Ledger) -> None:
     if tree.type is None and tree.kind == "other":
         log.invented("error.type", tree.at, f"the error has no type; {word!r} is written")
     else:
-        why = f"no word for {tree.type or tree.kind!r}; {word!r} is written"
+        why = f"the target has no type {tree.type or tree.kind!r}; {word!r} is written"
         log.approximated("error.type", tree.at, why)
 
 
@@ -235,20 +235,22 @@ def lose_answer(tree: Response, log: Ledger) -> None:
         ("response.echo", tree.echo and tree.echo.fields),
     ):
         if value is not None and value != {}:
-            log.dropped(code, tree.at, "only the error itself is said here")
+            log.dropped(code, tree.at, "a failed response is written as its error only")
     if tree.created is not None:
-        log.dropped("response.created", tree.at, "only the error itself is said here")
+        log.dropped("response.created", tree.at, "a failed response is written as its error only")
     if tree.usage is not None:
-        log.dropped("usage", tree.usage.at, "only the error itself is said here")
+        log.dropped("usage", tree.usage.at, "a failed response is written as its error only")
     lose_fields(tree.extras, tree.at, log)
     for candidate in tree.candidates:
         if candidate.message.content:
-            log.dropped("candidates", candidate.at, "what was said before the failure")
+            log.dropped("candidates", candidate.at, "content before the failure is not written")
         else:
             lose_fields(candidate.message.extras, candidate.message.at, log)
             lose_fields(candidate.extras, candidate.at, log)
         if candidate.stop is not None:
-            log.dropped("stop.reason", candidate.at, "only the error itself is said here")
+            log.dropped(
+                "stop.reason", candidate.at, "a failed response is written as its error only"
+            )
 
 
 def place_of(block: Block, at: str, extras: Extras | None) -> str:

@@ -1,6 +1,9 @@
-"""What a conversion gives."""
+"""The result of a conversion."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 from .ledger import Loss, Restored
 from .model import Json
@@ -8,12 +11,18 @@ from .reading import encode
 
 
 class Result:
-    """A document, and every deviation on the way to it.
+    """A document, and every loss of its conversion.
 
-    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` names
-    every place that is as a capsule says: without a key, that may be anybody's word. ``read`` is
-    what the document was made of, bytes and the value of them: whether a key stands twice in it is
-    looked up when somebody asks for the losses, and until then it is kept.
+    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` lists
+    every place that came from a capsule, which is untrusted without a key. ``read`` is the source,
+    bytes and their value, and the target: duplicate keys are looked for only when ``losses`` is
+    read, and until then it is kept.
+
+    A result unpacks into the two that most callers want:
+
+    >>> document, losses = Result({"model": "m"}, ())
+    >>> document
+    {'model': 'm'}
     """
 
     __slots__ = ("_losses", "_read", "capsule", "document", "restored", "status")
@@ -26,7 +35,7 @@ class Result:
         status: int | None = None,
         restored: tuple[Restored, ...] = (),
         *,
-        read: tuple[bytes, Json] | None = None,
+        read: tuple[bytes, Json, str] | None = None,
     ) -> None:
         self.document = document
         self._losses = losses
@@ -44,6 +53,10 @@ class Result:
             read, self._read = self._read, None
             self._losses = (*duplicates.losses(*read), *self._losses)
         return self._losses
+
+    def __iter__(self) -> Iterator[Any]:
+        """The document and the losses."""
+        return iter((self.document, self.losses))
 
     def to_json(self) -> bytes:
         """The document as compact JSON; a stream as it is."""

@@ -37,7 +37,7 @@ from .places import (
 from .references import cut, expanded, schemas_of
 from .types import typed
 
-CHANGED = "this turn has changed since; what the capsule holds for it is left out"
+CHANGED = "this turn was changed; what the capsule holds for it is not restored"
 
 
 FEW = 25
@@ -79,23 +79,31 @@ def open_(
                 left = _unmended(log.losses, mended, {})
                 log.losses[:] = proof.left(restored, log.losses, left)
         else:
-            said: set[int] = set()
+            untyped = document
             if "typed" in capsule:
-                document, said = typed(document, dialect, capsule["typed"])
+                document = typed(document, dialect, capsule["typed"])
             view = view_of(document, dialect.read(document, facet))
             if view is None:
-                log.dropped("capsule", "", "this is no conversation of items any more")
+                log.dropped("capsule", "", "no longer a conversation of items")
                 return document
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
-            for number, item in enumerate(restored[dialect.history] if said else ()):
-                if id(item) in said:
-                    log.restored.append(Restored("field", f"/{dialect.history}/{number}/type"))
+            if document is not untyped:
+                _note_types(restored, document, untyped, dialect.history, log)
         _point(log, said_before, echoed)
         return restored
     except RecursionError:
         raise CapsuleError("nested too deeply to be restored") from None
     except (TypeError, LookupError, ValueError, AttributeError) as problem:
         raise CapsuleError(f"damaged: {problem!r}") from None
+
+
+def _note_types(restored: Json, now: Json, before: Json, key: Any, log: Ledger) -> None:
+    """Name each type that was written into a message, where that stands now."""
+    pairs = zip(now[key], before[key], strict=True)
+    written = {id(item) for item, old in pairs if item is not old}
+    for number, item in enumerate(restored[key]):
+        if id(item) in written:
+            log.restored.append(Restored("field", f"/{key}/{number}/type"))
 
 
 def refit(document: Json, dialect: Dialect, tree: Tree, log: Ledger) -> Json:
@@ -111,7 +119,7 @@ def _point(log: Ledger, start: int, echoed: Json) -> None:
     for number in range(start, len(log.losses)):
         loss = log.losses[number]
         if loss.what == "capsule":
-            log.losses[number] = Loss(loss.kind, loss.what, nearest(echoed, loss.path)[0], loss.why)
+            log.losses[number] = replace(loss, path=nearest(echoed, loss.path)[0])
 
 
 class Proof:
@@ -457,7 +465,9 @@ class _Opening:
         entry.pieces = parse_exactly(encode(entry.pieces))  # our own, to be changed
         if not put_marks(entry.data, entry.pieces, shown, now):
             at = self.path("turns", entry.at or 0)
-            self.log.dropped("cache", at, "the restored turn has no place for this mark")
+            self.log.dropped(
+                "cache", at, "the restored turn has no place for this cache breakpoint"
+            )
 
     def parted(self, units: list[Unit], size: int) -> tuple[list[Json], list[Json]]:
         """The pieces of units without what was written into the last item, and that."""

@@ -103,9 +103,9 @@ def check(
         raise CapsuleError(what, "/dialect")
     for name in ("wrap", "bare"):
         if capsule.get(name, dialect.history) != dialect.history:
-            raise CapsuleError(f"turns of {dialect.name} stand under another key", f"/{name}")
+            raise CapsuleError(f"turns of {dialect.name} are under another key", f"/{name}")
     if "typed" in capsule and not dialect.implied_type:
-        raise CapsuleError(f"items of {dialect.name} have no type to leave out", "/typed")
+        raise CapsuleError(f"items of {dialect.name} have no type to omit", "/typed")
     if capsule["facet"] != facet:
         raise CapsuleError(f"it belongs to a {capsule['facet']!r}, not to a {facet!r}", "/facet")
 
@@ -148,7 +148,7 @@ def _patch(patch: Json, at: str) -> None:
     if patch is None:
         return
     if patch.__class__ is not dict or not patch:
-        raise CapsuleError("a patch is an object with something in it", at)
+        raise CapsuleError("a patch is a non-empty object", at)
     keys = patch.keys()
     if keys <= OBJECT.keys():
         _object(patch, at)

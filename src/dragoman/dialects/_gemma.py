@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NOWHERE, Capabilities
+from ..capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, Capabilities
 from ..dialect import Dialect
 from ..fields import Fields
 from ..ledger import Ledger
@@ -65,6 +65,9 @@ class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=NO_CHOICE,
         names=NOWHERE,
         item_ids=NOWHERE,
         refusals=NOWHERE,
@@ -80,19 +83,10 @@ class Gemma(Dialect):
         log = w.log
         if tree.model is not None:
             log.dropped("model", tree.at, "a training text names no model")
-        choice = tree.tool_choice
-        if choice is not None:
-            if choice.mode is not None or choice.payload is not None:
-                log.dropped("tool_choice", choice.at, "the model chooses by itself here")
-            if choice.parallel is False:
-                log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
-            self.lose(choice.extras, choice.at, log)
         FIELDS.write({}, tree.params, w, self.name)
         self.lose(tree.params.extras, tree.params.at, log)
 
     def lose_tool(self, tool: Tool, log: Ledger) -> None:
-        if tool.strict:
-            log.dropped("tool.strict", tool.at, "nothing enforces a schema here")
         self.lose_cache(tool.cache, log)
         self.lose(tool.extras, tool.at, log)
 
@@ -105,7 +99,6 @@ class Gemma(Dialect):
             w.log.dropped("tool_call.id", call.at, "calls have no ids here")
         self.lose_cache(call.cache, w.log)
         self.lose(call.extras, call.at, w.log)
-        self.lose_kind(call, w)
 
     def unwrap(self, name: str, description: str | None, schema: Json, at: str) -> Tool:
         """The tool that was declared: a function, or a freeform tool in its wrapping."""
@@ -147,17 +140,8 @@ class Gemma(Dialect):
         kept = [text for text, at in texts if not self.is_lost(text, at, log)]
         if len(kept) > 1:
             for _, at in texts[1:]:
-                log.approximated("text.boundary", at, "there is one text here, in several lines")
+                self.join_text(at, log)
         return "\n".join(kept)
-
-    def lose_kind(self, call: ToolCall, w: Writing) -> None:
-        """A freeform call is a function that takes one text."""
-        if call.kind == "custom":
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            else:
-                w.log.approximated("tool_call.kind", call.at, why)
 
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:
         if is_blank(text):

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE
+from ..capabilities import EVERYWHERE, NO_MODE
 from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
@@ -69,6 +69,7 @@ class Copilot(OpenAIResponses):
     listed = True
     can = replace(
         OpenAIResponses.can,
+        choices=replace(OpenAIResponses.can.choices, parallel=NO_MODE),
         refusals=EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
     )
@@ -134,36 +135,22 @@ class Copilot(OpenAIResponses):
 
     def only_sent(self, tree: Request, log: Ledger) -> Request:
         """The request without what Copilot's clients never send."""
-        extras, choice = tree.extras, tree.tool_choice
+        extras = tree.extras
         if extras is not None and self.knows(extras.dialect):
             unsent = {k: v for k, v in extras.fields.items() if k not in SENT}
             self.lose(replace(extras, fields=unsent), tree.at, log)
             extras = replace(
                 extras, fields={k: v for k, v in extras.fields.items() if k in SENT}, inner=()
             )
-        if choice is not None and choice.parallel is not None:
-            if not choice.parallel:
-                why = "Copilot's clients never say whether calls may be parallel"
-                log.dropped("tool_choice.parallel", choice.at, why)
-            choice = replace(choice, parallel=None)
-        return replace(tree, extras=extras, tool_choice=choice)
+        return replace(tree, extras=extras)
 
     def write_prompt(
         self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
     ) -> Sequence[Message]:
         return super().write_prompt(out, messages, w) if w.home else messages
 
-    def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
-        if tool.kind == "hosted" and not self.is_home(tool.dialect):
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        return super().write_tool(tool, w)
-
-    def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
-        if choice.payload is not None and not self.is_home(choice.dialect):
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return None
-        return super().write_choice(choice, w)
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        return self.is_home(node.dialect)
 
     # -- items ------------------------------------------------------------------------------
 
@@ -250,7 +237,7 @@ class Copilot(OpenAIResponses):
         if len(texts) == 1:
             return tuple(texts)
         for text in texts[1:]:
-            w.log.approximated("text.boundary", text.at, "an output is one text here")
+            self.join_text(text.at, w.log)
         for text in texts:
             self.lose(text.extras, text.at, w.log)
         if not texts and result.is_error:

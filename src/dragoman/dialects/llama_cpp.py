@@ -15,8 +15,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..capabilities import MODES
 from ..fields import Field, Fields, strings, whole
-from ..model import ErrorKind, Json, OutputFormat, Request, ToolChoice, ToolResult
+from ..model import ErrorKind, Json, OutputFormat, Request, ToolResult
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from ._openai import ERRORS
@@ -38,6 +39,8 @@ FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")  # common/chat.cpp
 
 class LlamaCpp(Continuing):
     name = "llama-cpp"
+    # A choice is a word; an object is taken for "auto" (server-common.h: json_value).
+    can = replace(Continuing.can, choices=replace(Continuing.can.choices, modes=MODES - {"named"}))
     spec = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
     issuer = "llama-cpp"
     # llama-server listens there, and its --api-key may be this variable
@@ -98,14 +101,6 @@ class LlamaCpp(Continuing):
         if "beside" in self.spelling(form):
             return self.emit({"type": "json_object", "schema": form.schema}, form, w.log)
         return super().write_output(form, w)
-
-    def sayable_choice(self, choice: ToolChoice, w: Writing) -> ToolChoice:
-        """A choice is a word; an object is taken for "auto" (server-common.h: json_value)."""
-        choice = super().sayable_choice(choice, w)
-        if choice.mode != "named":
-            return choice
-        w.log.approximated("tool_choice", choice.at, "some tool is called; which, cannot be said")
-        return replace(choice, mode="required", name=None)
 
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         """common/chat.cpp, common_chat_msgs_parse_oaicompat: a name is that of the tool."""

@@ -10,7 +10,7 @@ answer only. What a server sealed is its own, and does not go to OpenAI.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from msgspec.structs import replace
 
@@ -31,7 +31,7 @@ from ..model import (
 from ..sniffing import Verdict, objects, told_by
 from ..streaming import FunctionsOnly, StreamWriter
 from ..walk import rebuild
-from ..writing import Names, Writing
+from ..writing import Names
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import ItemWriting
 from .openai_responses.request import FIELDS
@@ -61,7 +61,7 @@ class OpenResponses(OpenAIResponses):
         why="{target} has no field for {name}; a response is continued by its id",
     )
 
-    can = replace(OpenAIResponses.can, tools=frozenset())
+    can = replace(OpenAIResponses.can, tools=frozenset(), freeform="wrapped")
     tool_search: ClassVar[dict[str, Json] | None] = None
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
@@ -80,11 +80,10 @@ class OpenResponses(OpenAIResponses):
         return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
 
     def write(self, tree: Tree, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect)
-        w.custom = freeform.names_in(tree.tools) if isinstance(tree, Request) else frozenset()
-        tree = rebuild(tree, lambda node, at: as_function(node, w))
-        out = super().write(tree, log)
-        return out if w.home else typed(out)
+        if not self.is_home(tree.dialect):
+            return typed(super().write(tree, log))
+        tree = rebuild(tree, lambda node, at: as_function(node))
+        return super().write(tree, log)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         writer = super().write_stream(log, home)
@@ -114,20 +113,10 @@ def typed(doc: Json) -> Json:
     return doc
 
 
-def as_function(node: Any, w: Writing) -> Any:
-    """What is freeform elsewhere is a function here."""
-    if isinstance(node, Tool):
-        return freeform.as_read(node) if w.home else freeform.tool_as_function(node, w)
-    if isinstance(node, ToolCall):
-        return freeform.as_read(node) if w.home else freeform.call_as_function(node, w)
-    if isinstance(node, ToolChoice):
-        return freeform.as_read(node) if w.home else freeform.choice_as_function(node, w)
-    if isinstance(node, ToolResult) and w.home:
-        return freeform.as_read(node)
-    if isinstance(node, ToolResult) and node.kind == "custom":
-        freeform.note_result(node, w)
-        return replace(node, kind="function")
-    return node
+def as_function(node: Any) -> Any:
+    """A freeform tool and its calls as the functions that they were read from."""
+    is_kind = isinstance(node, Tool | ToolCall | ToolChoice | ToolResult)
+    return freeform.as_function(cast(Any, node), True) if is_kind else node
 
 
 def signs(doc: Json) -> dict[str, float]:

@@ -15,9 +15,9 @@ class VercelModelV5(VercelModelV6):
     name = "vercel-model-v5"
     spec = "https://v5.ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
+    can = replace(VercelModelV6.can, counts=frozenset({"cache_read", "reasoning"}), strict=False)
     system_lists = False
     nested = False
-    can = replace(VercelModelV6.can, counts=frozenset({"cache_read", "reasoning"}))
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "tool-call", "tool-result"}),
@@ -26,7 +26,6 @@ class VercelModelV5(VercelModelV6):
     outputs = frozenset({"text", "json", "error-text", "error-json", "content"})
     result_parts = frozenset({"text", "media"})
     result_options = False
-    strict_tools = False
     provider_tool = "provider-defined"
 
 

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from msgspec.structs import replace
-
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ..capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -35,7 +33,7 @@ from ..model import (
     ToolChoice,
     ToolResult,
 )
-from ..reading import as_dict, as_list, as_str, compact, maybe_list, maybe_str, need_dict, need_str
+from ..reading import as_dict, as_list, as_str, maybe_list, maybe_str, need_dict, need_str
 from ..writing import Writing
 from ._xzatoma import Exchanges
 
@@ -56,6 +54,9 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 class Xzatoma(Exchanges):
     name = "xzatoma"
     can = Capabilities(
+        freeform="function",
+        strict=False,
+        choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,
@@ -175,7 +176,7 @@ class Xzatoma(Exchanges):
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
         if len(doc) == 1 and not w.home:
             self.lose(message.extras, message.at, w.log)
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
             return None
         return self.emit(doc, message, w.log)
 
@@ -210,17 +211,14 @@ class Xzatoma(Exchanges):
     def join(self, texts: Sequence[Text], w: Writing) -> str:
         for index, text in enumerate(texts):
             if index:
-                w.log.approximated("text.boundary", text.at, "joined with a space")
+                self.join_text(text.at, w.log)
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
+        call = freeform.as_function(call)
         arguments = call.arguments or "{}" if not w.home else call.arguments
-        if call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            arguments = compact({"input": call.arguments})
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
         out["function"] = {"name": call.name, "arguments": arguments}
@@ -244,8 +242,6 @@ class Xzatoma(Exchanges):
             said = mark_plain(said)
         if said is not None:
             doc["content"] = said
-        if result.kind != "function":
-            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         self.lose_cache(result.cache, w)
@@ -254,21 +250,11 @@ class Xzatoma(Exchanges):
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         self.lose(tree.extras, tree.at, log)
-        written = (self.write_tool(tool, log) for tool in tree.tools)
-        return [doc for doc in written if doc is not None]
+        return [self.write_tool(tool, log) for tool in tree.tools]
 
-    def write_tool(self, tool: Tool, log: Ledger) -> Json | None:
-        if tool.kind == "hosted":
-            log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
+    def write_tool(self, tool: Tool, log: Ledger) -> Json:
         if not tool.name:
             raise Unsayable(NAMELESS, tool.at)
-        if tool.kind == "custom":
-            log.approximated("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            wrapped = freeform.wrap(tool)
-            tool = replace(tool, description=wrapped, schema=freeform.SCHEMA)
-        if tool.strict:
-            log.dropped("tool.strict", tool.at, "no schema is enforced here")
         if tool.cache is not None:
             log.dropped("cache", tool.cache.at, "this place cannot be marked here")
         out: dict[str, Json] = {"name": tool.name}
@@ -279,21 +265,9 @@ class Xzatoma(Exchanges):
         return self.emit(out, tool, log)
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        if tree.parallel is False:
-            log.dropped("tool_choice.parallel", tree.at, "not said here")
-        if tree.allowed is not None:
-            log.dropped("tool_choice.allowed", tree.at, "all tools may be chosen here")
         self.lose(tree.extras, tree.at, log)
-        if tree.payload is not None:
-            log.dropped("tool_choice", tree.at, "only the source knows this choice")
-            return "auto"
-        if tree.mode is None:
-            log.invented("tool_choice", tree.at, "'auto', which is the default")
-            return "auto"
         if tree.mode != "named":
             return self.spelling(tree).get("word", tree.mode)
-        if tree.kind == "custom":
-            log.approximated("tool_choice", tree.at, "a choice does not say what kind a tool is")
         name = tree.name or ""
         if not name:
             raise Unsayable(NAMELESS, tree.at)

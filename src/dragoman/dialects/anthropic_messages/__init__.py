@@ -12,7 +12,17 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    ANY_MODE,
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    Citations,
+    Texts,
+)
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -75,6 +85,9 @@ class AnthropicMessages(Sniff, Rules, Responses):
 
     can = Capabilities(
         tools=frozenset({"deferred"}),
+        freeform="wrapped",
+        choices=Choices(alone=NO_MODE, subsets=NO_MODE, parallel=ANY_MODE - {"none"}),
+        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="string"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

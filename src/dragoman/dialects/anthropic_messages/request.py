@@ -208,8 +208,6 @@ class Requests(Turns):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        if tree.tools:
-            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -305,16 +303,6 @@ class Requests(Turns):
         self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: Writing
     ) -> None:
         if not w.home:
-            if not out.get("tools"):
-                # "tool_choice may only be specified while providing tools"
-                if choice.mode in ("required", "named"):
-                    w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
-                elif choice.mode is not None or choice.parallel is False:
-                    w.log.dropped("tool_choice", choice.at, "a choice needs tools")
-                return
-            if choice.payload is not None:
-                w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-                choice = replace(choice, payload=None)
             if choice.mode is None and choice.parallel is not False:
                 return  # as usual
             if is_excluded(choice, tree.params):

@@ -13,7 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_ERROR_FIELDS, NOT_TEXT, NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    MODES,
+    NO_ERROR_FIELDS,
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    Citations,
+    Texts,
+)
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
@@ -31,6 +42,9 @@ class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(modes=MODES - {"none"}, subsets=NO_MODE, parallel=NO_MODE, omits="unused"),
+        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="same"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import NO_MODE, NOWHERE, RARE, Capabilities, Choices, Citations, Texts
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -29,6 +29,14 @@ class Cohere(Rules, Sniff, Responses):
     serves = ("cohere",)
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(
+            modes=frozenset({"none", "required"}),
+            alone=frozenset({"none"}),
+            subsets=NO_MODE,
+            parallel=NO_MODE,
+        ),
+        texts=Texts(empty=NOWHERE, cited=True, needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
 from ...media import sniff
@@ -27,7 +26,6 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...reading import compact
 from ...writing import Writing, data_uri, lose_labels, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
@@ -176,20 +174,12 @@ class Requests(Responses):
         return block.text
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
-        if not w.home and call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            arguments = compact({"input": call.arguments})
-            call = replace(call, arguments=arguments, kind="function")
         return super().write_call(call, w)
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
         """The output of a tool is one string."""
         if w.home:
             return super().write_result(result, w)
-        if result.kind != "function":
-            why = "a freeform result is that of a function"
-            w.log.approximated("tool_call.kind", result.at, why)
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         self.lose_cache(result.cache, w)
@@ -203,8 +193,6 @@ class Requests(Responses):
                 self.lose(block.extras, block.at, w.log)
         bare = replace(result, content=tuple(texts), cache=None)
         out["output"] = self.join(self.mark_parts(bare, w), w)
-        if not result.content and not result.is_error:
-            w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
     def join(self, blocks: Sequence[Block], w: Writing) -> str:
@@ -212,7 +200,7 @@ class Requests(Responses):
         for block in blocks:
             if isinstance(block, Text):
                 if texts:
-                    w.log.approximated("text.boundary", block.at, "joined with a space")
+                    self.join_text(block.at, w.log)
                 texts.append(self.text_of(block, w))
         return JOINT.join(texts)
 
@@ -284,18 +272,13 @@ class Requests(Responses):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if self.is_home(tree.dialect):
             return super().write_request(tree, log)
-        choice, params = tree.tool_choice, tree.params
-        if choice is not None and choice.parallel is not None:
-            if not choice.parallel:
-                why = "whether calls may be parallel is not said here"
-                log.dropped("tool_choice.parallel", choice.at, why)
-            choice = replace(choice, parallel=None)
+        params = tree.params
         thinking = params.thinking
         if thinking is not None and thinking.display is not None:
             why = "what of the reasoning is seen is not said here"
             log.dropped("thinking.display", thinking.at, why)
             params = replace(params, thinking=replace(thinking, display=None))
-        tree = replace(tree, tool_choice=choice, params=params)
+        tree = replace(tree, params=params)
         out: dict[str, Json] = super().write_request(tree, log)
         del out["store"]  # there is no such field; nothing is stored
         if out.get("reasoning", {}).get("effort", "none") != "none":
@@ -317,12 +300,6 @@ class Requests(Responses):
             return super().write_tool(tool, w)
         if not tool.name:
             raise Unsayable(NAMELESS, tool.at)
-        if tool.kind == "custom":
-            w.log.approximated(
-                "tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}"
-            )
-            wrapped = freeform.wrap(tool)
-            tool = replace(tool, kind="function", description=wrapped, schema=freeform.SCHEMA)
         out: dict[str, Json] = super().write_tool(tool, w) or {}
         out.setdefault("strict", False)
         kind = out.pop("type")
@@ -346,14 +323,9 @@ class Requests(Responses):
         if choice.payload is not None or self.spelling(choice):
             return super().write_choice(choice, w)
         self.lose(choice.extras, choice.at, w.log)
-        if choice.allowed is not None:
-            w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
         if choice.mode == "named":
             if not choice.name:
                 raise Unsayable(NAMELESS, choice.at)
-            if choice.kind != "function":
-                why = "a freeform tool is chosen as a function"
-                w.log.approximated("tool_choice", choice.at, why)
             return {"function": {"name": w.tool_name(choice.name, choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
 

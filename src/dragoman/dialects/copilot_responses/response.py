@@ -22,7 +22,6 @@ from ...model import (
 )
 from ...reading import (
     as_dict,
-    compact,
     expected,
     maybe_dict,
     maybe_str,
@@ -199,10 +198,6 @@ class Answers(Requests):
 
     def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
         spelling = self.spelling(call)
-        if call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            call = replace(call, arguments=compact({"input": call.arguments}))
         self.lose_cache(call.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
         inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
     NO_ERROR_FIELDS,
+    NO_MODE,
     NOT_TEXT,
     NOWHERE,
     RARE,
     RESPONSE,
     Capabilities,
+    Choices,
     Citations,
+    Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
@@ -40,6 +43,10 @@ class Gemini(Sniff, Rules, Responses):
     serves = ("google",)
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=Choices(alone=NO_MODE, subsets=frozenset({"auto", "required"}), parallel=NO_MODE),
+        texts=Texts(empty=RESPONSE),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

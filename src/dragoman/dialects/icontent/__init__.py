@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities
 from .request import Requests
 from .sniff import Sniff
 
@@ -33,6 +33,9 @@ class IContent(Sniff, Requests):
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=NO_CHOICE,
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

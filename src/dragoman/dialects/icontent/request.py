@@ -27,7 +27,6 @@ from ...model import (
     Tool,
     Toolbox,
     ToolCall,
-    ToolChoice,
     Usage,
 )
 from ...reading import (
@@ -126,8 +125,6 @@ class Requests(ClientErrors, Write):
         w = self.writing(log, tree.dialect)
         out: dict[str, Json] = {}
         messages = tree.messages
-        if tree.tools:
-            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         if count := self.count_instructions(messages, w):
             self.write_instruction(out, messages[:count], w)
         out["contents"] = self.write_history(messages[count:], w)
@@ -137,8 +134,6 @@ class Requests(ClientErrors, Write):
             out["resolved"] = {"model": tree.model}
         FIELDS.write(out, tree.params, w, self.name)
         self.lose(tree.params.extras, tree.params.at, log)
-        if tree.tool_choice is not None:
-            self.note_choice(tree.tool_choice, w)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", messages[-1].at, why)
@@ -163,7 +158,7 @@ class Requests(ClientErrors, Write):
         texts: list[Text] = []
         for index, message in enumerate(messages):
             if index:
-                w.log.approximated("message.boundary", message.at, "one system prompt here")
+                self.merge_prompt(message, w.log)
             self.lose(message.extras, message.at, w.log)
             for block in message.content:
                 if not isinstance(block, Text):
@@ -172,19 +167,12 @@ class Requests(ClientErrors, Write):
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
                 if texts:
-                    w.log.approximated("text.boundary", block.at, "the system prompt is one text")
+                    self.join_text(block.at, w.log)
                 texts.append(block)
         if texts:
             out["systemInstruction"] = "\n".join(text.text for text in texts)
         else:
-            w.log.dropped("message.empty", messages[0].at, "an empty system prompt is no prompt")
-
-    def note_choice(self, choice: ToolChoice, w: ContentWriting) -> None:
-        said = choice.mode is not None or choice.payload is not None
-        if said or choice.allowed is not None:
-            w.log.dropped("tool_choice", choice.at, "the model chooses by itself here")
-        if choice.parallel is False:
-            w.log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
+            self.omit_message(messages[0], w.log)
 
     # -- histories --------------------------------------------------------------------------
 
@@ -242,10 +230,7 @@ class Requests(ClientErrors, Write):
         groups: list[dict[str, Json]] = []
         for tool in tools:
             if tool.kind == "hosted":
-                if self.is_home(tool.dialect):
-                    groups.append(dict(tool.payload))
-                else:
-                    w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+                groups.append(dict(tool.payload))
                 continue
             function = self.write_function(tool, w)
             if not groups or self.spelling(tool).get("group") == "new":
@@ -255,13 +240,8 @@ class Requests(ClientErrors, Write):
 
     def write_function(self, tool: Tool, w: ContentWriting) -> Json:
         self.lose_cache(tool.cache, w)
-        if tool.strict:
-            w.log.dropped("tool.strict", tool.at, "schemas are not enforced here")
+        tool = freeform.as_function(tool)
         out: dict[str, Json] = {"name": tool.name}
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            out |= {"description": freeform.wrap(tool), SCHEMAS[0]: freeform.SCHEMA}
-            return self.emit(out, tool, w.log)
         if tool.description is not None:
             out["description"] = tool.description
         if tool.schema is not None:

@@ -39,9 +39,7 @@ class Messages(Parts):
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
     joins_texts = False  # what follows each other is one text, as in a stream
     fills_silence = False
-    has_freeform = False
     has_signatures = False
-    has_subsets = False
     enforces = False
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
@@ -133,7 +131,7 @@ class Messages(Parts):
             for block in message.content:
                 if isinstance(block, Text):
                     w.log.dropped("text.empty", block.at, "an empty text says nothing here")
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
             return None
         if doc.get("content") == "" and "tool_calls" in doc and not w.home:
             for block in message.content:
@@ -193,7 +191,7 @@ class Messages(Parts):
             if self.is_wordless(block):
                 continue
             if isinstance(block, Text) and isinstance(last, Text):
-                note_joined(block, "an answer is one text here", w)
+                note_joined(block, self, w)
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
@@ -237,9 +235,6 @@ class Messages(Parts):
                 self.mark_first(doc["content"][0], block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not any(block.content) and not w.home:
-                why = "a result has a text here, if only an empty one"
-                w.log.invented("text.empty", block.at, why)
 
     # -- tools ------------------------------------------------------------------------------
 

@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_ERROR_FIELDS, NOWHERE, RARE, Capabilities
+from msgspec.structs import replace
+
+from ...capabilities import (
+    NO_CHOICE,
+    NO_CITATIONS,
+    NO_ERROR_FIELDS,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -25,6 +35,10 @@ class Ollama(Sniff, Responses):
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=replace(NO_CHOICE, omits="always"),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

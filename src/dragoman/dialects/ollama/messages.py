@@ -253,7 +253,7 @@ class Messages(Dialect):
         return self.emit(doc, message, w.log)
 
     def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
-        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
+        call = freeform.as_function(call, w.home)
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if call.id is not None:
@@ -306,9 +306,6 @@ class Messages(Dialect):
             doc["content"] = said
         elif spelling.get("content") != "absent":
             doc["content"] = None if "content" in spelling else ""
-            if not w.home and not result.content:
-                w.log.invented("text.empty", result.at, "a result has a text here")
-        freeform.note_result(result, w)
         self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)
@@ -401,7 +398,7 @@ class Messages(Dialect):
             if number == first:
                 continue
             if text:
-                w.log.approximated("text.boundary", block.at, "a result is one text here")
+                self.join_text(block.at, w.log)
             else:
                 w.log.dropped("text.empty", block.at, "an empty text says nothing here")
         return "\n\n".join(text for _, text in texts if text)
@@ -463,15 +460,10 @@ class Messages(Dialect):
         return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
 
     def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
-        if tool.kind == "hosted":
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
-        if tool.strict:
-            w.log.dropped("tool.strict", tool.at, "no schema is enforced here")
+    def write_tool(self, tool: Tool, w: Writing) -> Json:
+        tool = freeform.as_function(tool, w.home)
         self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
@@ -521,7 +513,7 @@ class Turn:
             for text in dialect.texts_in(block, w):
                 self.follow(1, block)
                 if text and any(self.texts):
-                    w.log.approximated("text.boundary", block.at, "a message is one text here")
+                    dialect.join_text(block.at, w.log)
                 if not text:
                     self.empty.append(block.at)
                 self.texts.append(text)

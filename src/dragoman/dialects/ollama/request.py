@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ... import freeform
 from ...fields import Field, Fields, flag, number, strings, whole
 from ...ledger import Ledger
-from ...model import Json, OutputFormat, Params, Request, Thinking, Tool, ToolChoice
+from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...normal import effort_of
 from ...reading import as_dict, as_str, expected, maybe_bool, maybe_str, need_list
 from ...writing import Writing
@@ -100,9 +100,6 @@ class Requests(Messages):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = OllamaWriting(log, self.is_home(tree.dialect))
-        choice = tree.tool_choice
-        if choice is None or choice.mode != "none" or w.home:  # else no tools are offered
-            w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -111,28 +108,11 @@ class Requests(Messages):
             tools = self.write_tool_list(tree.tools, w)
             if tools or w.home:
                 out["tools"] = tools
-        if tree.tool_choice is not None:
-            self.write_choice(out, tree.tool_choice, tree.tools or (), w)
         self.write_params(out, tree, w)
         if tree.prefill:
             why = "whether the model goes on with this turn is its own affair here"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
-
-    def write_choice(
-        self, out: dict[str, Json], choice: ToolChoice, tools: tuple[Tool, ...], w: Writing
-    ) -> None:
-        """There is no choice here: the model decides, if it has tools."""
-        if choice.parallel is False:
-            why = "that calls come one by one cannot be said here"
-            w.log.dropped("tool_choice.parallel", choice.at, why)
-        if choice.mode == "none" and out.pop("tools", None):
-            w.log.dropped("tool_choice", choice.at, "no tools are offered at all")
-            for tool in tools:
-                w.log.dropped("tool", tool.at, "no tool may be used, and ollama has no tool_choice")
-        elif choice.mode is not None or choice.payload is not None:
-            w.log.dropped("tool_choice", choice.at, "the model decides here")
-        self.lose(choice.extras, choice.at, w.log)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         spelling = self.spelling(tree)

@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOT_TEXT, NOWHERE, RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Choices,
+    Citations,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
 
 class OpenAIChat(Sniff, Rules, Responses):
     can = Capabilities(
+        texts=Texts(needed=frozenset({"result"})),
         item_ids=NOWHERE,
         passages=NOWHERE,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
@@ -35,6 +46,11 @@ class OpenAIChat(Sniff, Rules, Responses):
             lacks=("quote", "seal"),
             spans=True,
             joined=True,
+        ),
+        choices=Choices(
+            alone=NO_MODE,
+            subsets=frozenset({"auto", "required"}),
+            beside=frozenset({"parallel"}),
         ),
         lacks=RARE - {"service_tier", "logprobs"} | {"error.request_id", "usage.cache_ttl"},
     )

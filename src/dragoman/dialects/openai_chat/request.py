@@ -95,7 +95,7 @@ class Requests(Tools):
             dialect=self.name,
             extras=self.keep(doc, self.fields.all_taken(taken), spelling),
         )
-        return tree if self.has_freeform else freeform.unwrap_calls(tree)
+        return tree if self.can.freeform == "native" else freeform.unwrap_calls(tree)
 
     def read_messages(self, doc: Json) -> History:
         """A history is a bare list; an object that holds one is tolerated."""
@@ -189,8 +189,6 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        if not self.has_freeform:
-            w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -257,10 +255,6 @@ class Requests(Tools):
                 name if choice.mode == "named" else choice.mode
             )
         else:
-            if not w.home and not out.get("tools"):
-                # "'tool_choice' is only allowed when 'tools' are specified."
-                w.log.dropped("tool_choice", choice.at, "a choice needs tools")
-                return
             said = self.write_choice(choice, w)
             if said is not None:
                 out["tool_choice"] = said

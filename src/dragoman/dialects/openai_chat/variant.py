@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import RESPONSE
+from ...capabilities import NO_MODE, RESPONSE
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -59,10 +59,13 @@ class Compatible(OpenAIChat):
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
     media_kinds: ClassVar[tuple[str, ...]] = ("image",)
-    can = replace(OpenAIChat.can, refusals=RESPONSE)
-    has_freeform = False
+    can = replace(
+        OpenAIChat.can,
+        freeform="wrapped",
+        choices=replace(OpenAIChat.can.choices, subsets=NO_MODE),
+        refusals=RESPONSE,
+    )
     has_signatures = False
-    has_subsets = False
     enforces = False
     fields = FIELDS.without_limits(
         "temperature", "top_p", "frequency_penalty", "presence_penalty", "candidates",

@@ -34,7 +34,6 @@ from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
 """How nothing was spelled, where not as null."""
-JOINED = "joined into one text, with a line break unless the sentence goes on"
 
 
 class WriteMessages(Parts):
@@ -44,8 +43,6 @@ class WriteMessages(Parts):
     """Where a variant of this dialect wants the model's thoughts sent back."""
     joins_texts: ClassVar[bool] = True
     """Whether the texts of a response become one string, joined with line breaks."""
-    has_freeform: ClassVar[bool] = True
-    """Whether there are freeform tools, or only functions."""
 
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         out: list[Json] = []
@@ -99,7 +96,7 @@ class WriteMessages(Parts):
             if said is None:
                 if not w.home:
                     self.lose(extras, message.at, w.log)
-                    w.log.dropped("message.empty", message.at, "a message must say something here")
+                    self.omit_message(message, w.log)
                     return None
                 said = []
             doc["content"] = said
@@ -137,7 +134,7 @@ class WriteMessages(Parts):
                 self.write_calls(doc, said.calls, w)
             if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
                 self.lose(message.extras, message.at, w.log)
-                w.log.dropped("message.empty", message.at, "a message must say something here")
+                self.omit_message(message, w.log)
                 return None
         doc |= beside
         if "fields" in self.spelling(message) and gateways.BLOCKS in doc:
@@ -269,7 +266,7 @@ class WriteMessages(Parts):
         said: list[str] = []
         for block, between in zip(texts, joints, strict=True):
             if block is not first:
-                note_joined(block, JOINED, w)
+                note_joined(block, self, w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
                 said += (between, block.text)
@@ -364,8 +361,8 @@ class WriteMessages(Parts):
             doc["tool_calls"] = out
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if not self.has_freeform:
-            call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
+        if self.can.freeform != "native":
+            call = freeform.as_function(call, w.home)
         self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if not w.home or call.id is not None:
@@ -402,8 +399,6 @@ class WriteMessages(Parts):
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
-        if not self.has_freeform:
-            freeform.note_result(block, w)
         content, extras, call_id = block.content, block.extras, block.call_id
         if (
             (extras is None or (not w.home and self.is_mute(extras)))
@@ -497,10 +492,6 @@ class WriteMessages(Parts):
             self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not any(block.content) and not w.home:
-                w.log.invented(
-                    "text.empty", block.at, "a result has a text here, if only an empty one"
-                )
 
     def marked_content(self, result: ToolResult, w: Writing) -> Sequence[Block]:
         """What a result holds, with its cache mark on its last text, if anything is marked here."""

@@ -72,7 +72,6 @@ class Version(Dialect):
     )  # fmt: skip
     result_options: ClassVar[bool] = True
     """whether the parts of a tool result have options"""
-    strict_tools: ClassVar[bool] = True
     tool_options: ClassVar[bool] = True
     provider_tool: ClassVar[str] = "provider"
     efforts: ClassVar[tuple[str, ...]] = ("minimal", "low", "medium", "high", "xhigh", "max")
