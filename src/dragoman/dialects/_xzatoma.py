@@ -49,7 +49,7 @@ from ..reading import (
     need_list,
 )
 from ..streaming import OneByOne, Said, StreamReader, StreamWriter
-from ..writing import Writing, leave_out, note_summary
+from ..writing import Writing, leave_out
 from ._errors import ClientErrors
 
 ANYTHING = (r"[\s\S]", 10_000)
@@ -192,17 +192,10 @@ class Exchanges(ClientErrors):
     def write_thought(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
         if w.home:
             return block.content
-        note_summary(block, w)
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "xzatoma has no field for signatures")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "reasoning has no id here")
         self.lose(block.extras, block.at, w.log)
-        texts = tuple(filter(None, block.words))
+        texts = tuple(filter(None, block.content))
         if len(texts) > 1 or (before and texts):
             w.log.approximated("text.boundary", block.at, "a response has one text of reasoning")
-        if not texts and block.seal is None:
-            w.log.dropped("reasoning", block.at, "reasoning without words")
         return texts
 
     def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:

@@ -18,9 +18,11 @@ from ...capabilities import (
     NOT_TEXT,
     NOWHERE,
     RARE,
+    RESPONSE,
     Capabilities,
     Choices,
     Citations,
+    ReasoningForm,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
@@ -90,6 +92,10 @@ class AnthropicMessages(Sniff, Rules, Responses):
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
+            unsigned=RESPONSE,
+        ),
         unfit={
             "system": NOT_TEXT | {Passage},
             "developer": NOT_TEXT | {Passage},

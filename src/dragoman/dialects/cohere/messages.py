@@ -328,8 +328,7 @@ class Messages(Parts):
             self.lose(block.extras, block.at, w.log)
             return []
         if isinstance(block, Reasoning):
-            said = self.write_thought(block, w)
-            return [] if said is None else [said]
+            return [self.write_thought(block, w)]
         return self.write_part(block, "assistant", w)
 
     def finish_assistant(

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
+from ...capabilities import (
+    HISTORY,
+    NO_CITATIONS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    ReasoningForm,
+)
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -40,6 +49,8 @@ class Mistral(Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        # In a response it is one text, as it arrives in a stream.
+        reasoning=ReasoningForm(signatures=frozenset({("mistral", "signature")}), parts=HISTORY),
         unfit=Responses.can.unfit,
         refused="end",
         citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities, ReasoningForm
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -36,6 +36,7 @@ class Ollama(Sniff, Responses):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(),
         candidates=1,
         lacks=RARE | {"response.id"},
     )

@@ -20,6 +20,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    ReasoningForm,
 )
 from ...endpoint import Endpoint
 from .response import Responses
@@ -36,6 +37,7 @@ class OpenAIChat(Sniff, Rules, Responses):
     can = Capabilities(
         item_ids=NOWHERE,
         passages=NOWHERE,
+        reasoning=ReasoningForm(places=NOWHERE),
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         citations=Citations(
             places=RESPONSE,

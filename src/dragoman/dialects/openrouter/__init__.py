@@ -54,7 +54,7 @@ class OpenRouter(Details):
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
-    can = replace(Details.can, refusals=EVERYWHERE)
+    can = replace(Details.can, refusals=EVERYWHERE, reasoning=None)
     says_status = True
     fields = Details.fields.but(
         OLD_LIMIT,

@@ -243,7 +243,7 @@ class UIWriter(StreamWriter):
 
     def end_thought(self, voice: Voice, block: Reasoning) -> bytes:
         sealed = replace(block, content=("",), seal=voice.seal or block.seal)
-        meta = self.dialect.write_seal(sealed, self.w)
+        meta = self.dialect.write_seal(sealed)
         out = b""
         if not voice.begun:
             if meta is None:
