@@ -27,7 +27,6 @@ from ..model import (
     Message,
     Params,
     Reasoning,
-    Refusal,
     Request,
     Response,
     Stop,
@@ -370,7 +369,7 @@ class MessageWriter(OneByOne):
             return b""
         if isinstance(block, ToolCall):
             self.texts.append(text)
-        return self.utter(text) if isinstance(block, Text | Refusal) and text else b""
+        return self.utter(text) if isinstance(block, Text) and text else b""
 
     def utter(self, text: str) -> bytes:
         """More of the text; several texts are one, joined with a space."""
@@ -396,7 +395,7 @@ class MessageWriter(OneByOne):
 
     def leave(self) -> bytes:
         block = self.block
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             return b"" if self.texts else self.utter("")
         if not isinstance(block, ToolCall):
             return b""

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
+from ..capabilities import NOWHERE, ReasoningForm
 from ..model import Json, Media, Reasoning, ToolResult
 from ..writing import Writing, data_uri
 from .icontent import IContent
@@ -19,6 +22,7 @@ class IContentDesign(IContent):
     name = "icontent-design"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"icontent"})
+    can = replace(IContent.can, reasoning=ReasoningForm(places=NOWHERE))
     has_instruction = False
     has_error = False
 
@@ -40,13 +44,8 @@ class IContentDesign(IContent):
         return out
 
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
-        if w.home:
-            return super().write_reasoning(block, w)
-        w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        self.lose(block.extras, block.at, w.log)
-        return []
+        # Of another dialect, only what arrives in a stream comes here.
+        return super().write_reasoning(block, w) if w.home else []
 
     def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
         if block.kind != "image":
