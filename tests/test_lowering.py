@@ -20,11 +20,13 @@ from dragoman.ledger import Ledger
 from dragoman.lowering import lower
 from dragoman.model import (
     Grammar,
+    History,
     Media,
     Message,
     Reasoning,
     Request,
     Response,
+    Seal,
     Text,
     Tool,
     ToolCall,
@@ -257,8 +259,10 @@ def settled(to: Any, place: Any) -> set[str]:
     can = to.can
     fields = {"tool_call.item_id": can.item_ids, "refusal": can.refusals, "passage": can.passages}
     codes = {code for code, places in fields.items() if place not in places}
-    if can.reasoning is not None:
-        codes |= {"reasoning.id", "reasoning.seal", "reasoning.summary"}
+    if (form := can.reasoning) is not None:
+        codes.add("reasoning.seal")
+        codes |= {"reasoning.id"} if place not in form.ids else set()
+        codes |= {"reasoning.summary"} if place not in form.summaries else set()
         if to.name != "functiongemma-teaching":  # which writes it into a comment
             codes.add("reasoning")
     return codes
@@ -437,3 +441,20 @@ def test_choices_alone(target: str) -> None:
         to.write_tool_choice(lowered, log)
         left = {loss.what for loss in log.losses} & OF_TOOLS
         assert left <= WRITERS.get(to.name, set()), (choice, log.losses)
+
+
+@pytest.mark.parametrize("role", ["user", "system", "assistant"])
+@pytest.mark.parametrize("target", names_of_dialects())
+def test_what_others_signed_is_never_written(target: str, role: Any) -> None:
+    """Whoever thinks: a signature goes to its issuer alone, and its loss is reported."""
+    if target == "native" or "write" not in get(target).facets().get("messages", ()):
+        return
+    thought = Reasoning(("So.",), seal=Seal("c2VjcmV0", "nobody"), id="rs_1", at="/0")
+    last = Message("assistant", (ToolCall("call_1", "get", "{}"),))
+    tree = History((Message("user", (Text("Hi"),)), Message(role, (thought, Text("Yes"))), last))
+    if target == "functiongemma-teaching" and role == "assistant":  # each turn of it has a call
+        tree = History((tree.messages[0], Message(role, (thought, *last.content))))
+    log = Ledger()
+    document = get(target).write(tree, log)
+    assert "c2VjcmV0" not in str(document)
+    assert any(loss.path == "/0" and loss.kind == "dropped" for loss in log.losses)

@@ -44,8 +44,10 @@ class IContentDesign(IContent):
         return out
 
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
-        # Of another dialect, only what arrives in a stream comes here.
-        return super().write_reasoning(block, w) if w.home else []
+        if w.home:
+            return super().write_reasoning(block, w)
+        self.omit(block, w.log)  # somebody else's than the assistant's
+        return []
 
     def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
         if block.kind != "image":

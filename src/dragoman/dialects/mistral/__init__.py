@@ -24,7 +24,7 @@ from ...capabilities import (
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
-from ...model import Json
+from ...model import Json, Reasoning, ToolCall
 from ...models import DEFAULT, Models
 from .._model_rules import chat_model
 from .response import Responses
@@ -51,7 +51,7 @@ class Mistral(Responses):
         passages=NOWHERE,
         # In a response it is one text, as it arrives in a stream.
         reasoning=ReasoningForm(signatures=frozenset({("mistral", "signature")}), parts=HISTORY),
-        unfit=Responses.can.unfit,
+        unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
         refused="end",
         citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
         lacks=RARE - {"logprobs"},
