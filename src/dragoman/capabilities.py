@@ -108,6 +108,24 @@ class Texts(Struct, frozen=True, kw_only=True):
 ANY_TEXT = Texts()
 
 
+class ReasoningForm(Struct, frozen=True, kw_only=True):
+    """How reasoning is written."""
+
+    places: Places = EVERYWHERE
+    """Where there is a field for it."""
+    signatures: frozenset[tuple[str, str]] = frozenset()
+    """What is accepted: (who signed or encrypted it, ``signature`` or ``encrypted``)."""
+    unsigned: Places = EVERYWHERE
+    """Where it is accepted without any of these."""
+    ids: Places = NOWHERE
+    by_id: bool = False
+    """Whether an id stands for reasoning that the provider has stored."""
+    summaries: Places = NOWHERE
+    """Where a summary is told from the reasoning itself."""
+    parts: Places = NOWHERE
+    """Where one block has several texts."""
+
+
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
 
@@ -135,6 +153,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     passages: Places = EVERYWHERE
     """Retrieved passages as blocks of their own; elsewhere they are the blocks that they hold."""
 
+    reasoning: ReasoningForm | None = None
+    """How reasoning is written; None: its writer looks after it."""
     unfit: Mapping[str, frozenset[type[Block]]] = {}
     """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
     emptied: bool = True

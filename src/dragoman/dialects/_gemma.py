@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .. import freeform
-from ..capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, Capabilities
+from ..capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, Capabilities, ReasoningForm
 from ..dialect import Dialect
 from ..fields import Fields
 from ..ledger import Ledger
@@ -17,7 +17,6 @@ from ..model import (
     Media,
     Message,
     Node,
-    Reasoning,
     Request,
     Text,
     Tool,
@@ -73,6 +72,7 @@ class Gemma(Dialect):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(places=NOWHERE),
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
@@ -121,19 +121,6 @@ class Gemma(Dialect):
             case _:
                 self.omit(block, log)
         return None
-
-    def lose_thought(self, thought: Reasoning, log: Ledger) -> None:
-        sealed = thought.seal is not None
-        if thought.content or thought.summary or not (sealed or thought.id):
-            log.dropped("reasoning", thought.at, "there is no place for thoughts here")
-        self.lose_seal(thought, log)
-
-    def lose_seal(self, thought: Reasoning, log: Ledger) -> None:
-        if thought.seal is not None:
-            log.dropped("reasoning.seal", thought.at, "there is no place for a seal here")
-        if thought.id is not None:
-            log.dropped("reasoning.id", thought.at, "thoughts have no id here")
-        self.lose(thought.extras, thought.at, log)
 
     def join_texts(self, texts: Sequence[tuple[str, str]], log: Ledger) -> str:
         """Several texts (with their places) as one, each on lines of its own."""

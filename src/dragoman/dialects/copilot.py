@@ -32,7 +32,6 @@ from ..model import (
     Message,
     Node,
     Raw,
-    Reasoning,
     Request,
     Text,
     Tool,
@@ -40,8 +39,7 @@ from ..model import (
     ToolResult,
 )
 from ..normal import HOISTED, unhoist
-from ..writing import home_only
-from .openai_responses import OpenAIResponses
+from .openai_responses import REASONING, OpenAIResponses
 from .openai_responses.parts import INPUT, ItemWriting
 from .openai_responses.request import FIELDS
 
@@ -72,6 +70,7 @@ class Copilot(OpenAIResponses):
         choices=replace(OpenAIResponses.can.choices, parallel=NO_MODE),
         refusals=EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        reasoning=replace(REASONING, signatures=frozenset({("copilot", "encrypted")}), by_id=False),
     )
     fields = FIELDS.refusing(
         "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
@@ -268,22 +267,6 @@ class Copilot(OpenAIResponses):
             if named:
                 w.log.dropped("extras", f"{first.at}/id", "an id that another API gave")
         return out
-
-    def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
-        """Only what Copilot sealed may be sent back to it."""
-        if w.home or w.answer or self.is_sealed(block):
-            return super().write_reasoning(block, w)
-        self.seal_of(block, w)
-        if block.content or block.summary or block.seal is None:
-            w.log.dropped("reasoning", block.at, "a thought is taken back only sealed")
-        elif block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "an id that another API gave")
-        self.lose(block.extras, block.at, w.log)
-        return None
-
-    def is_sealed(self, block: Reasoning) -> bool:
-        seal = block.seal
-        return seal is not None and home_only(self, seal.issuer) and seal.kind == "encrypted"
 
 
 DIALECT = Copilot()

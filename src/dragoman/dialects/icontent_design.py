@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
+from ..capabilities import NOWHERE, ReasoningForm
 from ..model import Json, Media, Reasoning, ToolResult
 from ..writing import Writing, data_uri
 from .icontent import IContent
@@ -19,6 +22,7 @@ class IContentDesign(IContent):
     name = "icontent-design"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"icontent"})
+    can = replace(IContent.can, reasoning=ReasoningForm(places=NOWHERE))
     has_instruction = False
     has_error = False
 
@@ -42,10 +46,7 @@ class IContentDesign(IContent):
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
         if w.home:
             return super().write_reasoning(block, w)
-        w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        self.lose(block.extras, block.at, w.log)
+        self.omit(block, w.log)  # somebody else's than the assistant's
         return []
 
     def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:

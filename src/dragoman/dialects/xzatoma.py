@@ -13,7 +13,17 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
+from ..capabilities import (
+    EVERYWHERE,
+    NO_CITATIONS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Choices,
+    ReasoningForm,
+)
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -25,7 +35,6 @@ from ..model import (
     Json,
     Media,
     Message,
-    Reasoning,
     Text,
     Tool,
     Toolbox,
@@ -63,6 +72,7 @@ class Xzatoma(Exchanges):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(places=RESPONSE, parts=EVERYWHERE),
         candidates=1,
         lacks=RARE | {"response.id", "response.created"},
     )
@@ -198,8 +208,6 @@ class Xzatoma(Exchanges):
         match block:
             case Text():
                 return (block,)
-            case Reasoning():
-                w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
             case Media():
                 w.log.dropped("media", block.at, "a message is text and calls here")
             case _:

@@ -10,8 +10,20 @@ from msgspec.structs import replace
 
 from ..capabilities import ALL_CITATIONS, Capabilities, Place
 from ..ledger import Ledger
-from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
-from . import citations, roles, texts
+from ..model import (
+    Block,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from . import citations, reasoning, roles, texts
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -99,6 +111,8 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Refusal)
         if place not in can.passages:
             rare.append(Passage)
+        if can.reasoning is not None:
+            rare.append(Reasoning)
         plan = Plan(
             can,
             place not in can.names,
@@ -171,7 +185,10 @@ class Messages:
     def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
         for block in blocks:
-            out += self.block(block, role)
+            if block.__class__ is Text and not block.citations:  # as most are
+                out.append(block)
+            else:
+                out += self.block(block, role)
         same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
         return blocks if same else tuple(out)
 
@@ -190,6 +207,11 @@ class Messages:
             return (self.tools.freeform(self.call(block)),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
+        if isinstance(block, Reasoning):
+            form = self.to.can.reasoning
+            if form is None or role != "assistant":
+                return (block,)
+            return reasoning.lower(block, form, self)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
             return (self.refusal(block),)
         if isinstance(block, Passage):

@@ -18,9 +18,11 @@ from ...capabilities import (
     NOT_TEXT,
     NOWHERE,
     RARE,
+    RESPONSE,
     Capabilities,
     Choices,
     Citations,
+    ReasoningForm,
     Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
@@ -92,6 +94,10 @@ class AnthropicMessages(Sniff, Rules, Responses):
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
+            unsigned=RESPONSE,
+        ),
         unfit={
             "system": NOT_TEXT | {Passage},
             "developer": NOT_TEXT | {Passage},

@@ -28,7 +28,6 @@ from ...writing import (
     is_plain_text,
     joined,
     lose_type,
-    may_open,
     object_of,
 )
 from .read_blocks import LOCATIONS
@@ -203,50 +202,20 @@ class WriteBlocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         seal = block.seal
-        if any(block.summary) and block.words is block.content:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        if seal is not None and may_open(self, seal):
-            if seal.kind == "encrypted":
-                out = {"type": "redacted_thinking", "data": seal.data}
-                return self.emit(out, block, w.log)
-            self.note_signed(block, w)
-            text = joined(block.words)
-            out = {"type": "thinking", "thinking": text, "signature": seal.data}
+        if seal is not None and seal.kind == "encrypted":
+            out = {"type": "redacted_thinking", "data": seal.data}
             return self.emit(out, block, w.log)
         if seal is not None:
-            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+            text = joined(block.content)
+            out = {"type": "thinking", "thinking": text, "signature": seal.data}
+            return self.emit(out, block, w.log)
         if w.home if block.extras is None else self.is_home(block.extras.dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
             return self.emit(out | self.spelling(block), block, w.log)
         self.lose(block.extras, block.at, w.log)
-        text = joined(block.words)
-        if not text:
-            if seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            return None
-        if w.answer:
-            if block.words is not block.content:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
-            if len(block.words) > 1:
-                w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            why = "the signature is empty: nobody sealed this thought"
-            w.log.invented("reasoning.seal", block.at, why)
-            return {"type": "thinking", "thinking": text, "signature": ""}
-        # "messages.1.content.0.thinking.signature: Field required"
-        w.log.dropped("reasoning", block.at, "a thought without Anthropic's signature is rejected")
-        return None
-
-    def note_signed(self, block: Reasoning, w: Writing) -> None:
-        """A signed thought is one text here, and nothing else."""
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if len(block.words) > 1:
-            w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
-        if block.words is not block.content:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        why = "the signature is empty: nobody signed this reasoning"
+        w.log.invented("reasoning.seal", block.at, why)
+        return {"type": "thinking", "thinking": joined(block.content), "signature": ""}
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
         log = w.log

@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_MODE, NOWHERE, RARE, Capabilities, Choices, Citations, Texts
+from ...capabilities import (
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    Citations,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -42,6 +51,7 @@ class Cohere(Rules, Sniff, Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         citations=Citations(everyone=False, forms=("url", "document")),
+        reasoning=ReasoningForm(),
         candidates=1,
         lacks=RARE | {"response.model", "response.created"},
     )

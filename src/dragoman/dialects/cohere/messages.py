@@ -323,8 +323,7 @@ class Messages(Parts):
         if isinstance(block, Text):
             return [self.write_text(block, w)]
         if isinstance(block, Reasoning):
-            said = self.write_thought(block, w)
-            return [] if said is None else [said]
+            return [self.write_thought(block, w)]
         return self.write_part(block, "assistant", w)
 
     def finish_assistant(

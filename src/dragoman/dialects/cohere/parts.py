@@ -20,7 +20,6 @@ from ...writing import (
     joined,
     lose_labels,
     lose_type,
-    note_summary,
     split_data_uri,
 )
 from .citations import Citations
@@ -80,23 +79,8 @@ class Parts(Citations):
         self.lose_cache(block.cache, w)
         return self.emit({"type": "text", "text": block.text}, block, w.log)
 
-    def write_thought(self, block: Reasoning, w: CohereWriting) -> Json | None:
-        """The words of a thought, as one text."""
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        note_summary(block, w)
-        texts = block.words
-        if len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = joined(texts)
-        if said or w.home:
-            return self.emit({"type": "thinking", "thinking": said}, block, w.log)
-        self.lose(block.extras, block.at, w.log)
-        if block.seal is None and block.id is None:
-            w.log.dropped("reasoning", block.at, "a thought without words")
-        return None
+    def write_thought(self, block: Reasoning, w: CohereWriting) -> Json:
+        return self.emit({"type": "thinking", "thinking": joined(block.content)}, block, w.log)
 
     def write_image(self, block: Media, w: CohereWriting) -> Json:
         source = block.source

@@ -15,7 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices, Texts
+from ...capabilities import (
+    EVERYWHERE,
+    NO_CITATIONS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -45,6 +55,7 @@ class CopilotResponses(Sniff, Answers):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(parts=EVERYWHERE),
         lacks=RARE | {"response.id", "response.created"},
     )
 

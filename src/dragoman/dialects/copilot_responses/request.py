@@ -26,7 +26,7 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...writing import Writing, data_uri, lose_labels, note_summary
+from ...writing import Writing, data_uri, lose_labels
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -208,26 +208,9 @@ class Requests(Responses):
         kind = self.spelling(block).get("texts")
         if w.home and kind is None and block.extras is not None:
             return super().write_reasoning(block, w)
-        thoughts = self.thoughts_of(block, w)
-        if not thoughts:
-            return None
-        parts = [{"type": kind or OUTPUT, "text": text} for text in thoughts]
+        parts = [{"type": kind or OUTPUT, "text": text} for text in block.content]
         out: dict[str, Json] = {"type": THOUGHT, "content": parts}
         return out if block.extras is None else self.emit(out, block, w.log)
-
-    def thoughts_of(self, block: Reasoning, w: ItemWriting) -> tuple[str, ...]:
-        """The words of a thought, and a note of all else it had."""
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        note_summary(block, w)
-        thoughts = block.words
-        if not thoughts:
-            self.lose(block.extras, block.at, w.log)
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-        return thoughts
 
     # -- media ------------------------------------------------------------------------------
 

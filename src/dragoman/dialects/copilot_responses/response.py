@@ -178,15 +178,10 @@ class Answers(Requests):
     def write_thought(self, block: Reasoning, before: list[str], w: ItemWriting) -> Sequence[str]:
         if w.home:
             return block.content
-        thoughts = self.thoughts_of(block, w)
-        if len(thoughts) > 1 or (before and thoughts):
+        if len(block.content) > 1 or before:
             w.log.approximated("text.boundary", block.at, "an answer has one thought here")
-        if thoughts:
-            self.lose(block.extras, block.at, w.log)
-        if thoughts == ("",):
-            w.log.dropped("reasoning", block.at, "a thought without words")
-            return ()
-        return thoughts
+        self.lose(block.extras, block.at, w.log)
+        return block.content
 
     def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str | None:
         """All texts as one; None where there are none."""

@@ -15,7 +15,6 @@ from ...model import (
     History,
     Json,
     Message,
-    Reasoning,
     Request,
     Response,
     Stop,
@@ -281,8 +280,6 @@ class Texts(Reading):
                     texts = []
                 out.append(self.write_call(block, w))
                 called = True
-            elif isinstance(block, Reasoning):
-                self.lose_thought(block, w.log)
             elif (text := self.plain(block, w.log)) is not None:
                 text = self.trim(text, block.at, w.log, control)
                 if called and text and not w.home:

@@ -22,6 +22,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    ReasoningForm,
     Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
@@ -51,6 +52,9 @@ class Gemini(Sniff, Rules, Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset({("google", "signature"), ("google", "encrypted")})
+        ),
         unfit={
             "system": NOT_TEXT,
             "developer": NOT_TEXT,

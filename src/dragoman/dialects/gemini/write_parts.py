@@ -25,7 +25,7 @@ from ...model import (
 )
 from ...normal import HOISTED
 from ...reading import parse
-from ...writing import Writing, home_only, joined, note_summary, object_of
+from ...writing import Writing, home_only, joined, object_of
 from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
 from .schema import Saying
 from .spelling import spelled
@@ -126,24 +126,8 @@ class WriteParts(ReadParts):
         return self.emit(spelled(out, self.said(block)), block, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
-        seal = block.seal
-        spelling = self.spelling(block)
-        if seal is not None and not home_only(self, seal.issuer):
-            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
-            seal = None
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        note_summary(block, w)
-        texts = block.words
-        if len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        if not any(texts) and seal is None and not w.home:
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            self.lose(block.extras, block.at, w.log)
-            return []
-        out: dict[str, Json] = {"text": joined(texts), "thought": True}
+        seal, spelling = block.seal, self.spelling(block)
+        out: dict[str, Json] = {"text": joined(block.content), "thought": True}
         if seal is not None:
             out["thoughtSignature"] = seal.data
         elif "seal" in spelling:

@@ -11,11 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices, Texts
+from ...capabilities import (
+    HISTORY,
+    NO_CITATIONS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    ReasoningForm,
+    Texts,
+)
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
-from ...model import Json
+from ...model import Json, Reasoning, ToolCall
 from ...models import DEFAULT, Models
 from .._model_rules import chat_model
 from .response import Responses
@@ -41,7 +51,9 @@ class Mistral(Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
-        unfit=Responses.can.unfit,
+        # In a response it is one text, as it arrives in a stream.
+        reasoning=ReasoningForm(signatures=frozenset({("mistral", "signature")}), parts=HISTORY),
+        unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
         refused="end",
         citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
         lacks=RARE - {"logprobs"},

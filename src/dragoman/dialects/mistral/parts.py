@@ -16,7 +16,7 @@ from ...model import (
     Text,
 )
 from ...reading import maybe_str
-from ...writing import Writing, home_only, joined, note_summary
+from ...writing import Writing, home_only
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 
@@ -87,35 +87,15 @@ class Parts(OpenAIChat):
 
     def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
         seal, spelling = block.seal, self.spelling(block)
-        if seal is not None and not (home_only(self, seal.issuer) and seal.kind == "signature"):
-            w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
-            seal = None
-        texts = self.thoughts_of(block, w)
-        if not any(texts) and seal is None and not w.home:
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            self.lose(block.extras, block.at, w.log)
-            return []
-        said: Json = [{"type": "text", "text": text} for text in texts]
+        said: Json = [{"type": "text", "text": text} for text in block.content]
         if spelling.get("thinking") == "string":
-            said = "".join(texts)
+            said = "".join(block.content)
         out: dict[str, Json] = {"type": "thinking", "thinking": said}
         if seal is not None:
             out["signature"] = seal.data
         if "closed" in spelling:
             out["closed"] = True
         return [self.emit(out, block, w.log)]
-
-    def thoughts_of(self, block: Reasoning, w: Writing) -> tuple[str, ...]:
-        """The words of a thought; in an answer they are one text, as they arrive in a stream."""
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        texts = block.words
-        note_summary(block, w)
-        if w.answer and not w.home and len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            texts = (joined(texts),)
-        return texts
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
         source, spelling = block.source, self.spelling(block)

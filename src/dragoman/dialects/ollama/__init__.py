@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities, Texts
+from ...capabilities import (
+    NO_CHOICE,
+    NO_CITATIONS,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -37,6 +45,7 @@ class Ollama(Sniff, Responses):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(),
         candidates=1,
         lacks=RARE | {"response.id"},
     )

@@ -42,7 +42,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
+from ...writing import Writing, is_blank, joined, lose_labels, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -403,22 +403,6 @@ class Messages(Dialect):
                 w.log.dropped("text.empty", block.at, "an empty text says nothing here")
         return "\n\n".join(text for _, text in texts if text)
 
-    def write_thought(self, block: Reasoning, w: Writing) -> str | None:
-        """The words of a thought, as one text."""
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        self.lose(block.extras, block.at, w.log)
-        texts = block.words
-        note_summary(block, w)
-        if len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = joined(texts)
-        if not said and block.seal is None and block.id is None:
-            w.log.dropped("reasoning", block.at, "a thought without words")
-        return said or None
-
     def lose_cache(self, cache: Cache | None, w: Writing) -> None:
         if cache is not None:
             w.log.dropped("cache", cache.at, "nothing is marked for a cache here")
@@ -500,11 +484,11 @@ class Turn:
             self.follow(3, block)
             self.calls.append(dialect.write_call(block, len(self.calls), w))
         elif isinstance(block, Reasoning) and self.role == "assistant":
-            if (said := dialect.write_thought(block, w)) is not None:
-                self.follow(0, block)
-                if self.thoughts:
-                    w.log.approximated("text.boundary", block.at, "there is one thought here")
-                self.thoughts.append(said)
+            dialect.lose(block.extras, block.at, w.log)
+            self.follow(0, block)
+            if self.thoughts:
+                w.log.approximated("text.boundary", block.at, "there is one thought here")
+            self.thoughts.append(joined(block.content))
         elif is_sendable(block) and (w.home or self.role == "user"):
             self.follow(2, block)
             assert isinstance(block, Media)

@@ -20,6 +20,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    ReasoningForm,
     Texts,
 )
 from ...endpoint import Endpoint
@@ -38,6 +39,7 @@ class OpenAIChat(Sniff, Rules, Responses):
         texts=Texts(needed=frozenset({"result"})),
         item_ids=NOWHERE,
         passages=NOWHERE,
+        reasoning=ReasoningForm(places=NOWHERE),
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         citations=Citations(
             places=RESPONSE,

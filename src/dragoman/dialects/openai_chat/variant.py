@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_MODE, RESPONSE
+from ...capabilities import EVERYWHERE, NO_MODE, RESPONSE, ReasoningForm
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -64,6 +64,7 @@ class Compatible(OpenAIChat):
         freeform="wrapped",
         choices=replace(OpenAIChat.can.choices, subsets=NO_MODE),
         refusals=RESPONSE,
+        reasoning=ReasoningForm(parts=EVERYWHERE),
     )
     has_signatures = False
     enforces = False

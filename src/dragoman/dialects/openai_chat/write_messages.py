@@ -28,7 +28,7 @@ from ...normal import HOISTED, mark_last_text, note_empty_result, results_in_pla
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, joined, joint, note_joined, note_summary
+from ...writing import Writing, is_plain_text, joined, joint, note_joined
 from . import gateways, inline
 from .parts import Parts
 
@@ -325,26 +325,13 @@ class WriteMessages(Parts):
         if "blocks" in self.spelling(block):
             return gateways.write_block(self, doc, block, w.log)
         key = self.spelling(block).get("key") or self.thinking_key
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        thoughts = block.words
-        if key is None or not any(thoughts):
-            if thoughts or (block.seal is None and block.id is None):
-                w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
+        if key is None or not any(block.content):
             return None
-        if not w.home:
-            self.note_thought(block, key in doc, w)
-        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
-        return None
-
-    def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
-        """All that was thought is one text here."""
-        note_summary(block, w)
-        if another or len(block.words) > 1:
+        if not w.home and (key in doc or len(block.content) > 1):
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(block.content)
+        return None
 
     def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
         out: list[Json] = []

@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Choices, Citations, Texts
+from ...capabilities import (
+    EVERYWHERE,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Choices,
+    Citations,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -25,6 +35,16 @@ if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
+
+
+REASONING = ReasoningForm(
+    signatures=frozenset({("openai", "encrypted")}),
+    unsigned=RESPONSE,
+    ids=EVERYWHERE,
+    by_id=True,
+    summaries=EVERYWHERE,
+    parts=EVERYWHERE,
+)
 
 
 class OpenAIResponses(Sniff, Rules, Responses):
@@ -87,6 +107,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         citations=Citations(
             places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
         ),
+        reasoning=REASONING,
         candidates=1,
         failed=True,
         lacks=RARE - {"response.echo", "service_tier"},

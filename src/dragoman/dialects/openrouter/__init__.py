@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import EVERYWHERE
+from ...capabilities import EVERYWHERE, ReasoningForm
 from ...fields import Field, whole
 from ...ledger import Ledger
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
@@ -24,7 +24,7 @@ from ..openai_chat.parts import Parts
 from ..openai_chat.request import FIELDS, OLD_LIMIT
 from ..openai_chat.sniff import Marks
 from ..openai_chat.variant import MORE_AUDIO, OMITTED, compatible
-from .details import Details
+from .details import FORMATS, Details
 
 if TYPE_CHECKING:
     from ...streaming import StreamReader, StreamWriter
@@ -54,7 +54,18 @@ class OpenRouter(Details):
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
-    can = replace(Details.can, refusals=EVERYWHERE)
+    can = replace(
+        Details.can,
+        refusals=EVERYWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset(
+                (who, how) for who in FORMATS for how in ("signature", "encrypted")
+            ),
+            ids=EVERYWHERE,
+            summaries=EVERYWHERE,
+            parts=EVERYWHERE,
+        ),
+    )
     says_status = True
     fields = Details.fields.but(
         OLD_LIMIT,

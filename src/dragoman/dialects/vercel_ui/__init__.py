@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import NOWHERE, RARE, Capabilities, Citations, ReasoningForm
+from .._seals import KEPT
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class VercelUI(Answers):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
+        reasoning=ReasoningForm(signatures=KEPT),
         candidates=1,
         lacks=RARE | {"response.created"},
     )

@@ -44,7 +44,7 @@ from ...reading import (
     parse,
     sole,
 )
-from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri
+from ...writing import Writing, data_uri, joined, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
@@ -351,8 +351,7 @@ class Answers(Dialect):
             case Text():
                 return self.write_text(block, w)
             case Reasoning():
-                doc = self.write_thought(block, w)
-                return () if doc is None else (doc,)
+                return (self.write_thought(block, w),)
             case ToolCall():
                 return (self.write_tool(block, w),)
             case Media():
@@ -385,35 +384,19 @@ class Answers(Dialect):
             out["title"] = cite.title
         return self.emit(out, cite, w.log)
 
-    def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
-        thoughts = block.words
-        note_summary(block, w)
-        if len(thoughts) > 1:
-            w.log.approximated("text.boundary", block.at, "the parts of a thought are one here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        meta = self.write_seal(block, w)
-        if meta is None and not (any(thoughts) or w.home):
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            self.lose(block.extras, block.at, w.log)
-            return None
-        out: dict[str, Json] = {"type": "reasoning", "text": joined(thoughts)}
+    def write_thought(self, block: Reasoning, w: Writing) -> Json:
+        out: dict[str, Json] = {"type": "reasoning", "text": joined(block.content)}
         self.write_state(out, block, "done")
         if "id" in (spelling := self.spelling(block)):
             out["id"] = spelling["id"]
-        if meta is not None:
+        if (meta := self.write_seal(block)) is not None:
             out[METADATA] = meta
         return self.emit(out, block, w.log)
 
-    def write_seal(self, block: Reasoning, w: Writing) -> Json | None:
+    def write_seal(self, block: Reasoning) -> Json | None:
         seal = block.seal
-        if seal is None:
-            return None
-        key = SEALS.get(seal.issuer, {}).get(seal.kind)
-        if key is None:
-            why = f"there is no place for what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
+        key = None if seal is None else SEALS.get(seal.issuer, {}).get(seal.kind)
+        if seal is None or key is None:
             return None
         return {self.spelling(block).get("vendor", seal.issuer): {key: seal.data}}
 
