@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NOWHERE, Capabilities
+from ..capabilities import NO_CITATIONS, NO_MARKS, NO_MEDIA, NOWHERE, Capabilities
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
     Block,
-    Cache,
     Hosted,
     Json,
     Media,
@@ -70,7 +69,7 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
-    can = Capabilities(names=NOWHERE, citations=NO_CITATIONS)
+    can = Capabilities(names=NOWHERE, citations=NO_CITATIONS, caching=NO_MARKS, media=NO_MEDIA)
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect))
@@ -104,19 +103,13 @@ class Gemma(Dialect):
     def lose_tool(self, tool: Tool, log: Ledger) -> None:
         if tool.strict:
             log.dropped("tool.strict", tool.at, "nothing enforces a schema here")
-        self.lose_cache(tool.cache, log)
         self.lose(tool.extras, tool.at, log)
-
-    def lose_cache(self, cache: Cache | None, log: Ledger) -> None:
-        if cache is not None:
-            log.dropped("cache", cache.at, "there are no cache marks here")
 
     def lose_call(self, call: ToolCall, w: Writing) -> None:
         if call.id is not None:
             w.log.dropped("tool_call.id", call.at, "calls have no ids here")
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "calls have no ids here")
-        self.lose_cache(call.cache, w.log)
         self.lose(call.extras, call.at, w.log)
         self.lose_kind(call, w)
 
@@ -132,7 +125,6 @@ class Gemma(Dialect):
         """The words of a block that is neither a call nor a thought; None where it has none."""
         match block:
             case Text():
-                self.lose_cache(block.cache, log)
                 self.lose(block.extras, block.at, log)
                 return block.text
             case Refusal():
@@ -141,13 +133,11 @@ class Gemma(Dialect):
                 return block.text
             case Passage():
                 log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, log)
                 self.lose(block.extras, block.at, log)
                 inner = (self.plain(part, log) for part in block.content)
                 return "\n".join(text for text in inner if text is not None)
             case Media():
                 log.dropped("media", block.at, "there is only text here")
-                self.lose_cache(block.cache, log)
             case Reasoning() | ToolCall() | ToolResult():
                 log.dropped("content.role", block.at, "this cannot be said here")
             case Hosted():

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE
+from ..capabilities import EVERYWHERE, NO_MARKS
 from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
@@ -28,7 +28,6 @@ from ..model import (
     Extras,
     Hosted,
     Json,
-    Media,
     Message,
     Node,
     Passage,
@@ -75,7 +74,9 @@ class Copilot(OpenAIResponses):
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     listed = True
     can = replace(
-        OpenAIResponses.can, citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE)
+        OpenAIResponses.can,
+        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        caching=NO_MARKS,
     )
 
     def accepts(self, block: Raw) -> bool:
@@ -196,7 +197,7 @@ class Copilot(OpenAIResponses):
         super().write_turn(content, out, w)
 
     def sendable(self, content: tuple[Block, ...], w: ItemWriting) -> tuple[Block, ...]:
-        """Blocks without cache marks, and without what only another API knows.
+        """Blocks without what only another API knows.
 
         Work of OpenAI's tools, and items that refer to what OpenAI stored, mean nothing here.
         """
@@ -208,13 +209,9 @@ class Copilot(OpenAIResponses):
                     what = "hosted" if isinstance(block, Hosted) else "raw"
                     w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
                     continue
-            elif isinstance(block, Text | Media | Passage | ToolResult):
-                if block.cache is not None:
-                    self.lose_cache(block.cache, w)
-                    block = replace(block, cache=None)
-                if isinstance(block, Passage | ToolResult):
-                    inner = self.sendable(block.content, w)
-                    block = block if inner is block.content else replace(block, content=inner)
+            elif isinstance(block, Passage | ToolResult):
+                inner = self.sendable(block.content, w)
+                block = block if inner is block.content else replace(block, content=inner)
             kept.append(block)
         same = len(kept) == len(content) and all(a is b for a, b in zip(kept, content, strict=True))
         return content if same else tuple(kept)

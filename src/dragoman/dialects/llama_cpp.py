@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ..capabilities import WORDS, MediaForms
 from ..model import ErrorKind, Json, OutputFormat, Request, ToolChoice, ToolResult
 from ..reading import maybe_int
 from ..sniffing import Verdict, told_by
@@ -22,7 +23,7 @@ from ..writing import Writing, leave_out
 from ._openai import ERRORS
 from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Continuing, compatible
+from .openai_chat.variant import MORE_MEDIA, Continuing, compatible
 
 MARKS = Marks(
     request={
@@ -46,10 +47,9 @@ class LlamaCpp(Continuing):
     kin = frozenset({"openai-chat"})
     limit_key = "max_tokens"
     # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
-    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
+    can = replace(Continuing.can, media=MediaForms(kinds=MORE_MEDIA, texts=WORDS))
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
     any_audio = True
-    has_detail = False
     # there, oaicompat_chat_params_parse; the server may be told not to: --no-prefill-assistant
     budget_key = "reasoning_budget_tokens"
     goes_on = True

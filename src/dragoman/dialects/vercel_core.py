@@ -41,6 +41,7 @@ from ..reading import (
 )
 from ..sniffing import Verdict
 from ..writing import Writing, note_joined
+from .vercel_model import FILES
 from .vercel_model.turns import FREE
 from .vercel_model_v5 import VercelModelV5
 
@@ -77,7 +78,14 @@ class VercelCore(VercelModelV5):
         "tool": frozenset({"tool-result"}),
     }
     result_parts = frozenset({"text", "image"})
-    tool_options = False
+    can = replace(
+        VercelModelV5.can,
+        media=replace(
+            VercelModelV5.can.media,
+            results={"image": replace(FILES, sources=frozenset({"base64"}))},
+        ),
+        caching=replace(VercelModelV5.can.caching, on=VercelModelV5.can.caching.on - {"tool"}),
+    )
     counts = frozenset()
 
     own_keys = frozenset({"args", "result", "mimeType", "isError", "signature"})
@@ -226,8 +234,6 @@ class VercelCore(VercelModelV5):
     def write_answer_text(self, out: dict[str, Json], block: Text | Refusal, w: Writing) -> None:
         if isinstance(block, Refusal):
             w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        else:
-            self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
             note_joined(block, "an answer is one text here", w)
@@ -260,7 +266,6 @@ class VercelCore(VercelModelV5):
         call = freeform.call_as_function(call, w)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id in an answer here")
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {
             "toolCallType": "function",
             "toolCallId": w.call_id(call),

@@ -6,6 +6,10 @@ the parts of a tool result are texts and media, without options; schemas are not
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
+from ..capabilities import WORDS
+from .vercel_model import FILES, FORMS
 from .vercel_model_v6 import VercelModelV6
 
 
@@ -23,7 +27,17 @@ class VercelModelV5(VercelModelV6):
     }
     outputs = frozenset({"text", "json", "error-text", "error-json", "content"})
     result_parts = frozenset({"text", "media"})
-    result_options = False
+    can = replace(
+        VercelModelV6.can,
+        media=replace(
+            VercelModelV6.can.media,
+            results=dict.fromkeys(FORMS, replace(FILES, sources=WORDS | {"base64"})),
+            code="tool_result.content",
+        ),
+        caching=replace(
+            VercelModelV6.can.caching, on=VercelModelV6.can.caching.on - {"result part"}
+        ),
+    )
     strict_tools = False
     provider_tool = "provider-defined"
 

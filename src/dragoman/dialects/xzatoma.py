@@ -15,13 +15,12 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ..capabilities import NO_CITATIONS, NO_MARKS, NO_MEDIA, NOWHERE, RARE, Capabilities
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
 from ..model import (
     Block,
-    Cache,
     Extras,
     History,
     Json,
@@ -61,6 +60,8 @@ class Xzatoma(Exchanges):
         names=NOWHERE,
         developer=False,
         citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=NO_MEDIA,
         candidates=1,
         lacks=RARE | {"response.id", "response.created"},
     )
@@ -201,7 +202,6 @@ class Xzatoma(Exchanges):
                 return (Text(block.text, at=block.at, extras=block.extras),)
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
                 found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Reasoning():
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
@@ -220,7 +220,6 @@ class Xzatoma(Exchanges):
         for index, text in enumerate(texts):
             if index:
                 w.log.approximated("text.boundary", text.at, "joined with a space")
-            self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)
 
@@ -232,7 +231,6 @@ class Xzatoma(Exchanges):
             why = "a freeform call is wrapped as {'input': text}"
             w.log.approximated("tool_call.kind", call.at, why)
             arguments = compact({"input": call.arguments})
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
         out["function"] = {"name": call.name, "arguments": arguments}
         return self.emit(out, call, w.log)
@@ -259,7 +257,6 @@ class Xzatoma(Exchanges):
             w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
-        self.lose_cache(result.cache, w)
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 
@@ -280,8 +277,6 @@ class Xzatoma(Exchanges):
             tool = replace(tool, description=wrapped, schema=freeform.SCHEMA)
         if tool.strict:
             log.dropped("tool.strict", tool.at, "no schema is enforced here")
-        if tool.cache is not None:
-            log.dropped("cache", tool.cache.at, "this place cannot be marked here")
         out: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             out["description"] = tool.description
@@ -311,10 +306,6 @@ class Xzatoma(Exchanges):
         if name in MODES:
             log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")
         return name
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "this place cannot be marked here")
 
 
 DIALECT = Xzatoma()

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..capabilities import ALL_MARKS
 from ..ledger import Ledger
 from ..model import History, Request, Response, Toolbox, Tree
-from . import messages, responses, tools
+from . import caching, messages, responses, tools
 from .messages import Messages
 from .opening import Opening
 from .tools import SEARCH, Tools
@@ -42,10 +43,12 @@ __all__ = ["SEARCH", "Opening", "lower"]
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
+        if to.can.caching is not ALL_MARKS:
+            tree = caching.request(tree, to, log)
         special = tools.are_special(tree.tools or ())
         if not special and messages.fit(tree.messages, to.can, "history"):
             return tree
-        return _request(tree, Messages(to, log, "history"))
+        return _request(tree, Messages(to, log, "history", tree.model))
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):
             return tree
@@ -55,6 +58,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if responses.fits(tree, to.can) and messages.fit(said, to.can, "response"):
             return tree
         return responses.lower(tree, Messages(to, log, "response"))
+    if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
+        tree = replace(tree, tools=caching.tools(tree.tools, to, log))
     if isinstance(tree, Toolbox) and tools.are_special(tree.tools):
         lowered = Tools(to, log)
         lowered.define(tree.tools)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..capabilities import ALL_CITATIONS, Capabilities, Place
+from ..capabilities import ALL_CITATIONS, ALL_MARKS, Capabilities, Place
 from ..ledger import Ledger
 from ..model import Block, Media, Message, Passage, Raw, Role, Text, ToolCall, ToolResult
-from . import citations
+from ..models import UNKNOWN, Facts
+from . import caching, citations, media
+from .caching import Marked
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
     unnamed, developer = place not in can.names, can.developer
-    cited = can.citations is not ALL_CITATIONS
+    cited, marked = can.citations is not ALL_CITATIONS, can.caching is not ALL_MARKS
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -28,17 +30,21 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
             return False
         for block in message.content:
             if block.__class__ is Text:
-                if cited and block.citations:
+                if (cited and block.citations) or (marked and block.cache is not None):
                     return False
             elif block.__class__ is ToolCall:
                 if block.namespace is not None or block.kind == "search":
                     return False
+                if marked and block.cache is not None:
+                    return False
             elif block.__class__ is ToolResult:
                 if block.namespace is not None or block.kind == "search":
                     return False
+                if marked and block.cache is not None:
+                    return False
                 for inner in block.content:
                     if inner.__class__ is Text:
-                        if cited and inner.citations:
+                        if (cited and inner.citations) or (marked and inner.cache is not None):
                             return False
                     elif inner.__class__ in HOLDERS or (inner.__class__ is Raw and is_known(inner)):
                         return False
@@ -46,6 +52,9 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
                 return False
     return True
 
+
+SPEAKERS = {"assistant": "reply", "tool": "result part"}
+"""What the texts of a role are called in ``caching``."""
 
 HOLDERS = frozenset({Media, Passage})
 """Blocks that may hold others."""
@@ -59,24 +68,32 @@ def is_known(block: Raw) -> bool:
 class Messages:
     """The messages of one tree on their way to one target."""
 
-    def __init__(self, to: Dialect, log: Ledger, place: Place) -> None:
+    def __init__(self, to: Dialect, log: Ledger, place: Place, model: str | None = None) -> None:
         self.to = to
         self.log = log
         self.place = place
+        self.model = model
+        self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
         self.tools = Tools(to, log)
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         out: list[Message] = []
         for message in messages:
             lowered = self.message(message)
-            if lowered.content or not message.content:
+            if lowered.content or not self.is_told(message):
                 out.append(lowered)
         return tuple(out)
+
+    def is_told(self, message: Message) -> bool:
+        """Whether a message is nothing but blocks of another dialect that others can be told of."""
+        return bool(message.content) and all(
+            isinstance(block, Raw) and is_known(block) for block in message.content
+        )
 
     def message(self, message: Message) -> Message:
         name, role = message.name, message.role
         content = self.content(message.content, role)
-        if message.content and not content:
+        if not content and self.is_told(message):
             return replace(message, content=content)  # nothing of it is left to be lowered
         if role == "developer" and not self.to.can.developer:
             why = "`developer` role written as `system`"
@@ -102,34 +119,48 @@ class Messages:
         if isinstance(block, Text):
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
-            return (self.tools.call(block),)
+            return (self.tools.call(self.marked(block, "call")),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
         if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
             return self.raw(block)
         if isinstance(block, Passage):
-            return (self.passage(block),)
+            return (self.passage(self.marked(block, "passage"), role),)
         if isinstance(block, Media):
-            return self.media(block)
+            return self.media(block, role)
         return (block,)
+
+    def marked(self, block: Marked, what: str) -> Marked:
+        """A block with its cache mark, if it may bear one."""
+        if block.cache is None or self.to.can.caching is ALL_MARKS:
+            return block
+        return caching.lower(block, what, self.to, self.place, self.log)
 
     def text(self, text: Text, role: Role) -> Text:
         if text.citations and self.to.can.citations is not ALL_CITATIONS:
             text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
-        return text
+        return text if text.cache is None else self.marked(text, SPEAKERS.get(role, "text"))
 
-    def passage(self, passage: Passage) -> Passage:
-        content = self.content(passage.content, "user")
+    def passage(self, passage: Passage, role: Role) -> Passage:
+        content = caching.inside(passage.content, self.to, self.place, self.log)
+        content = self.content(content, role)
         return passage if content is passage.content else replace(passage, content=content)
 
-    def media(self, media: Media) -> Sequence[Block]:
-        if media.source.blocks:
-            blocks = self.content(media.source.blocks, "user")
-            if blocks is not media.source.blocks:
-                media = replace(media, source=replace(media.source, blocks=blocks))
-        return (media,)
+    def media(self, block: Media, role: Role) -> Sequence[Block]:
+        lowered = media.lower(block, role, self)
+        if len(lowered) != 1 or not isinstance(found := lowered[0], Media):
+            return lowered
+        block = self.marked(found, "result part" if role == "tool" else "media")
+        if block.source.blocks:
+            blocks = caching.inside(block.source.blocks, self.to, self.place, self.log)
+            blocks = self.content(blocks, "user")
+            if blocks is not block.source.blocks:
+                block = replace(block, source=replace(block.source, blocks=blocks))
+        return (block,)
 
     def result(self, result: ToolResult) -> ToolResult:
+        if result.cache is not None and self.to.can.caching is not ALL_MARKS:
+            result = caching.result(result, self.to, self.log)
         content = self.told(result.content)
         if content is not result.content:
             result = replace(result, content=content)

@@ -12,12 +12,24 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    ALL_MARKS,
+    NOWHERE,
+    POINTED,
+    RARE,
+    WORDS,
+    Caching,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+)
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
+from .write_blocks import DATA_TYPES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -78,6 +90,21 @@ class AnthropicMessages(Sniff, Rules, Responses):
         names=NOWHERE,
         developer=False,
         citations=Citations(forms=("signed", "place")),
+        caching=Caching(on=ALL_MARKS.on, ttls=("5m", "1h"), longest="1h"),
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=POINTED, usual="image/png", types=DATA_TYPES["image"], any_data=False
+                ),
+                "document": Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"title", "context", "citable"}),
+                    usual="application/pdf",
+                    types=DATA_TYPES["document"],
+                    any_data=False,
+                ),
+            }
+        ),
         candidates=1,
         lacks=(RARE - {"stop.sequence"}) | {"response.created"},
     )

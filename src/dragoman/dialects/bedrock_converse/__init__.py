@@ -13,11 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    ALL_MARKS,
+    NOWHERE,
+    POINTED,
+    RARE,
+    WORDS,
+    Caching,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+)
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json
 from ...models import DEFAULT, Models
+from .formats import TAKEN
 from .response import Responses
 from .sniff import Sniff
 
@@ -34,6 +46,24 @@ class BedrockConverse(Sniff, Responses):
         names=NOWHERE,
         developer=False,
         citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
+        caching=Caching(
+            on=ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
+        ),
+        media=MediaForms(
+            kinds={
+                **{
+                    kind: Form(sources=POINTED, typed=True, types=TAKEN[kind], scheme="s3://")
+                    for kind in ("image", "audio", "video")
+                },
+                "document": Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"title", "filename", "context", "citable"}),
+                    typed=True,
+                    types=TAKEN["document"],
+                    scheme="s3://",
+                ),
+            }
+        ),
         candidates=1,
         lacks=RARE | {"response.id", "response.model", "response.created"},
     )

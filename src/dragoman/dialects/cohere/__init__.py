@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -32,6 +41,23 @@ class Cohere(Rules, Sniff, Responses):
         names=NOWHERE,
         developer=False,
         citations=Citations(everyone=False, forms=("url", "document")),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"detail"}),
+                    usual="image/png",
+                ),
+                "document": Form(
+                    sources=WORDS,
+                    labels=frozenset(
+                        {"title", "filename", "context", "citable", "transcript", "detail"}
+                    ),
+                ),
+            },
+            code="tool_result.content",
+        ),
         candidates=1,
         lacks=RARE | {"response.model", "response.created"},
     )

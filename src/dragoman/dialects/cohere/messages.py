@@ -282,7 +282,6 @@ class Messages(Parts):
         if plan is not None:
             doc["tool_plan"] = plan.text
             cited += self.write_citations(plan, -1, w)
-            self.lose_cache(plan.cache, w)
             self.lose(plan.extras, plan.at, w.log)
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
@@ -329,7 +328,6 @@ class Messages(Parts):
             if block.text or block.citations or w.home:
                 return [self.write_text(block, w)]
             w.log.dropped("text.empty", block.at, "an empty text says nothing here")
-            self.lose_cache(block.cache, w)
             self.lose(block.extras, block.at, w.log)
             return []
         if isinstance(block, Reasoning):
@@ -365,7 +363,6 @@ class Messages(Parts):
         out["function"] = function
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
-        self.lose_cache(call.cache, w)
         return self.emit(out, call, w.log)
 
     def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
@@ -408,7 +405,6 @@ class Messages(Parts):
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
         freeform.note_result(result, w)
-        self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 
     def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:
@@ -476,8 +472,6 @@ class Messages(Parts):
     def write_result_text(self, block: Media, w: CohereWriting) -> Json:
         """A document that has nothing but its text is what the tool said."""
         w.log.approximated("media", block.at, "a document without a title is a text in a result")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
         lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",

@@ -65,7 +65,6 @@ class Tools(Messages):
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
         tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
-        self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             function["description"] = tool.description

@@ -15,7 +15,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import (
+    NO_CITATIONS,
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Form,
+    MediaForms,
+)
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -39,6 +48,12 @@ class CopilotResponses(Sniff, Answers):
         names=NOWHERE,
         developer=False,
         citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"url", "base64"}), usual="image/png")},
+            roles=frozenset({"user"}),
+            texts=WORDS,
+        ),
         lacks=RARE | {"response.id", "response.created"},
     )
 

@@ -206,7 +206,6 @@ class Answers(Requests):
             why = "a freeform call is wrapped as {'input': text}"
             w.log.approximated("tool_call.kind", call.at, why)
             call = replace(call, arguments=compact({"input": call.arguments}))
-        self.lose_cache(call.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
         inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
         if spelling:

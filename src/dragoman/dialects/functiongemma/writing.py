@@ -322,7 +322,6 @@ class Texts(Reading):
             log.invented("tool_result.name", result.at, "a result names its tool: 'tool'")
         elif result.name is None and called is None:
             log.invented("tool_result.name", result.at, f"a result names its tool: {name!r}")
-        self.lose_cache(result.cache, log)
         self.lose(result.extras, result.at, log)
         if result.kind == "custom" and name not in w.custom:
             log.approximated("tool_call.kind", result.at, "a freeform call has become a function")

@@ -13,7 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    NO_MARKS,
+    NOWHERE,
+    POINTED,
+    RARE,
+    RESPONSE,
+    WORDS,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+)
 from ...endpoint import VERTEX_BASES, Endpoint
 from .response import Responses
 from .rules import Rules
@@ -34,6 +45,22 @@ class Gemini(Sniff, Rules, Responses):
         names=NOWHERE,
         developer=False,
         citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"filename"}),
+                    titled=POINTED | WORDS,
+                    extended=False,
+                    typed=True,
+                    any_data=False,
+                ),
+            ),
+            roles=frozenset({"user", "assistant", "tool"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+        ),
         lacks=RARE,
     )
     spec = "https://ai.google.dev/api/generate-content"

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from ... import media
 from ...model import (
     Block,
-    Cache,
     Hosted,
     Json,
     Media,
@@ -112,7 +111,6 @@ class WriteParts(ReadParts):
                 return [self.emit({"text": block.text}, block, w.log)]
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 return self.write_parts(block.content, w, called)
             case Hosted():
@@ -129,17 +127,12 @@ class WriteParts(ReadParts):
             case _:
                 assert_never(block)
 
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "a cache is made beforehand and named here")
-
     def said(self, node: Node) -> dict[str, str]:
         """Which keys of a node were spelled in snake_case."""
         return {} if node.extras is None else self.spelling(node).get("snake", {})
 
     def write_text(self, block: Text, w: Writing) -> Json:
         out: dict[str, Json] = {"text": block.text}
-        self.lose_cache(block.cache, w)
         if block.extras is None:
             return out
         if "thought" in self.spelling(block):
@@ -203,7 +196,6 @@ class WriteParts(ReadParts):
             inner["args"] = object_of(call, w.log)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
-        self.lose_cache(call.cache, w)
         return self.finish({"functionCall": inner}, call, w)
 
     def write_result(self, result: ToolResult, w: Writing, called: Called) -> Json:
@@ -238,7 +230,6 @@ class WriteParts(ReadParts):
         self.write_answer(inner, result, texts, bool(parts), w)
         if parts or "parts" in spelling:
             inner["parts"] = parts
-        self.lose_cache(result.cache, w)
         out: dict[str, Json] = {"functionResponse": inner}
         if result.extras is None:
             return out
@@ -296,7 +287,6 @@ class WriteParts(ReadParts):
         for block in content:
             if isinstance(block, Passage):
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out += block.content
             else:
@@ -314,7 +304,6 @@ class WriteParts(ReadParts):
         for text in texts:
             if words:
                 w.log.approximated("text.boundary", text.at, "the words of a result are one text")
-            self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
             words.append(text.text)
         said: Json = "\n\n".join(words)
@@ -335,9 +324,8 @@ class WriteParts(ReadParts):
 
     def write_media(self, block: Media, w: Writing) -> Json | None:
         if not w.home:
-            fitted = self.fit_media(block, w) if w.takes(block) else None
+            fitted = self.fit_media(block, w)
             if fitted is None:
-                self.lose_cache(block.cache, w)
                 return None
             block = fitted
         source = block.source
@@ -354,7 +342,6 @@ class WriteParts(ReadParts):
                 inner["data"] = base64.b64encode(source.value.encode()).decode()
         if block.filename is not None:
             inner["displayName"] = block.filename
-        self.lose_cache(block.cache, w)
         return self.finish({key: spelled(inner, self.said(block))}, block, w)
 
     def fit_media(self, block: Media, w: Writing) -> Media | None:
@@ -362,26 +349,10 @@ class WriteParts(ReadParts):
         found = self.fit_source(block, w)
         if found is None:
             return None
-        filename = block.filename
-        if block.title is not None:
-            if filename is None:
-                filename = block.title
-                why = "the title becomes the display name"
-                w.log.approximated("media.title", block.at, why)
-            else:
-                w.log.dropped("media.title", block.at, "a medium has one name here")
-        if block.context is not None:
-            w.log.dropped("media.context", block.at, "nothing is said about a medium here")
-        if block.citable is not None:
-            w.log.dropped("media.citable", block.at, "what may be cited cannot be said here")
-        if block.transcript is not None:
-            w.log.dropped("media.transcript", block.at, "a recording has no transcript here")
-        if block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "the resolution is the request's here")
         if self.kind_again(found) != block.kind:
             why = f"without a type, a {block.kind} is not known as one"
             w.log.approximated("media.type", block.at, why)
-        return replace(block, source=found, filename=filename)
+        return replace(block, source=found)
 
     def kind_again(self, source: Source) -> str:
         """What a reader takes a medium for."""
@@ -395,16 +366,12 @@ class WriteParts(ReadParts):
             case "base64":
                 return self.fit_data(block, w) if w.answer else self.fit_sendable(block, w)
             case "url":
-                if source.value[:5].lower() == "data:":
-                    w.log.dropped("media", block.at, "data must be base64 here")
-                    return None
                 if source.value.startswith(OWN_FILES):
                     w.log.approximated("media", block.at, "an address that is a file of Google's")
                 return self.fit_type(block, w)
             case "file":
-                if not home_only(self, source.issuer) or not source.value.startswith(OWN_FILES):
-                    holder = source.issuer or "its holder"
-                    w.log.dropped("media", block.at, f"a file that only {holder} knows")
+                if not source.value.startswith(OWN_FILES):
+                    w.log.dropped("media", block.at, "not the name of a file that Google stores")
                     return None
                 return source
             case "text":

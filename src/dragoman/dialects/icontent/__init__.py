@@ -13,7 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import (
+    NO_CITATIONS,
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Form,
+    MediaForms,
+)
 from .request import Requests
 from .sniff import Sniff
 
@@ -33,7 +42,28 @@ class IContent(Sniff, Requests):
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
     can = Capabilities(
-        names=NOWHERE, developer=False, citations=NO_CITATIONS, candidates=1, lacks=RARE
+        names=NOWHERE,
+        developer=False,
+        citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"url", "base64"}),
+                    extended=False,
+                    typed=True,
+                    any_data=False,
+                ),
+            ),
+            roles=frozenset({"system", "user", "assistant", "tool"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+            texts=WORDS,
+        ),
+        candidates=1,
+        lacks=RARE,
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

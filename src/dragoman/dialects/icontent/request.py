@@ -172,7 +172,6 @@ class Requests(ClientErrors, Write):
                 if not isinstance(block, Text):
                     w.log.dropped("content.role", block.at, "the system prompt is text here")
                     continue
-                self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
                 if texts:
                     w.log.approximated("text.boundary", block.at, "the system prompt is one text")
@@ -278,7 +277,6 @@ class Requests(ClientErrors, Write):
         return list(groups)
 
     def write_function(self, tool: Tool, w: ContentWriting) -> Json:
-        self.lose_cache(tool.cache, w)
         if tool.strict:
             w.log.dropped("tool.strict", tool.at, "schemas are not enforced here")
         out: dict[str, Json] = {"name": tool.name}

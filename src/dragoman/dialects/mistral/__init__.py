@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import (
+    NO_CITATIONS,
+    NO_MARKS,
+    NOWHERE,
+    POINTED,
+    RARE,
+    WORDS,
+    Capabilities,
+    Form,
+    MediaForms,
+)
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -34,7 +44,25 @@ class Mistral(Responses):
     pairs = True
     # Its own are references to results of tools, which nobody else has.
     can = Capabilities(
-        names=NOWHERE, developer=False, citations=NO_CITATIONS, lacks=RARE - {"logprobs"}
+        names=NOWHERE,
+        developer=False,
+        citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={
+                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
+                "audio": Form(sources=frozenset({"url", "base64"})),
+                "document": Form(
+                    sources=POINTED,
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"base64"}),
+                    extended=False,
+                    usual="application/pdf",
+                ),
+            },
+            texts=WORDS,
+        ),
+        lacks=RARE - {"logprobs"},
     )
     aliases: ClassVar[tuple[str, ...]] = ()
     # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them

@@ -196,12 +196,10 @@ class Messages(Parts):
                 continue
             if isinstance(block, Text) and isinstance(last, Text):
                 note_joined(block, "an answer is one text here", w)
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
             elif isinstance(block, Text) and not block.text and len(texts) > len(wordless) + 1:
                 w.log.dropped("text.empty", block.at, "an empty text says nothing")
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
             else:
                 out.append(block)
@@ -230,7 +228,6 @@ class Messages(Parts):
             if spelled == "null":
                 doc["content"] = None
             return
-        self.lose_cache(block.cache, w)
         doc["content"] = self.write_content(
             self.mark_texts(list(block.content), block, w), spelled, w
         )

@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import (
+    NO_CITATIONS,
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Form,
+    MediaForms,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -28,6 +37,13 @@ class Ollama(Sniff, Responses):
         names=NOWHERE,
         developer=False,
         citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"base64"}), any_data=False)},
+            texts=WORDS,
+            roles=frozenset({"system", "user", "tool"}),
+            code="tool_result.content",
+        ),
         candidates=1,
         lacks=RARE | {"response.id"},
     )

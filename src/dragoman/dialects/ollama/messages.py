@@ -12,7 +12,6 @@ from ...marks import is_marked, mark_error, mark_plain, unmark_error
 from ...media import sniff
 from ...model import (
     Block,
-    Cache,
     History,
     Hosted,
     Json,
@@ -45,7 +44,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
+from ...writing import Writing, is_blank, joined, note_summary, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -259,7 +258,6 @@ class Messages(Dialect):
         call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
         if call.item_id is not None:
             w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if call.id is not None:
             out["id"] = call.id
@@ -291,7 +289,7 @@ class Messages(Dialect):
         for block in result.content:
             if isinstance(block, Media) and is_sendable(block):
                 images.append(block)
-            elif isinstance(block, Text | Passage) or is_worded(block):
+            elif isinstance(block, Text | Passage):
                 if images:
                     w.log.approximated("content.order", block.at, "images follow the text here")
                 texts += [(block, text) for text in self.texts_in(block, w)]
@@ -314,7 +312,6 @@ class Messages(Dialect):
             if not w.home and not result.content:
                 w.log.invented("text.empty", result.at, "a result has a text here")
         freeform.note_result(result, w)
-        self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)
         return self.emit(doc, result, w.log)
@@ -367,26 +364,16 @@ class Messages(Dialect):
         found: list[str] = []
         match block:
             case Text():
-                self.lose_cache(block.cache, w)
                 found = [block.text]
             case Refusal():
                 w.log.approximated("refusal", block.at, "a refusal is plain text here")
                 found = [block.text]
             case Passage():
                 w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 found = [text for inner in block.content for text in self.texts_in(inner, w)]
-            case Media(source=Source(kind="text" | "blocks")):
-                w.log.approximated("media", block.at, "a document of plain text is plain text here")
-                lose_labels(block, "plain text has", w.log)
-                self.lose_cache(block.cache, w)
-                inner = block.source.blocks
-                found = [text for part in inner for text in self.texts_in(part, w)]
-                if block.source.kind == "text":
-                    found = [block.source.value]
             case Media():
-                w.log.dropped("media", block.at, "only images are sent here, as data")
+                w.log.dropped("media", block.at, "only a user sends images to ollama")
             case Hosted():
                 w.log.dropped("hosted", block.at, f"{block.service} is not done here")
             case Raw():
@@ -401,10 +388,6 @@ class Messages(Dialect):
         if source.media_type != (known := sniff(source.value)):
             note = w.log.dropped if known is None else w.log.approximated
             note("media.type", block.at, "the data of an image speak for themselves")
-        lose_labels(block, "images have", w.log)
-        if block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "images have no detail level here")
-        self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         return source.value
 
@@ -438,10 +421,6 @@ class Messages(Dialect):
         if not said and block.seal is None and block.id is None:
             w.log.dropped("reasoning", block.at, "a thought without words")
         return said or None
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "nothing is marked for a cache here")
 
     # -- tools ------------------------------------------------------------------------------
 
@@ -489,7 +468,6 @@ class Messages(Dialect):
         tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
         if tool.strict:
             w.log.dropped("tool.strict", tool.at, "no schema is enforced here")
-        self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             function["description"] = tool.description
@@ -564,11 +542,6 @@ class Turn:
         if alone:
             self.w.log.invented("text.empty", message.at, "a message has a text here")
         return said
-
-
-def is_worded(block: Block) -> bool:
-    """A document of plain text."""
-    return isinstance(block, Media) and block.source.kind in ("text", "blocks")
 
 
 def is_sendable(block: Block) -> bool:

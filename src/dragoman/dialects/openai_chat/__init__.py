@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    RARE,
+    RESPONSE,
+    WORDS,
+    Caching,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -32,6 +41,27 @@ class OpenAIChat(Sniff, Rules, Responses):
             lacks=("quote", "seal"),
             spans=True,
             joined=True,
+        ),
+        caching=Caching(
+            on=frozenset({"text", "reply", "media", "result part", "document text"}),
+            ttls=("30m", "12h"),
+        ),
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"detail"}),
+                    usual="image/png",
+                ),
+                "audio": Form(sources=frozenset({"base64"})),
+                "document": Form(
+                    sources=frozenset({"base64", "file"}),
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"base64"}),
+                    usual="application/pdf",
+                ),
+            },
+            texts=WORDS,
         ),
         lacks=RARE - {"service_tier", "logprobs"},
     )

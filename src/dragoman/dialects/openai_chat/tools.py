@@ -155,8 +155,6 @@ class Tools(Messages):
             return None
         if not self.has_freeform:
             tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
-        if tool.cache is not None:
-            self.lose_cache(tool.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             inner["description"] = tool.description

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...capabilities import NO_MARKS, WORDS, Form, MediaForms
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -46,21 +47,33 @@ def compatible(
     return (row,)
 
 
+IMAGES = Form(sources=frozenset({"url", "base64"}), labels=frozenset({"detail"}), usual="image/png")
+MORE_MEDIA = {
+    "image": replace(IMAGES, labels=frozenset()),
+    "audio": Form(sources=frozenset({"url", "base64"})),
+    "video": Form(sources=frozenset({"url", "base64"}), usual="video/mp4"),
+}
+"""What servers take that are not OpenAI's, under names that are not official."""
+
+
 class Compatible(OpenAIChat):
+    can = replace(
+        OpenAIChat.can,
+        caching=NO_MARKS,
+        media=MediaForms(kinds={"image": IMAGES}, texts=WORDS),
+    )
     vendor = ""
     serves: ClassVar[tuple[str, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
-    media_kinds: ClassVar[tuple[str, ...]] = ("image",)
     has_refusals = False
     has_freeform = False
     has_signatures = False
     has_subsets = False
     enforces = False
     limits_labels = False
-    cache_key: ClassVar[str | None] = None
     user_key = "user"
     tiers: ClassVar[tuple[str, ...]] = ()
     budget_key: ClassVar[str | None] = None

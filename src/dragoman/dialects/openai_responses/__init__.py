@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Citations
+from ...capabilities import (
+    NOWHERE,
+    POINTED,
+    RARE,
+    RESPONSE,
+    Caching,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+)
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -79,6 +89,21 @@ class OpenAIResponses(Sniff, Rules, Responses):
         names=NOWHERE,
         citations=Citations(
             places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
+        ),
+        caching=Caching(
+            on=frozenset({"text", "media", "result part", "document text"}), ttls=("30m", "12h")
+        ),
+        media=MediaForms(
+            kinds={
+                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
+                "document": Form(
+                    sources=POINTED | {"text"},
+                    labels=frozenset({"filename", "detail"}),
+                    titled=POINTED | {"text"},
+                    usual="application/pdf",
+                ),
+            },
+            texts=frozenset({"blocks"}),
         ),
         candidates=1,
         failed=True,

@@ -490,10 +490,7 @@ class Items(Calls):
         The other form, a list of parts, demands the ids of real items. The reader joins what
         follows each other, so no boundary is lost.
         """
-        if block.__class__ is Text:
-            if block.cache is not None:
-                self.lose_cache(block.cache, w)
-        else:
+        if block.__class__ is Refusal:
             w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
         if block.extras is not None:
             self.lose(block.extras, block.at, w.log)

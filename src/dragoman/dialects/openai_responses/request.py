@@ -463,8 +463,6 @@ class Requests(Tools):
             else:
                 why = f"{params.service_tier!r} is a tier of another API"
                 log.dropped("service_tier", params.where("service_tier"), why)
-        if params.cache is not None:
-            log.dropped("cache", params.cache.at, "the whole request cannot be marked here")
         if params.thinking is not None:
             self.write_effort(out, params.thinking, w)
         self.write_answer_form(out, params, w)

@@ -197,8 +197,6 @@ class Tools(Items):
                 return tool.payload
             w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
             return None
-        if tool.cache is not None:
-            self.lose_cache(tool.cache, w)
         if tool.kind == "search":
             return self.write_search(tool, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}

@@ -13,7 +13,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NOWHERE, RARE, Capabilities
+from msgspec.structs import replace
+
+from ...capabilities import (
+    ALL_MARKS,
+    NO_CITATIONS,
+    NOWHERE,
+    POINTED,
+    RARE,
+    WORDS,
+    Caching,
+    Capabilities,
+    Form,
+    MediaForms,
+)
 from .response import Responses
 from .sniff import Sniff
 
@@ -23,12 +36,34 @@ if TYPE_CHECKING:
     from ...streaming import StreamReader, StreamWriter
 
 
+FILES = Form(
+    sources=POINTED | WORDS,
+    labels=frozenset({"filename"}),
+    typed=True,
+    any_file=True,
+)
+FORMS = {
+    "image": replace(FILES, labels=frozenset({"filename", "detail"})),
+    "audio": FILES,
+    "video": FILES,
+    "document": replace(FILES, labels=frozenset({"filename", "title", "context", "citable"})),
+}
+
+
 class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
     can = Capabilities(
-        names=NOWHERE, developer=False, citations=NO_CITATIONS, candidates=1, lacks=RARE
+        names=NOWHERE,
+        developer=False,
+        citations=NO_CITATIONS,
+        caching=Caching(on=ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
+        media=MediaForms(
+            kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
+        ),
+        candidates=1,
+        lacks=RARE,
     )
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
         ("type", "stream-start"),

@@ -100,11 +100,7 @@ class Tools(Turns):
                 out["strict"] = tool.strict
             elif tool.strict:
                 w.log.dropped("tool.strict", tool.at, "whether a schema is enforced is not said")
-        cache = tool.cache
-        if not self.tool_options and not w.home:
-            self.lose_cache(cache, w)
-            cache = None
-        return self.finish(out, tool, w, self.write_cache(cache, w))
+        return self.finish(out, tool, w, self.write_cache(tool.cache, w))
 
     def write_schema(self, tool: Tool, w: Writing) -> Json:
         if tool.schema.__class__ is dict or w.home:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import NO_MARKS, NOWHERE, RARE, Capabilities, Citations, Form, MediaForms
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -28,6 +28,17 @@ class VercelUI(Answers):
         names=NOWHERE,
         developer=False,
         citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=frozenset({"url", "base64"}), labels=frozenset({"filename"}), typed=True
+                ),
+            ),
+            roles=frozenset({"assistant"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+        ),
         candidates=1,
         lacks=RARE | {"response.created"},
     )
