@@ -26,8 +26,8 @@ class Opening:
     def lower(self, event: Open) -> list[Event]:
         """The events that open a block as the target can say it."""
         block = event.block
-        if isinstance(block, ToolCall):
-            lowered: Block = self.lowering.tools.call(block)
+        if isinstance(block, Text | ToolCall):
+            (lowered,) = self.lowering.block(block, "assistant")
             return [event if lowered is block else replace(event, block=lowered)]
         if isinstance(block, Media):
             found = self.lowering.media(block, "assistant")
