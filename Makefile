@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check pictures accept accept-commands differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,7 +99,7 @@ fuzz:  ## documents and streams changed at random: make fuzz [MINUTES=10]; led b
 fuzz-check: $(READY)  ## so many of them, the same in every run
 	@$(BIN)/python -m fuzz --runs $(FUZZED) --lenient --no-store
 
-check: test-all conformance fuzz-check format lint types docs-check sbom-check  ## everything a reviewer will ask for
+check: test-all conformance fuzz-check format lint types docs-check site sbom-check  ## everything a reviewer will ask for
 
 format: $(READY)  ## is it formatted?
 	@$(BIN)/ruff format --check .
@@ -117,11 +117,16 @@ docs-check: $(READY)  ## are the generated pages and pictures up to date?
 	@$(BIN)/python docs/generate.py --check
 	@$(BIN)/python docs/pictures.py --check
 
+site: $(READY)  ## build the documentation as a site, into site/; dead links are errors
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "open site/index.html"
+
 pictures: $(READY)  ## draw what the commands print, for the README
 	@$(BIN)/python docs/pictures.py
 
-accept: $(READY)  ## write the corpus files that a conversion now gives: make accept CASE=<name> [FROM=<dialect> TO=<dialects>]
-	@$(BIN)/python tests/accept.py $(CASE) $(FROM) $(TO)
+# FROM=losses: the transcripts alone, while the whole files stay.
+accept: $(READY)  ## write the corpus files that a conversion now gives: make accept [CASE=<name>] [FROM=<dialect>|losses TO=<dialects>]
+	@$(BIN)/python tests/accept.py '$(or $(CASE),*)' $(FROM) $(TO)
 
 accept-commands: $(READY)  ## write what the commands now print into their transcripts: make accept-commands [PAGE=<name>]
 	@$(BIN)/python tests/test_commands.py --accept $(PAGE)
@@ -141,4 +146,4 @@ bench-peers: $(READY)  ## the same, beside other converters, in an environment o
 	@.venv-peers/bin/python -m benchmarks.peers
 
 clean:  ## remove what can be made again
-	@rm -rf $(VENV) .venv-peers .venv-fuzz .venv-lowest .venv-lock .venv-audit tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	@rm -rf $(VENV) .venv-peers .venv-fuzz .venv-lowest .venv-lock .venv-audit tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site

@@ -1,21 +1,24 @@
 """Writes the files that the conversions of a case now give. Read the diff as you would read code.
 
-``python tests/accept.py CASE SOURCE TARGET...`` takes ``CASE/SOURCE.*.json`` as true and writes the
-files of the other dialects: whole where nothing is lost on the way there and back, else
-``.degraded.json``, and the declared losses. The other dialects are the eight that are the API of
-a vendor, those that have a file there, and the TARGETs. Without SOURCE, all is written anew from
-the first file that is whole. With ``losses`` for SOURCE, the files stay, and only the declared
-losses are written anew.
+``python tests/accept.py CASE SOURCE TARGET...`` takes ``CASE/SOURCE.*.json`` as true. Where nothing
+is lost on the way to another dialect and back, its file is written; where something is, what it
+writes and all losses go to the transcript of the case, ``degraded.txt``. The other dialects are the
+eight that are the API of a vendor, those that the case has already, and the TARGETs. Without
+SOURCE, all is written anew from the first file. With ``losses`` for SOURCE, the files stay, and
+only the transcript is written anew. Without CASE, all cases are.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from dragoman import Result, Unsayable, testing
-from dragoman.testing import Case, Document, is_lossy, load_case, load_corpus, speaks
+from dragoman import Result, Unsayable, testing, transcript
+from dragoman.model import Json
+from dragoman.testing import Document, bodies, is_lossy, load_transcript, load_whole, speaks
+from dragoman.transcript import Kind, Transcript
 
 ROOT = Path(__file__).parent / "corpus"
 EVERYWHERE = (
@@ -26,49 +29,54 @@ EVERYWHERE = (
 
 
 def main(arguments: list[str]) -> None:
-    cases = [load_case(ROOT / arguments[0])] if arguments else list(load_corpus(ROOT))
+    folders = sorted(path.parent for path in ROOT.glob(f"{(*arguments, '*')[0]}/case.toml"))
     source = arguments[1] if len(arguments) > 1 else None
-    for case in cases:
-        accept(case, source, {*EVERYWHERE, *arguments[2:]})
+    for folder in folders:
+        accept(folder, source, {*EVERYWHERE, *arguments[2:]})
 
 
-def accept(case: Case, source: str | None, wanted: set[str]) -> None:
-    degrades: dict[str, dict[str, list[str]]] = {}
-    truths = [d for d in case.documents if not d.degraded and not d.spelling]
-    for facet in sorted({d.facet for d in truths} if source != "losses" else ()):
-        same = [d for d in truths if d.facet == facet]
+def accept(folder: Path, source: str | None, wanted: set[str]) -> None:
+    whole = load_whole(folder)
+    had = transcript.targets(load_transcript(folder)) | bodies(whole).keys()
+    documents: dict[Kind, Json] = {}
+    for facet in sorted({d.facet for d in whole}):
+        same = [d for d in whole if d.facet == facet and not d.spelling]
         truth = next((d for d in same if source in (None, d.dialect)), same[0])
-        for target in targets(case, wanted, facet):
-            if target != truth.dialect:
-                write(case.name, truth, target)
-    for document in load_case(ROOT / case.name).documents:
-        if not document.degraded:
-            for target in targets(case, wanted, document.facet):
-                if losses := lost(document, target):
-                    who = document.dialect + (document.spelling and f"~{document.spelling}")
-                    degrades.setdefault(document.facet, {})[f"{who} > {target}"] = losses
-    save(case, degrades)
+        kept = {d.dialect for d in same} if source == "losses" else {truth.dialect}
+        for target in targets(had, wanted, facet):
+            if target not in kept:
+                documents |= write(folder, truth, target, source != "losses")
+    whole = load_whole(folder)
+    losses: dict[str, dict[str, list[str]]] = {}
+    for document in whole:
+        for target in targets(had, wanted, document.facet):
+            if found := lost(document, target):
+                who = document.dialect + (document.spelling and f"~{document.spelling}")
+                losses.setdefault(document.facet, {})[f"{who} > {target}"] = found
+    save(folder, Transcript(losses, documents), bodies(whole))
 
 
-def targets(case: Case, wanted: set[str], facet: str) -> list[str]:
-    """The dialects that are wanted or have a file in the case, and can say such a document."""
-    named = {*wanted, *(d.dialect for d in case.documents if not d.spelling)}
+def targets(had: set[Kind], wanted: set[str], facet: str) -> list[str]:
+    """The dialects that are wanted or in the case already, and can say such a document."""
+    named = {*wanted, *(dialect for kind, dialect in had if kind == facet)}
     return sorted(name for name in named if speaks(name, facet))
 
 
-def write(case: str, truth: Document, target: str) -> None:
+def write(folder: Path, truth: Document, target: str, files: bool) -> dict[Kind, Json]:
+    """Write the file of a target; where it would not be whole, give the document instead."""
     try:
         result = turn(truth, target)
     except Unsayable:
-        return  # the dialect has no form for such a conversation
-    whole = ROOT / case / f"{target}.{truth.facet}.json"
-    degraded = ROOT / case / f"{target}.{truth.facet}.degraded.json"
-    path, other = (whole, degraded) if is_same(truth, result, target) else (degraded, whole)
-    other.unlink(missing_ok=True)
-    if path.exists() and json.loads(path.read_text("utf-8")) == result.document:
-        return  # it says the same, and stays as somebody has laid it out
-    text = json.dumps(result.document, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", "utf-8")
+        return {}  # the dialect has no form for such a conversation
+    path = folder / f"{target}.{truth.facet}.json"
+    if not files or not is_same(truth, result, target):
+        path.unlink(missing_ok=True)
+        return {(truth.facet, target): result.document}
+    if not path.exists() or json.loads(path.read_text("utf-8")) != result.document:
+        # else it stays as somebody has laid it out
+        text = json.dumps(result.document, indent=2, ensure_ascii=False)
+        path.write_text(text + "\n", "utf-8")
+    return {}
 
 
 def is_same(truth: Document, result: Result, target: str) -> bool:
@@ -85,19 +93,26 @@ def turn(document: Document, target: str) -> Result:
 
 def lost(document: Document, target: str) -> list[str]:
     try:
-        return sorted(f"{loss.kind} {loss.what}" for loss in turn(document, target).losses)
+        return sorted(map(transcript.entry, turn(document, target).losses))
     except Unsayable:
         return []
 
 
-def save(case: Case, degrades: dict[str, dict[str, list[str]]]) -> None:
-    path = ROOT / case.name / "case.toml"
-    lines = [path.read_text("utf-8").partition("\n[degrades")[0].rstrip()]
-    for facet, pairs in sorted(degrades.items()):
-        lines += ["", f"[degrades.{facet}]"]
-        for pair, losses in sorted(pairs.items()):
-            lines.append(f"{json.dumps(pair)} = {json.dumps(losses)}")
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+def save(folder: Path, told: Transcript, whole: dict[Kind, Json]) -> None:
+    with suppress(transcript.Stale):
+        before = transcript.read(load_transcript(folder), whole)
+        if same_text(before) == same_text(told):
+            told = before  # keys in another order are no change
+    path = folder / testing.TRANSCRIPT
+    if told.losses or told.documents:
+        path.write_text(transcript.write(told, whole), "utf-8")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def same_text(told: Transcript) -> str:
+    bodies = {" ".join(kind): body for kind, body in told.documents.items()}
+    return json.dumps([told.losses, bodies], sort_keys=True)
 
 
 if __name__ == "__main__":

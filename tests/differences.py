@@ -41,11 +41,18 @@ class Source(NamedTuple):
 
 def documents() -> Iterator[Source]:
     """The whole and the degraded documents of tests/corpus."""
-    for path in sorted((ROOT / "tests" / "corpus").glob("*/*.json")):
-        dialect, facet, *_ = path.name.split(".")
-        yield Source(
-            f"{path.parent.name}/{path.name}", dialect, facet, json.loads(path.read_bytes())
-        )
+    from dragoman.testing import load_corpus
+
+    for case in load_corpus(ROOT / "tests" / "corpus"):
+        for document in case.documents:
+            name = document.name + ".degraded" * document.degraded
+            yield Source(name, document.dialect, document.facet, document.body)
+
+
+def read_documents(path: Path) -> Iterator[Source]:
+    """What ``documents`` gave: another revision may not know how to read the corpus."""
+    for line in path.read_text("utf-8").splitlines():
+        yield Source(*json.loads(line))
 
 
 def streams() -> Iterator[Source]:
@@ -67,8 +74,8 @@ def recorded() -> Iterator[Source]:
             yield Source(stream.name, dialect, STREAM, stream.data)
 
 
-def sources(also_recorded: bool) -> Iterator[Source]:
-    yield from documents()
+def sources(also_recorded: bool, corpus: Iterable[Source]) -> Iterator[Source]:
+    yield from corpus
     yield from streams()
     if also_recorded:
         yield from recorded()
@@ -90,11 +97,11 @@ def convert(source: Source, target: str) -> tuple[bytes, list[str]]:
     return data, [str(loss) for loss in result.losses]
 
 
-def record(also_recorded: bool, wanted: frozenset[str]) -> Iterator[str]:
+def record(corpus: Path, also_recorded: bool, wanted: frozenset[str]) -> Iterator[str]:
     """A line for each conversion; those that are wanted with what they gave."""
     import dragoman
 
-    for source in sources(also_recorded):
+    for source in sources(also_recorded, read_documents(corpus)):
         for target in dragoman.dialects.names():
             key = f"{source.name} {source.facet} > {target}"
             if wanted and key not in wanted:
@@ -104,9 +111,11 @@ def record(also_recorded: bool, wanted: frozenset[str]) -> Iterator[str]:
             yield json.dumps([*line, data.decode("utf-8", "replace")] if wanted else line)
 
 
-def run(tree: Path, also_recorded: bool, wanted: Iterable[str] = ()) -> dict[str, list[Any]]:
+def run(
+    tree: Path, corpus: Path, also_recorded: bool, wanted: Iterable[str] = ()
+) -> dict[str, list[Any]]:
     """What the code of a tree makes of this tree's documents."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--record"]
+    command = [sys.executable, str(Path(__file__).resolve()), "--record", str(corpus)]
     command += ["--recorded"] if also_recorded else []
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "PYTHONHASHSEED": "0"}
     done = subprocess.run(
@@ -162,9 +171,9 @@ def _without(loss: str, target: str) -> str:
     return loss.replace(f"({target} ", "(TARGET ").replace(f" {target}", " TARGET")
 
 
-def show(keys: list[str], base: Path, also_recorded: bool) -> None:
+def show(keys: list[str], base: Path, corpus: Path, also_recorded: bool) -> None:
     """Some differences in full."""
-    before, after = run(base, also_recorded, keys), run(ROOT, also_recorded, keys)
+    before, after = (run(tree, corpus, also_recorded, keys) for tree in (base, ROOT))
     for key in keys:
         print(f"\n{key}")
         was, is_ = lines_of(before.get(key)), lines_of(after.get(key))
@@ -186,22 +195,27 @@ def main() -> int:
     parser.add_argument("revision", nargs="?", default="main")
     parser.add_argument("--recorded", action="store_true", help="the recordings of ../shared too")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="differences in full")
-    parser.add_argument("--record", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--record", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.record:
-        for line in record(options.recorded, frozenset(sys.stdin.read().splitlines())):
+        for line in record(
+            options.record, options.recorded, frozenset(sys.stdin.read().splitlines())
+        ):
             print(line)
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        base = Path(folder) / "base"
+        base, corpus = Path(folder) / "base", Path(folder) / "corpus.jsonl"
+        sys.path.insert(0, str(ROOT / "src"))
+        corpus.write_text("".join(json.dumps(source) + "\n" for source in documents()), "utf-8")
         git = ["git", "-C", str(ROOT), "worktree"]
         subprocess.run(
             [*git, "add", "--quiet", "--detach", str(base), options.revision], check=True
         )
         try:
-            keys = report(run(base, options.recorded), run(ROOT, options.recorded))
+            before, after = (run(tree, corpus, options.recorded) for tree in (base, ROOT))
+            keys = report(before, after)
             if keys and options.show:
-                show(keys[: options.show], base, options.recorded)
+                show(keys[: options.show], base, corpus, options.recorded)
         finally:
             subprocess.run([*git, "remove", "--force", str(base)], check=True)
     return 1 if keys else 0

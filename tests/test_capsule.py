@@ -247,6 +247,58 @@ def test_nothing_lost_nothing_carried() -> None:
     assert result.capsule["patch"] is None
 
 
+def typed(first: bool) -> Any:
+    turns: list[Any] = [
+        {"role": "user", "content": "Which way?"},
+        {"role": "assistant", "content": "North."},
+        {"role": "user", "content": [{"type": "input_text", "text": "How far?"}]},
+    ]
+    said = {"type": "message"}
+    return {"model": "gpt-5", "input": [said | turn if first else turn | said for turn in turns]}
+
+
+def carried(doc: Any, *, new: bool = False) -> tuple[Any, dragoman.Result]:
+    """The capsule of a Responses request on its way to Chat, and the way home."""
+    sent = dragoman.convert(doc, source="responses", target="chat", carry=True)
+    turns = [{"role": "user", "content": "Why?"}] if new else []
+    echo = sent.document | {"messages": sent.document["messages"] + turns}
+    return sent.capsule, dragoman.convert(
+        echo, source="chat", target="responses", capsule=sent.capsule
+    )
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_type_that_each_message_has_needs_no_entries(first: bool) -> None:
+    doc = typed(first)
+    capsule, home = carried(doc)
+    assert [entry["at"] for entry in capsule["turns"]] == [2], "a list of one text is a string"
+    assert capsule["typed"] == ("first" if first else "last")
+    assert json.dumps(home.document) == json.dumps(doc)
+    assert [str(place) for place in home.restored] == [
+        "removed field at /store",
+        "restored turn at /input/2",
+        "restored field at /input/0/type",
+        "restored field at /input/1/type",
+    ]
+
+
+def test_a_new_message_has_the_type_that_the_others_have() -> None:
+    _, home = carried(typed(True), new=True)
+    assert json.dumps(home.document["input"][3]) == json.dumps(
+        {"type": "message", "role": "user", "content": "Why?"}
+    )
+    assert dragoman.Restored("field", "/input/3/type") in home.restored
+    assert not home.losses
+
+
+def test_a_type_that_some_messages_have_is_theirs_alone() -> None:
+    doc = typed(True)
+    del doc["input"][1]["type"]
+    capsule, home = carried(doc, new=True)
+    assert "typed" not in capsule
+    assert home.document["input"] == [*doc["input"], {"role": "user", "content": "Why?"}]
+
+
 def test_the_capsule_is_small() -> None:
     doc = {**SAMPLE, "system": [{"type": "text", "text": "long " * 10_000}]}
     result = dragoman.convert(doc, source="anthropic", target="chat", carry=True)

@@ -90,7 +90,7 @@ def test_join_appends_the_answer() -> None:
     assert not result.losses
     assert result.document["max_tokens"] == 9
     failed = {"type": "error", "error": {"type": "api_error", "message": "x"}}
-    with pytest.raises(dragoman.Malformed, match="failed answer"):
+    with pytest.raises(dragoman.Malformed, match="failed response"):
         dragoman.join(ASK, failed, dialect="anthropic")
 
 
@@ -319,7 +319,7 @@ def test_an_empty_model_is_refused_where_none_is_needed(target: str) -> None:
 
 @pytest.mark.parametrize("facet", ["messages", "response", "stream"])
 def test_only_a_request_names_a_model(facet: str) -> None:
-    with pytest.raises(dragoman.Unsupported, match="model= is for requests"):
+    with pytest.raises(dragoman.Unsupported, match="model= applies to the facet request"):
         dragoman.convert(
             [] if facet == "messages" else {"choices": []} if facet == "response" else b"",
             source="openai-chat", target="openai-chat", facet=facet, model="m",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +37,11 @@ def test_what_is_no_longer_possible_is_reported() -> None:
     assert differences.report(BEFORE, {}) == sorted(BEFORE)
 
 
-def test_documents_and_streams_are_found() -> None:
-    facets = Counter(source.facet for source in differences.sources(also_recorded=False))
+def test_documents_and_streams_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(s) + "\n" for s in differences.documents()), "utf-8")
+    found = list(differences.sources(False, differences.read_documents(path)))
+    assert any(source.name.endswith(".degraded") for source in found)
+    facets = Counter(source.facet for source in found)
     assert {"request", "response", "error", "tools", differences.STREAM} <= facets.keys()
     assert min(facets.values()) > 0

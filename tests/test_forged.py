@@ -69,12 +69,24 @@ GEMINI: Any = {
     ],
     "generationConfig": {"responseModalities": ["TEXT"], "topK": 3},
 }
+RESPONSES: Any = {
+    "model": "gpt-5",
+    "input": [
+        {"type": "message", "role": "user", "content": "Where?"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+        {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "Here."},
+        {"type": "message", "role": "user", "content": "And now?"},
+    ],
+    "truncation": "auto",
+}
 WAYS = [
     ("anthropic-messages", "openai-chat", "request", CLAUDE),
     ("anthropic-messages", "gemini", "request", CLAUDE),
     ("anthropic-messages", "openai-responses", "request", CLAUDE),
     ("anthropic-messages", "openai-chat", "response", REPLY),
     ("gemini", "mistral", "request", GEMINI),
+    ("openai-responses", "openai-chat", "request", RESPONSES),
 ]
 ways = pytest.mark.parametrize(
     ("source", "target", "facet", "body"), WAYS, ids=[f"{w[0]}-{w[1]}-{w[2]}" for w in WAYS]
@@ -189,6 +201,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "another dialect": (lambda c: c.update(dialect="gemini"), "/dialect"),
     "another facet": (lambda c: c.update(facet="response"), "/facet"),
     "turns elsewhere": (lambda c: c.update(wrap="x"), "/wrap"),
+    "a type of no item": (lambda c: c.update(typed="first"), "/typed"),
 }
 
 
@@ -201,6 +214,17 @@ def test_an_error_says_where(fault: str) -> None:
         back(CHAT, document, capsule)
     assert caught.value.at == at
     assert str(caught.value).startswith("capsule: ")
+
+
+@pytest.mark.parametrize("place", ["middle", {"type": "system"}])
+def test_a_type_is_written_first_or_last(place: Any) -> None:
+    way = "openai-responses", "openai-chat", "request"
+    document, capsule = there(*way, RESPONSES)
+    assert capsule["typed"] == "first"
+    capsule["typed"] = place
+    with pytest.raises(dragoman.CapsuleError) as caught:
+        back(way, document, capsule)
+    assert caught.value.at == "/typed"
 
 
 def test_a_capsule_has_a_size() -> None:

@@ -10,12 +10,27 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman import dialects
 from dragoman.capabilities import Capabilities
 from dragoman.dialects import get
 from dragoman.dialects import names as names_of_all
+from dragoman.dialects import names as names_of_dialects
+from dragoman.errors import Unsayable, Unsupported
 from dragoman.ledger import Ledger
 from dragoman.lowering import lower
-from dragoman.model import Message, Request, Text, Tool, ToolCall
+from dragoman.model import (
+    Grammar,
+    Media,
+    Message,
+    Request,
+    Response,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from dragoman.testing import load_corpus
 
 RESPONSES, CHAT, ANTHROPIC = "openai-responses", "openai-chat", "anthropic-messages"
 CORPUS = Path(__file__).parent / "corpus"
@@ -205,6 +220,60 @@ def test_a_result_is_never_empty(target: str) -> None:
     assert all(block.content for block in results)  # type: ignore[union-attr]
 
 
+# -- what a dialect declares is what its writer takes -------------------------------------------
+
+
+def is_odd(block: Any) -> bool:
+    """Whether there are targets that cannot hold a block as it is."""
+    if isinstance(block, ToolResult):
+        return any(map(is_odd, block.content))
+    if isinstance(block, ToolCall):
+        return block.item_id is not None
+    return not isinstance(block, Text | Media)
+
+
+def conversations(tree: Any) -> list[Message]:
+    if isinstance(tree, Response):
+        return [candidate.message for candidate in tree.candidates]
+    return list(getattr(tree, "messages", ()))
+
+
+@pytest.fixture(scope="module")
+def odd_trees() -> list[tuple[str, Any]]:
+    """The trees of the corpus that hold what many targets cannot."""
+    corpus = load_corpus(Path(__file__).parent / "corpus")
+    found: list[tuple[str, Any]] = []
+    for document in (document for case in corpus for document in case.documents):
+        if not document.degraded and document.facet in ("request", "messages", "response"):
+            tree = get(document.dialect).read(document.body, document.facet)
+            if any(is_odd(block) for said in conversations(tree) for block in said.content):
+                found.append((document.name, tree))
+    return found
+
+
+def settled(to: Any, place: Any) -> set[str]:
+    """The codes that only the pass may note for a target."""
+    can = to.can
+    fields = {"tool_call.item_id": can.item_ids, "refusal": can.refusals, "passage": can.passages}
+    return {code for code, places in fields.items() if place not in places}
+
+
+@pytest.mark.parametrize("target", names_of_dialects())
+def test_what_is_declared_is_what_the_writer_takes(target: str, odd_trees: list[Any]) -> None:
+    to = get(target)
+    for name, tree in odd_trees:
+        if to.is_home(tree.dialect) or getattr(tree, "failure", None) is not None:
+            continue
+        codes = settled(to, "response" if isinstance(tree, Response) else "history")
+        log = Ledger()
+        try:
+            to.write(lower(tree, to, Ledger()), log)
+        except (Unsayable, Unsupported):
+            continue
+        noted = [loss for loss in log.losses if loss.what in codes and loss.kind != "invented"]
+        assert not noted, f"{name}: {noted[0]}"
+
+
 WRITERS_OWN = {
     "text.citations": {"cohere"},  # whether a source is told in full depends on its form
     # how many marks there are is known when all are written; some models have none
@@ -275,3 +344,90 @@ def test_texts_of_a_cited_sentence_stay_together() -> None:
     assert message["content"] == "The grass is greenishtoday"
     assert "annotations" not in message
     assert losses(result).count("dropped text.citations at /content/1/citations/0") == 1
+
+
+STRICT: Any = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+TOOLS = (
+    Tool("read", schema=STRICT, strict=True),
+    Tool("patch", "Applies a patch.", kind="custom", grammar=Grammar("lark", "start: x")),
+    Tool("browser", kind="hosted", dialect="acme", payload={"type": "browser"}, service="browser"),
+)
+CALLED = (
+    Message("user", (Text("Hi"),)),
+    Message("assistant", (ToolCall("c1", "patch", "x", kind="custom"),)),
+    Message("tool", (ToolResult("c1", (Text("done"),), kind="custom"),)),
+    Message("assistant", (ToolCall("c2", "read", '{"a": "b"}'),)),
+)
+MODES: Any = ("auto", "none", "required", "named", None)
+CHOICES = [
+    *(
+        ToolChoice(mode, "read" if mode == "named" else None, allowed=allowed, parallel=parallel)
+        for mode in MODES
+        for allowed in (None, ("read",), ("read", "patch"))
+        for parallel in (None, False, True)
+    ),
+    ToolChoice("named", "patch", kind="custom"),
+    ToolChoice(payload={"type": "acme"}, dialect="acme", parallel=False),
+]
+OF_TOOLS = frozenset(
+    {
+        "tool",
+        "tool.kind",
+        "tool.strict",
+        "tool_call.kind",
+        "tool_choice",
+        "tool_choice.allowed",
+        "tool_choice.parallel",
+    }
+)
+WRITERS = {
+    "anthropic-messages": {"tool_choice"},  # a switch for parallel calls needs a mode
+    "bedrock-converse": {"tool"},  # tools that a conversation uses must be defined
+    "cohere": {"tool.strict"},  # all tools are strict, or none is
+    "gemini": {"tool_choice.allowed"},  # with VALIDATED, or as the tool that is required
+    "openai-responses": {"tool_choice"},  # a tool that is required must be defined
+}
+"""What depends on more than what a dialect can express, and is noted by its writer."""
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_writers_get_tools_that_they_have(target: str) -> None:
+    """What is lowered is written without another loss of tools, calls and choices."""
+    to = get(target)
+    if not hasattr(to, "write_request") or not to.lowers:
+        return
+    for choice in CHOICES:
+        for tools in (TOOLS, TOOLS[2:], None):
+            tree = Request("m", CALLED, tools, choice)
+            log = Ledger()
+            to.write_request(lower(tree, to, Ledger()), log)
+            left = {loss.what for loss in log.losses} & OF_TOOLS
+            family = WRITERS.get(to.name) or WRITERS.get(_parent(to), set())
+            assert left <= family, (choice, log.losses)
+
+
+def _parent(to: Any) -> str:
+    names = (getattr(c, "name", "") for c in type(to).__mro__[1:])
+    return next((name for name in names if name in WRITERS), "")
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_choices_alone(target: str) -> None:
+    """A choice on its own is written without another loss."""
+    to = get(target)
+    if not hasattr(to, "write_tool_choice") or not to.lowers:
+        return
+    for choice in CHOICES:
+        log = Ledger()
+        lowered = lower(choice, to, Ledger())
+        assert isinstance(lowered, ToolChoice)
+        if lowered.mode is None and lowered.payload is None and to.has_null_choice:
+            continue
+        to.write_tool_choice(lowered, log)
+        left = {loss.what for loss in log.losses} & OF_TOOLS
+        assert left <= WRITERS.get(to.name, set()), (choice, log.losses)

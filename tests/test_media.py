@@ -40,7 +40,7 @@ def test_base64(text: str) -> None:
 @pytest.mark.parametrize("text", ["a", "aGk", "aG k", "aGk=\n", "a===", "_-_-", "é===", "=aGk"])
 def test_not_base64(text: str) -> None:
     assert not is_base64(text)
-    assert lies(text, None) == "the data are not base64"
+    assert lies(text, None) == "the data is not base64"
 
 
 def test_only_known_types_are_doubted() -> None:
@@ -49,7 +49,7 @@ def test_only_known_types_are_doubted() -> None:
     assert lies(text, None) is None
     for media_type in KNOWN:
         assert (
-            lies(text, f"{media_type.upper()}; q=1") == f"the data do not begin like {media_type}"
+            lies(text, f"{media_type.upper()}; q=1") == f"the data does not begin like {media_type}"
         )
 
 

@@ -136,7 +136,7 @@ def test_a_capsule_that_is_none_is_not_written_over(tmp_path: Path) -> None:
     other.write_text("{}")
     _, said, code = dragoman(["migrate", "-f", "anthropic", "-t", "chat", str(file)])
     assert code == 4
-    assert "not what a migration writes" in said
+    assert "not a file that migrate wrote" in said
     assert other.read_text() == "{}"
 
 
@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_every_file_as_it_was_and_the_others_are_done(tmp_pat
     squeezed = "".join(done.stderr.split())  # long paths are wrapped
     assert f"{tmp_path}/a.json:error:filetoolarge" in squeezed
     assert f"{tmp_path}/b.json.capsule.json:error:filetoolarge" in squeezed
-    assert "1filemigrated,2failedandleftastheywere" in squeezed
+    assert "1filemigrated,2failedandunchanged" in squeezed
     assert "standardoutput" not in squeezed
 
 

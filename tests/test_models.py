@@ -154,7 +154,7 @@ def test_own_rows_win() -> None:
         ({"names": "x"}, "/model/0/names", "expected `array`"),
         ({"name": ["x"]}, "/model/0", "unknown field `name`"),
         ({"names": ["x"], "vendor": "acme"}, "/model/0/vendor", "unknown vendor 'acme'"),
-        ({"names": ["x"], "like": "acme-1"}, "/model/0/like", "nothing is known"),
+        ({"names": ["x"], "like": "acme-1"}, "/model/0/like", "unknown model"),
     ],
 )
 def test_a_broken_row_says_where(entry: dict[str, Any], at: str, said: str) -> None:

@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 import dragoman
+import readme
 from dragoman import dialects
 from dragoman.dialect import Dialect
 from dragoman.ledger import CODES
@@ -64,6 +66,7 @@ LAYERS = [
     {"exchange"},
     {"passes"},
     {"repair", "explain", "probing"},
+    {"transcript"},
     {"testing", "editing"},
     {"providers"},
     {"cli", "__main__"},
@@ -211,7 +214,10 @@ def test_examples_in_docstrings_run(module: str) -> None:
     assert not failed
 
 
-def test_the_example_of_the_readme_runs_and_prints_what_it_says(capsys: Any) -> None:
+def test_the_example_of_the_readme_runs_and_prints_what_it_says(
+    capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(ROOT)
     text = (ROOT / "README.md").read_text("utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert code is not None
@@ -220,6 +226,23 @@ def test_the_example_of_the_readme_runs_and_prints_what_it_says(capsys: Any) -> 
     promised = [line[2:] for line in code[1].splitlines() if line.startswith("# ")]
     assert printed == promised
 
+
+def test_the_commands_of_the_readme_print_what_it_shows() -> None:
+    """``python tests/readme.py`` writes what they print now."""
+    assert readme.written() == readme.README.read_text("utf-8")
+
+
+def test_a_package_index_gets_the_readme_without_relative_links() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    text = (ROOT / "README.md").read_text("utf-8")
+    hook = project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    assert re.search(RELATIVE, text)
+    for each in hook["substitutions"]:
+        text = re.sub(each["pattern"], each["replacement"], text)
+    assert not re.search(RELATIVE, text)
+
+
+RELATIVE = r"\]\((?!https?://)"
 
 PAGES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if "```python" in p.read_text("utf-8")]
 # Examples that need a server have tests of their own, beside one.

@@ -401,7 +401,7 @@ def test_an_error_before_the_stream_is_the_one_that_create_raises(caller: str, w
         (Say(401, {"error": {"message": "No.", "code": "invalid_api_key"}}), AuthenticationFailed,
             "No"),
         (Say(200, ""), ServerFailed, "ended before the answer did"),
-        (Say(200, "data: {\n\n"), BadAnswer, "not a stream in openai-chat: frame 1"),
+        (Say(200, "data: {\n\n"), BadAnswer, "not a stream of openai-chat: frame 1"),
         (Say(200, "data: [1]\n\n"), BadAnswer, "expected an object"),
     ],
 )  # fmt: skip
@@ -521,7 +521,7 @@ def test_a_connection_that_breaks_in_the_middle(caller: str, target: str, way: s
         raw = listen(provider(upstream, target, dialect=caller), asked(caller), way, raw=True)
     assert has_begun(got.events)
     assert type(got.error) is type(raw.error) is ConnectionFailed
-    assert str(got.error) == "the connection broke in the middle of the answer"
+    assert str(got.error) == "the connection was lost in the middle of the response"
     assert got.error.__context__ is None
     assert b"broke in the middle" in raw.events[-1]
     no_answer(got)
@@ -583,7 +583,7 @@ def test_silence_has_a_limit() -> None:
             line: Any = response_of(stream).connection.protocol  # type: ignore[union-attr]
             line.read_timeout = 0.01
             line.start_timeout()  # so that what was said before is heard on a slow machine too
-            with pytest.raises(TimedOut, match="no more of the answer in time"):
+            with pytest.raises(TimedOut, match="no further data in time"):
                 await exhaust(stream, heard)
 
     upstream.script.append(Tell(silent()))

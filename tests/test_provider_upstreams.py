@@ -952,7 +952,7 @@ def test_a_stream_that_has_begun_is_not_tried_again() -> None:
 def test_another_name_for_what_has_a_default_is_refused() -> None:
     """Else a request for one region would go to another without a word."""
     settings = {"project": "p", "region": "europe-west4"}
-    with pytest.raises(dragoman.Unsupported, match="no setting 'region' here; it has: location, p"):
+    with pytest.raises(dragoman.Unsupported, match="no setting 'region'; it has: location, p"):
         Provider("vertex", url=HOST, key=KEY, model="m", settings=settings)
     settings["location"] = settings.pop("region")
     Provider("vertex", url=HOST, key=KEY, model="m", settings=settings).close()

@@ -524,7 +524,7 @@ def test_the_id_of_a_request_is_told(name: str) -> None:
         (Say(200, [1]), "not a JSON object"),
         (Say(200, "{"), "not a JSON object"),
         (Say(204), "empty"),
-        (Say(200, {"choices": 3}), "not an answer in openai-chat: .* at /choices"),
+        (Say(200, {"choices": 3}), "not a response of openai-chat: .* at /choices"),
         (Say(307, "", {"location": "http://elsewhere.invalid/"}), "redirect"),
     ],
 )

@@ -231,7 +231,7 @@ def test_a_result_that_comes_later_stays_where_it_is_and_names_its_call() -> Non
     assert [turn.role for turn in portrait.turns] == ["assistant", "user", "tool", "tool"]
     assert text_of(portrait).splitlines()[-7:] == [
         "┃ tool", "┃ ← a", "┃   late", "",
-        "┃ tool", "┃ ← a result that answers no call (9)", "┃   lost",
+        "┃ tool", "┃ ← a result without its call (9)", "┃   lost",
     ]  # fmt: skip
 
 

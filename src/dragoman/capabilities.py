@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from .model import Role
+from .model import Block, Hosted, Media, Raw, Reasoning, Role, StopReason, ToolCall, ToolResult
 
 Place: TypeAlias = Literal["history", "response"]
 Places: TypeAlias = frozenset[Place]
@@ -24,6 +24,9 @@ NOWHERE: Places = frozenset()
 HISTORY: Places = frozenset({"history"})
 RESPONSE: Places = frozenset({"response"})
 EVERYWHERE: Places = HISTORY | RESPONSE
+
+NOT_TEXT: frozenset[type[Block]] = frozenset({Media, Reasoning, ToolCall, ToolResult, Hosted, Raw})
+"""What is no text, and is not written as one either."""
 
 
 class Citations(Struct, frozen=True, kw_only=True):
@@ -54,6 +57,36 @@ CITED = {
 
 ALL_CITATIONS = Citations()
 NO_CITATIONS = Citations(places=NOWHERE)
+
+Mode: TypeAlias = Literal["auto", "none", "required", "named"]
+Modes: TypeAlias = frozenset[Mode | None]
+"""Modes of a tool choice; None is a choice without a mode."""
+
+MODES: Modes = frozenset({"auto", "none", "required", "named"})
+ANY_MODE: Modes = MODES | {None}
+NO_MODE: Modes = frozenset()
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """How a request can say which tools may or must be used."""
+
+    modes: Modes = MODES
+    """The modes there are; none at all: there is no tool choice."""
+    alone: Modes = ANY_MODE
+    """Modes that a request without tools may have."""
+    subsets: Modes = ANY_MODE
+    """Modes with which the tools that may be used can be listed."""
+    parallel: Modes = ANY_MODE
+    """Modes with which parallel calls can be switched off."""
+    beside: frozenset[Literal["allowed", "parallel"]] = frozenset()
+    """What are fields of a request, which a choice on its own does not have."""
+    omits: Literal["never", "unused", "always"] = "never"
+    """Whether tools are left out where none may be used and there is no mode ``none``; ``unused``:
+    unless the conversation has used one."""
+
+
+NO_CHOICE = Choices(modes=NO_MODE, subsets=NO_MODE, parallel=NO_MODE)
+"""No tool choice: the model decides."""
 
 
 class Caching(Struct, frozen=True, kw_only=True):
@@ -147,10 +180,29 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     tools: frozenset[str] = frozenset()
     """What most cannot: ``namespace``, ``deferred`` tools, a ``search`` that the client runs."""
 
+    freeform: Literal["native", "wrapped", "function"] = "native"
+    """Freeform tools; or functions that stand for them (see ``freeform``), which its reader knows
+    again when they are ``wrapped``."""
+    strict: bool = True
+    """Whether a tool can have its schema enforced."""
+    choices: Choices = Choices()
+    """Which tools may or must be used."""
+
     names: Places = EVERYWHERE
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    item_ids: Places = EVERYWHERE
+    """A second id of a call, beside the one that pairs it with its result."""
+    refusals: Places = EVERYWHERE
+    """That a text is a refusal."""
+    passages: Places = EVERYWHERE
+    """Retrieved passages as blocks of their own; elsewhere they are the blocks that they hold."""
+
+    unfit: Mapping[str, frozenset[type[Block]]] = {}
+    """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
+    emptied: bool = True
+    """Whether a message stays of which nothing is left; elsewhere it is dropped as well."""
 
     citations: Citations = ALL_CITATIONS
     caching: Caching = ALL_MARKS
@@ -158,6 +210,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""
+    refused: StopReason = "filter"
+    """How a response ends that the model refused, where no refusal can be written."""
     failed: bool = False
     """Whether a response may hold the error that ended it; elsewhere the error is all there is."""
     lacks: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What would the real API reject?"""
+"""Validation: what the real API would reject."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ def check(
     facet: str = "request",
     models: Models | Mapping[str, Any] | None = None,
 ) -> list[Problem]:
-    """Everything in a document that the API of its dialect would reject, in no order of weight.
+    """Everything in a document that the API of its dialect would reject.
 
     >>> for problem in check({"model": "m", "messages": []}, "anthropic-messages"):
     ...     print(problem)
     max-tokens at /: max_tokens: Field required
     no-messages at /messages: messages: at least one message is required
 
-    What only some models reject is told by the name of the model in the request; ``models`` has
-    rows of the caller's own (``dragoman.models``).
+    Rules that depend on the model use the model name in the request; ``models`` adds rows of your
+    own to the table of model facts (``dragoman.models``).
     """
     value = load(doc)
     try:
         return [
-            problem if not left else replace(problem, path=where)  # what is missing has no place
+            problem
+            if not left
+            else replace(problem, path=where)  # what is missing has no path of its own
             for problem in dialects.get(dialect).check(value, facet, given(models))
             for where, left in (nearest(value, problem.path),)
         ]

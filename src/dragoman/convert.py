@@ -68,7 +68,7 @@ def convert(
     """
     if facet == "stream":
         if model is not None:
-            raise Unsupported("model= is for requests; a stream tells which model it is from")
+            raise Unsupported("model= applies to the facet request, not to stream")
         if carry or capsule is not None:
             raise Unsupported("a stream has no capsule; collect it, and convert the response")
         return _convert_stream(doc, source, target, fail_on, Ledger(now, ids, given(models)))
@@ -145,7 +145,7 @@ def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) 
 def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
     """A request for another model."""
     if not isinstance(tree, Request):
-        raise Unsupported(f"model= is for requests, and this is a {facet}")
+        raise Unsupported(f"model= applies to the facet request, not to {facet}")
     if not model.strip():
         raise Unsupported("model= is empty: name a model of the target")
     # It has no place in the source, and whether the target serves it is for the caller to know.
@@ -201,7 +201,7 @@ def join(
     answer = speaker.read(value, "response")
     assert isinstance(answer, Response)
     if answer.failure is not None or not answer.candidates:
-        raise Malformed("a failed answer cannot join a history")
+        raise Malformed("a failed response cannot be appended to a history")
     if request.__class__ is str:
         asked = Request(answer.model, (Message("user", (Text(request),)),))
     else:
@@ -213,12 +213,12 @@ def join(
     if target is not None:
         asked, answer = below(asked, "/request"), below(answer, "/response")
     for other in answer.candidates[1:]:
-        log.dropped("candidates", other.at, "a history holds one answer")
+        log.dropped("candidates", other.at, "a history holds one candidate")
     message = speaker.settle(answer.candidates[0].message, log)
     if message.content:
         asked = replace(asked, messages=(*asked.messages, message))
     else:
-        why = "an answer that says nothing has no place in a history"
+        why = "a response without content is not appended to the history"
         log.dropped("message.empty", answer.at, why)
     document = dialects.get(target or dialect).write(asked, log)
     log.enforce(fail_on)
@@ -236,7 +236,7 @@ def _convert_stream(
     from .transcoder import Transcoder  # not needed by those who convert documents
 
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise Unsupported("a stream is bytes; for parsed events there is dragoman.transcode")
+        raise Unsupported("a stream is given as bytes; use dragoman.transcode for parsed events")
     if source is None:
         from .detect import detect_stream
 

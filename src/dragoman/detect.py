@@ -104,7 +104,9 @@ def _by_error(doc: dict[str, Json], kind: str) -> Guess | None:
     if not guesses or is_tied(guesses):
         return None
     best = guesses[0]
-    return Guess(best.dialect, "stream", best.confidence, ("an error at once", *best.evidence))
+    return Guess(
+        best.dialect, "stream", best.confidence, ("an error as the first frame", *best.evidence)
+    )
 
 
 def _is_frame(doc: dict[str, Json], speaker: Dialect, kind: str) -> bool:

@@ -20,8 +20,9 @@ from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower
+from .lowering import lower, omit
 from .model import (
+    Block,
     ErrorKind,
     Extras,
     Failure,
@@ -32,6 +33,7 @@ from .model import (
     Raw,
     Request,
     Response,
+    Tool,
     Toolbox,
     ToolChoice,
     Tree,
@@ -101,6 +103,8 @@ class Dialect:
     aliases: ClassVar[tuple[str, ...]] = ()
     history: ClassVar[str | None] = "messages"
     """The key of a request under which the conversation stands; None: not at the top."""
+    implied_type: ClassVar[str] = ""
+    """The ``type`` of those items of a conversation that may go without one; empty: of none."""
     model_key: ClassVar[str] = "model"
     """The key of a request under which the model stands, also where only the address names it;
     ``resolved/model``: in an object of the request; empty: there is no place for it."""
@@ -213,7 +217,7 @@ class Dialect:
         if not hasattr(self, "write_error"):
             raise Unsayable(f"{self.name} cannot hold a response that failed", failure.at)
         if tree.candidates or not self.is_home(tree.dialect):
-            why = f"{self.name} answers with an error where a response failed"
+            why = f"{self.name} writes a failed response as an error document"
             log.moved("response.failure", failure.at, why)
         lose_answer(tree, log)
         return self.write(failure, log)
@@ -376,11 +380,15 @@ class Dialect:
             lose_fields(extras, at, log)
             self.lose_signature(extras, at, log)
 
+    def omit(self, block: Block, log: Ledger) -> None:
+        """Report a block that is dropped as a whole, as there is no form for it."""
+        omit(block, self, log)
+
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""
         if extras.seal is not None:
             issuer = extras.seal.issuer
-            log.dropped("reasoning.seal", at, f"only {issuer} may receive what {issuer} sealed")
+            log.dropped("reasoning.seal", at, f"a signature of {issuer} is valid for {issuer} only")
 
     def note_counts(self, usage: Usage, log: Ledger, *, omits: bool = False) -> None:
         """Token counts that contradict each other come from elsewhere summed anew.
@@ -393,10 +401,10 @@ class Dialect:
             log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
         if extras is not None and not self.is_home(extras.dialect):
             if "iterations" in extras.fields and "input_tokens" in extras.spelling:
-                why = "the tokens of compaction are counted with those of the response"
+                why = "the tokens of compaction are added to those of the response"
                 log.approximated("usage.inconsistent", usage.at, why)
             elif any(count is not None for count in extras.spelling.values()):
-                why = "the counts contradict each other; these are sums of their parts"
+                why = "the counts contradict each other; sums of their parts are written"
                 log.approximated("usage.inconsistent", usage.at, why)
 
     def is_home(self, dialect: str | None) -> bool:
@@ -410,6 +418,10 @@ class Dialect:
     def accepts(self, block: Raw) -> bool:
         """Whether a block that only one dialect knows may be said here, as it is."""
         return self.knows(block.dialect)
+
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
+        return self.is_home(node.dialect)
 
     def reference(self, name: str) -> dict[str, Json] | None:
         """A reference to a deferred tool that a search has found, where results may hold one."""

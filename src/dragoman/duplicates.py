@@ -25,7 +25,7 @@ from .model import Json
 from .reading import BOM, UNREADABLE, decode, encode, escape
 
 CODE = "document.key"
-WHY = "the key stands more than once in its object; the last value is read, the others are not"
+WHY = "duplicate key in an object; the last value is read, the others are ignored"
 
 
 def losses(data: bytes, value: Json) -> tuple[Loss, ...]:

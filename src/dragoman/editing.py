@@ -617,18 +617,44 @@ def ways(
     turns = turns_in(there.document, target)
     if turns is None or turns_in(body, source) is None:
         return
-    back = convert(there.document, source=target, target=source, facet=facet)
+    back = _plainly(there.document, source, target, facet, body)
     for name, edit in (SAME | OTHER).items():
         try:
             edited = edit(copy.deepcopy(turns), target)
             if edited is None or _text(edited) == _text(turns):
                 continue
             echoed = with_turns(there.document, target, edited)
-            plain = convert(echoed, source=target, target=source, facet=facet)
+            plain = _plainly(echoed, source, target, facet, body)
         except DragomanError:
             continue  # such a conversation cannot be said there
         result = convert(echoed, source=target, target=source, facet=facet, capsule=capsule)
         yield Home(source, target, facet, name, body, back, echoed, plain, result)
+
+
+def _plainly(echoed: Json, source: str, target: str, facet: str, original: Json) -> Result:
+    """The conversion without a capsule, with messages spelled as those of the original."""
+    result = convert(echoed, source=target, target=source, facet=facet)
+    turns = turns_in(result.document, source)
+    if turns is None:
+        return result
+    turns = _with_types(turns, original, source)
+    return Result(with_turns(result.document, source, turns), result.losses)
+
+
+def _with_types(items: list[Json], original: Json, source: str) -> list[Json]:
+    """Items of Responses with the type that a message may go without, if the original has it.
+
+    Where each message of a request has it, so may those that the client has added or changed.
+    """
+    written = dialects.get(source).implied_type
+    known = turns_in(original, source) or []
+    models = [item for item in known if written and item.get("type") == written]
+    if not models or not isinstance(original, dict) or not all("type" in item for item in known):
+        return items
+    said = {"type": written}
+    if next(iter(models[0])) == "type":
+        return [said | item if "role" in item and "type" not in item else item for item in items]
+    return [item | said if "role" in item and "type" not in item else item for item in items]
 
 
 def problems(way: Home) -> Iterator[str]:
@@ -1055,7 +1081,9 @@ def _matches(came: list[Json], wanted: list[Json], way: Home, plain: bool) -> bo
     if way.edit == "marks moved":  # they stand where the client has put them
         return _text(_without(came, MARKS)) == _text(_without(wanted, MARKS))
     # As the client says where nothing was lost; those of calls follow the results that came home.
-    if plain or way.edit in ("ids replaced", "ids dropped"):
+    if plain:
+        return _key(_with_types(came, way.original, way.source)) == _key(wanted)
+    if way.edit in ("ids replaced", "ids dropped"):
         return _key(came) == _key(wanted)
     return False
 

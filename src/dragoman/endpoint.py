@@ -113,9 +113,9 @@ class Endpoint(NamedTuple):
 
     def _spelled(self, model: str | None) -> str:
         if not model:
-            raise Unsupported("the address names the model here: give model=")
+            raise Unsupported("the URL contains the model: give model=")
         if not {"", ".", ".."}.isdisjoint(model.split("/")):
-            raise Unsupported(f"{model!r} cannot stand in an address")
+            raise Unsupported(f"{model!r} cannot be part of a URL")
         from urllib.parse import quote  # slow to import, and those who convert need no address
 
         if not self.collections:
@@ -251,7 +251,7 @@ def endpoint_for(
             if row.platform == platform:
                 return row
         known = ", ".join(row.platform for row in endpoints if row.platform) or "none"
-        raise Unsupported(f"no platform {platform!r} is known for this dialect; known: {known}")
+        raise Unsupported(f"unknown platform {platform!r} for this dialect; known: {known}")
     for row in endpoints[1:]:
         if url is not None and row.sign and re.search(row.sign, url):
             return row

@@ -57,7 +57,7 @@ class MissingExtra(Unsupported, ImportError):
     """A package is not installed. To Python this is an ``ImportError`` like any other."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs more packages: pip install 'dragoman[{extra}]'")
+        super().__init__(f"{what} needs extra packages: pip install 'dragoman[{extra}]'")
 
 
 class Lossy(DragomanError):

@@ -256,7 +256,7 @@ class Exchange:
             return Result(value, (), status=status)
         kind = kind_of(tree.kind, status)
         log = self._ledger()
-        said = replace(tree, kind=kind, message=tree.message or "the upstream gave no reason")
+        said = replace(tree, kind=kind, message=tree.message or "the upstream reported no reason")
         document = self._client.write(said, log)
         return Result(document, tuple(log.losses), status=self._status(kind))
 
@@ -313,7 +313,7 @@ class Exchange:
     def _estimate(self, tree: Response, log: Ledger) -> Response:
         if tree.usage is not None:
             return tree
-        why = f"about {self.input_tokens} input tokens at first; the upstream's counts come last"
+        why = f"an estimate of {self.input_tokens} input tokens; the upstream sends its counts last"
         log.invented("stream.usage", "", why)
         return replace(tree, usage=Usage(self.input_tokens))
 

@@ -1,7 +1,7 @@
-"""What a code of the ledger, a kind of loss, a rule of ``check`` or a pass of ``repair`` means.
+"""The meaning of a loss code, a kind of loss, a rule of ``check`` or a pass of ``repair``.
 
-``ADVICE`` says of every code why such a loss happens and what can be done about it; the code itself
-and what it speaks of are in ``ledger.CODES``. ``docs/ledger.md`` is made from both.
+``ADVICE`` has, for every code, why such a loss happens and what to do about it; the codes and their
+meanings are in ``ledger.CODES``. ``docs/ledger.md`` is generated from both.
 """
 
 from __future__ import annotations
@@ -15,79 +15,79 @@ from .errors import Unsupported
 from .ledger import CODES
 
 KINDS: dict[str, str] = {
-    "dropped": "the target has no place for it",
-    "approximated": "carried, with less precision",
-    "invented": "the target demands it and the source never said it",
-    "moved": "carried whole, but elsewhere; reading it back gives the same, but for its place",
-    "renamed": "said otherwise and meaning the same: an identifier (both ends of a pair alike), "
-    "a schema in other words",
+    "dropped": "not written: the target does not support it",
+    "approximated": "written with less precision",
+    "invented": "required by the target and absent from the source",
+    "moved": "written whole, at another place; reading it back gives the same value there",
+    "renamed": "written differently with the same meaning: an identifier (both ends of a pair "
+    "alike), or a schema with other keywords",
 }
 _KINDS_DO: dict[str, str] = {
-    "dropped": "A capsule (`--carry FILE`, `carry=True`) keeps it for the way home.",
-    "approximated": "Look at what was written; a capsule keeps the original for the way home.",
-    "invented": "Say it in the source, if the invented value is not the one you want.",
-    "moved": "Nothing: no meaning is lost. Those who look for it must look elsewhere.",
-    "renamed": "Nothing, unless someone else knows the old name; a capsule brings it back.",
+    "dropped": "A capsule (`--carry FILE`, `carry=True`) keeps it for the conversion back.",
+    "approximated": "Check what was written; a capsule keeps the original for the conversion back.",
+    "invented": "Set it in the source, if the invented value is not the one you want.",
+    "moved": "Nothing: no meaning is lost. Code that expects the old place must be adapted.",
+    "renamed": "Nothing, unless another system knows the old name; a capsule restores it.",
 }
 
-_CAPSULE = "A capsule keeps it for the way home."
-_SET = "Set it in the source, or on the document that was written."
+_CAPSULE = "A capsule keeps it for the conversion back."
+_SET = "Set it in the source, or in the document that was written."
 
 # code -> why it happens, and what to do.
 ADVICE: dict[str, tuple[str, str]] = {
     "extras": (
-        "The source dialect has a field for it that no other dialect knows, or a field newer "
-        "than this version; what it means elsewhere cannot be guessed.",
-        "If the target has a field that means the same, set it there. " + _CAPSULE,
+        "The source dialect has a field that no other dialect has, or that is newer than this "
+        "version; its meaning in another dialect cannot be guessed.",
+        "If the target has a field with the same meaning, set it there. " + _CAPSULE,
     ),
     "raw": (
-        "The conversation has a kind of block that only its own dialect has a form for.",
-        "Take it out, or say it in words, if the model should know of it. " + _CAPSULE,
+        "The conversation has a kind of block that exists only in its own dialect.",
+        "Remove it, or describe it as text if the model should know about it. " + _CAPSULE,
     ),
     "document.key": (
-        "An object has a key more than once. JSON does not forbid it, and every parser keeps the "
-        "last value only.",
-        "Find what wrote it: the values before the last are in nobody's result.",
+        "An object has the same key more than once. JSON does not forbid it, and parsers keep "
+        "the last value only.",
+        "Find the program that wrote it: all values but the last are lost in every parser.",
     ),
     "message.boundary": (
-        "The target makes one turn of messages of the same role that follow each other.",
+        "The target merges consecutive messages of the same role into one turn.",
         "Nothing, unless something counts messages. " + _CAPSULE,
     ),
     "message.position": (
-        "The target takes such a message only in certain places, so it stands elsewhere.",
-        "Look whether the model may still understand it there; a system turn in the middle "
-        "usually speaks of what comes next.",
+        "The target accepts such a message only at certain places, so it was moved.",
+        "Check that the model can still understand it there; a system message in the middle "
+        "usually refers to what follows.",
     ),
     "message.role": (
-        "The target has no such role; the nearest speaks instead.",
-        "Use a role that both dialects have, if it matters who speaks.",
+        "The target does not have this role; the nearest one is written.",
+        "Use a role that both dialects have, if the role matters.",
     ),
     "message.name": (
-        "The target has no field for the name of a speaker.",
-        "Say the name in the text, if the model should know it.",
+        "The target has no field for the name of a message's author.",
+        "Put the name in the text, if the model should know it.",
     ),
     "message.id": (
-        "The target has no identities for messages, or demands one that the source never gave.",
+        "The target has no ids for messages, or requires one that the source does not have.",
         "Keep a list of your own, or pass `ids`, if you refer to messages by id.",
     ),
     "message.empty": (
-        "A message says nothing, and the target does not accept that.",
-        "`dragoman repair --passes drop-empty-messages` takes such messages out beforehand.",
+        "The message has no content, and the target does not accept that.",
+        "`dragoman repair --passes drop-empty-messages` removes such messages beforehand.",
     ),
     "content.order": (
-        "The target puts the parts of a message in an order of its own: results first, say.",
-        "Nothing, unless the text speaks of an order (`the image above`).",
+        "The target requires an order for the parts of a message, e.g. tool results first.",
+        "Nothing, unless the text refers to the order (`the image above`).",
     ),
     "content.role": (
-        "In the target such a block may not stand in a message of this role.",
-        "Move it to a message of another role, or say it in words.",
+        "The target does not accept such a block in a message of this role.",
+        "Move it to a message of another role, or describe it as text.",
     ),
     "prefill": (
-        "One of the two dialects goes on with a last assistant message, the other answers it.",
-        "End the conversation with a user message, or use a target that goes on.",
+        "One of the two dialects continues a last assistant message; the other starts a new turn.",
+        "End the conversation with a user message, or use a target that continues the message.",
     ),
     "text.empty": (
-        "The target rejects empty text, so it is left out.",
+        "The target rejects empty text, so it is omitted.",
         "`dragoman repair --passes drop-empty-text` does the same beforehand.",
     ),
     "text.space": (
@@ -95,33 +95,35 @@ ADVICE: dict[str, tuple[str, str]] = {
         "`dragoman repair --passes trim-final-text` does the same beforehand.",
     ),
     "text.control": (
-        "A text contains what is a control token of the target; as it is, it would forge a turn.",
-        "Nothing; the text was made harmless. Look where it came from.",
+        "The text contains a control token of the target; unchanged, it would forge a turn.",
+        "Nothing; the text was escaped. Find out where it came from.",
     ),
     "text.surrogate": (
-        "A client cut a text inside of a character (JavaScript counts some as two), and no API "
-        "takes one half of it.",
-        "Cut texts by characters; in JavaScript, `text.toWellFormed()` before they are sent.",
+        "A client cut a text inside a surrogate pair (JavaScript stores some characters as two "
+        "code units), and no API accepts one half of a pair.",
+        "Cut texts by characters; in JavaScript, call `text.toWellFormed()` before sending.",
     ),
     "text.boundary": (
         "The target has one text where the source has several.",
         "Nothing, unless something counts text blocks. " + _CAPSULE,
     ),
     "text.citations": (
-        "The target has no form for where a statement comes from, or another one.",
+        "The target has no citations, or another form of them.",
         "Write the sources into the text, if readers need them. " + _CAPSULE,
     ),
     "cache": (
-        "The target caches by itself or not at all, takes fewer marks, or takes none here.",
-        "Nothing for correctness; look at the bill. Put the marks where the target takes them.",
+        "The target caches automatically or not at all, accepts fewer cache breakpoints, or none "
+        "at this place.",
+        "Nothing for correctness; check the cost. Put the breakpoints where the target accepts "
+        "them.",
     ),
     "cache.ttl": (
         "The target has no lifetimes for cached prefixes, or other ones.",
-        "Nothing for correctness; look at the bill.",
+        "Nothing for correctness; check the cost.",
     ),
     "media": (
-        "The target takes no such medium, or not in this place or from this source.",
-        "Transcribe or describe it, inline it as base64, or choose a target that takes it.",
+        "The target does not accept this kind of media, or not at this place or from this source.",
+        "Transcribe or describe it, inline it as base64, or choose a target that accepts it.",
     ),
     "media.detail": (
         "The target has no setting for the resolution of an image.",
@@ -129,357 +131,364 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "media.title": (
         "The target has no field for the title of a document.",
-        "Say the title in a text before it.",
+        "Put the title in a text block before it.",
     ),
     "media.filename": (
-        "The target has no field for a file name, or demands one that the source never gave.",
-        "Say the name in a text before it, or name the file in the source.",
+        "The target has no field for a file name, or requires one that the source does not have.",
+        "Put the name in a text block before it, or name the file in the source.",
     ),
     "media.context": (
-        "The target has no field for what is said about a document.",
-        "Say it in a text before the document.",
+        "The target has no field for the context of a document.",
+        "Put the context in a text block before the document.",
     ),
     "media.citable": (
-        "The target cannot be told whether a document may be cited.",
+        "The target has no setting for whether a document may be cited.",
         "Nothing, unless you rely on citations.",
     ),
     "media.transcript": (
-        "The target has no field for the transcript of a recording.",
-        "Send the transcript as a text, if the model should know it.",
+        "The target has no field for the transcript of audio.",
+        "Send the transcript as text, if the model should know it.",
     ),
     "media.type": (
-        "The target demands a media type and the source names none, or the target takes others.",
-        "Name the media type in the source, or convert the file to one the target takes.",
+        "The target requires a media type and the source has none, or the target accepts other "
+        "media types.",
+        "Set the media type in the source, or convert the file to one the target accepts.",
     ),
     "passage": (
-        "The target has no form for passages that were retrieved.",
+        "The target has no blocks for retrieved passages.",
         "Send them as texts or documents.",
     ),
     "reasoning": (
-        "The target has no place for thoughts in a history, or takes none but its own.",
-        "Nothing, usually: models answer well without old thoughts. " + _CAPSULE,
+        "The target has no reasoning in its history, or accepts only reasoning of its own models.",
+        "Usually nothing: models do not depend on the reasoning of earlier turns. " + _CAPSULE,
     ),
     "reasoning.seal": (
-        "A signature or encrypted thought is of value only to who issued it; it is not shown to "
-        "others, and they would reject it.",
-        "Nothing on the way there. To come home with it, keep a capsule.",
+        "A reasoning signature or encrypted reasoning is valid only for the provider that issued "
+        "it; other providers reject it.",
+        "Nothing for the target. To have it back in the source dialect, keep a capsule.",
     ),
     "reasoning.summary": (
-        "The target does not tell summaries of thoughts from thoughts.",
-        "Nothing; the text is there.",
+        "The target does not distinguish reasoning summaries from reasoning.",
+        "Nothing; the text is kept.",
     ),
     "reasoning.id": (
-        "The target has no identities for thoughts, or demands one that the source never gave.",
-        "Nothing, unless thoughts are stored with the provider and referred to by id.",
+        "The target has no ids for reasoning, or requires one that the source does not have.",
+        "Nothing, unless reasoning is stored by the provider and referred to by id.",
     ),
     "refusal": (
-        "The target has no form of its own for a refusal; it is a text like any other there.",
-        "Look at the stop reason, or at the text, if your program must notice refusals.",
+        "The target has no refusal block; it is written as text.",
+        "Check the stop reason, or the text, if your program must notice refusals.",
     ),
     "system.trigger": (
-        "The target needs a fixed sentence to tell the model of its functions.",
-        "Nothing; it is what the model was trained with.",
+        "The target requires a fixed sentence that tells the model about its functions.",
+        "Nothing; the model was trained with it.",
     ),
     "tool_call.id": (
-        "The target has other rules for ids of calls, has none, or demands one.",
+        "The target has other rules for call ids, has none, or requires one.",
         "Nothing: call and result are renamed alike. Pass `ids` if ids must be unique.",
     ),
     "tool_call.item_id": (
-        "The target has one id for a call where the source has two, or demands a second one.",
-        "Nothing, unless items are stored with the provider and referred to by id.",
+        "The target has one id for a call where the source has two, or requires a second one.",
+        "Nothing, unless items are stored by the provider and referred to by id.",
     ),
     "tool_call.arguments": (
-        "The target takes only an object, and the argument text is not one.",
-        "`dragoman repair --passes fix-arguments` mends what can be mended.",
+        "The target accepts only a JSON object, and the arguments are not one.",
+        "`dragoman repair --passes fix-arguments` repairs what can be repaired.",
     ),
     "tool_call.kind": (
-        "The target has no freeform calls, or its tools are not there to tell which is which.",
+        "The target has no custom (freeform) calls, or the tools that would tell them from "
+        "function calls are missing.",
         "Convert the whole request rather than its messages, so that the tools are known.",
     ),
     "tool_result": (
-        "The target has no form for such an answer of a tool, or none in this place.",
-        "`dragoman check --for TARGET` tells what it minds; `repair` mends pairs.",
+        "The target does not accept such a tool result, or not at this place.",
+        "`dragoman check --for TARGET` lists what it rejects; `repair` pairs calls and results.",
     ),
     "tool_result.error": (
-        "The target has no flag for a tool that failed; the text begins with a mark instead.",
-        "Nothing: models understand it, and the mark is read back as an error.",
+        "The target has no error flag for tool results; the text begins with a marker instead.",
+        "Nothing: models understand it, and the marker is read back as an error.",
     ),
     "tool_result.content": (
-        "The target takes only text from tools, so other parts go or move to a user turn.",
-        "Describe them in words, or choose a target that takes them.",
+        "The target accepts only text in tool results; other parts are dropped or moved to a user "
+        "message.",
+        "Describe them as text, or choose a target that accepts them.",
     ),
     "tool_result.name": (
-        "The target has no field for the name of the tool beside its answer, or demands it.",
-        "Nothing: the call tells the name.",
+        "The target has no field for the tool's name in a result, or requires it.",
+        "Nothing: the call has the name.",
     ),
     "compaction": (
-        "The provider replaced the older part of the conversation by a summary. A readable one "
-        "is written as text; an encrypted one can be read by its provider only, and for every "
-        "other the conversation begins after it.",
-        "Send the conversation as it was before it was compacted, or add a summary of your own. "
+        "The provider replaced the older part of the conversation with a summary. A readable "
+        "summary is written as text; an encrypted one can be read by its provider only, and for "
+        "every other provider the conversation begins after it.",
+        "Send the conversation as it was before compaction, or add a summary of your own. "
         + _CAPSULE,
     ),
     "hosted": (
-        "A tool that the provider runs or defines exists with that provider only.",
+        "A tool that a provider runs or defines exists only with that provider.",
         "Define a tool of your own that does the same, and run it yourself.",
     ),
     "tool": (
-        "The target has no such tools, or the name is taken already.",
+        "The target has no tools of this kind, or the name is already used.",
         "Define the tool as a function with a schema.",
     ),
     "tool.name": (
-        "The target takes other characters, or fewer of them, in names of tools.",
-        "Nothing: definitions, calls and choice are renamed alike. Choose names of letters, "
+        "The target accepts other characters, or shorter names, for tools.",
+        "Nothing: definitions, calls and choice are renamed alike. Use names of letters, "
         "digits, `_` and `-`, up to 64 characters.",
     ),
     "output.schema": (
-        "The target takes fewer words of JSON Schema, or demands more of an enforced one.",
-        "Keep to what docs/schemas.md lists for the target; check the answer yourself.",
+        "The target supports fewer keywords of JSON Schema, or requires more of a strict schema.",
+        "Use only what docs/schemas.md lists for the target; validate the output yourself.",
     ),
     "tool.schema": (
-        "The target demands another form of schema, or takes fewer of its words.",
-        "Keep to objects with properties and a list of what is required.",
+        "The target requires another form of schema, or supports fewer keywords.",
+        "Use objects with `properties` and a list of what is `required`.",
     ),
     "tool.strict": (
-        "The target cannot be told to enforce a schema, or does it for all tools alike.",
-        "Check the arguments of calls yourself.",
+        "The target has no strict mode for a tool, or has one for all tools together.",
+        "Validate the arguments of calls yourself.",
     ),
     "tool.kind": (
-        "The target has no freeform tools; it becomes a function with one text. A tool search "
-        "that the client runs becomes a function too.",
-        "Nothing: calls come back as freeform ones. A grammar is not enforced any more.",
+        "The target has no custom (freeform) tools; the tool becomes a function with one string. "
+        "A tool search that the client runs becomes a function too.",
+        "Nothing: calls are converted back to custom ones. A grammar is no longer enforced.",
     ),
     "tool.namespace": (
-        "The target has no namespaces of tools: `namespace` and `name` become one name, "
+        "The target has no tool namespaces: `namespace` and `name` become one name, "
         "`namespace__name`, in definitions, calls, results and choice alike; read back, it stays a "
-        "part of the name. What is written about a namespace itself is left out.",
+        "part of the name. The description of a namespace is omitted.",
         "Nothing: an `Exchange` gives the calls of a response their namespace back. Repeat in the "
-        "descriptions of the tools what the model must know of the namespace.",
+        "descriptions of the tools what the model must know about the namespace.",
     ),
     "tool.deferred": (
-        "The target has no deferred tools, or no tool search is left that would load them; so "
-        "the tool is loaded at once.",
+        "The target has no deferred tools, or no tool search remains that would load them; the "
+        "tool is loaded at once.",
         "Send fewer tools, if they take too much of the context.",
     ),
     "tool_choice": (
-        "The target has no such choice, or takes none without tools.",
-        "Say in the prompt which tool should be used.",
+        "The target has no such tool choice, or accepts none without tools.",
+        "Tell the model in the prompt which tool to use.",
     ),
     "tool_choice.allowed": (
-        "The target cannot be told of a subset of the tools.",
+        "The target cannot restrict the choice to a subset of the tools.",
         "Send only these tools.",
     ),
     "tool_choice.parallel": (
-        "The target cannot be told whether several calls may come at once.",
-        "Be ready for several calls, or say in the prompt that one at a time is wanted.",
+        "The target has no setting for parallel tool calls.",
+        "Handle several calls, or ask in the prompt for one at a time.",
     ),
     "model": (
         "The target has no field for the model, or the model is another vendor's: it is passed on.",
         "Name a model of the target, with model= or --model: names are not translated.",
     ),
     "max_tokens": (
-        "The target demands an output limit and the source sets none, or the other way round.",
+        "The target requires an output limit and the source sets none, or the reverse.",
         _SET,
     ),
     "temperature": (
-        "The target has another range, or takes none together with other settings.",
-        "Choose a value that the target takes.",
+        "The target has another range, or accepts no temperature with other settings.",
+        "Choose a value that the target accepts.",
     ),
     "top_p": ("The target has no nucleus sampling.", "Use the temperature instead."),
     "top_k": ("The target has no top-k sampling.", "Use `top_p` or the temperature instead."),
     "stop": (
-        "The target has no stop strings, takes fewer, or takes no blank ones.",
-        "Cut the answer yourself at the string.",
+        "The target has no stop sequences, accepts fewer, or none of white space only.",
+        "Cut the output at the string yourself.",
     ),
-    "seed": ("The target has no random seed.", "Nothing helps; a temperature of 0 comes near."),
+    "seed": (
+        "The target has no random seed.",
+        "There is no replacement; a temperature of 0 comes close.",
+    ),
     "frequency_penalty": ("The target has no such penalty.", "Ask for variety in the prompt."),
     "presence_penalty": ("The target has no such penalty.", "Ask for variety in the prompt."),
     "logit_bias": (
-        "The target has no token biases; token numbers differ from model to model anyway.",
-        "Say in the prompt which words are wanted or not.",
+        "The target has no logit bias; token ids differ between models anyway.",
+        "List in the prompt which words are wanted or unwanted.",
     ),
     "logprobs": (
-        "The target reports no token probabilities, or in another form.",
-        "Ask a provider that reports them, if you need them.",
+        "The target reports no log probabilities, or in another form.",
+        "Use a provider that reports them, if you need them.",
     ),
     "stream.event": (
-        "The stream has an event that only its own dialect knows.",
+        "The stream has an event that exists only in its own dialect.",
         "Nothing, unless your client listens for it.",
     ),
     "stream.head": (
-        "The source names the id, the model or the date of the answer when it ends.",
-        "Take them from the last event or the collected answer; the first event has none.",
+        "The source sends the id, the model or the date of the response at the end of the stream.",
+        "Take them from the last event or the collected response; the first event has none.",
     ),
     "stream.end": (
-        "The server ended the stream with [DONE] and never said why the response stopped.",
-        "Treat the response as whole, but check it if a cut one would do harm.",
+        "The server ended the stream with [DONE] and sent no finish reason.",
+        "Treat the response as complete, but verify it if a truncated one would do harm.",
     ),
     "stream.order": (
-        "The target says a part of the answer earlier or later than the source does.",
-        "Nothing: the answer is the same in the end.",
+        "The target sends a part of the response earlier or later than the source does.",
+        "Nothing: the collected response is the same.",
     ),
     "stream.text": (
-        "The source replaced a text that it had said already; what was said cannot be unsaid.",
-        "Take the text of the last event, or the collected answer, as the true one.",
+        "The source replaced text that it had already streamed; a delta cannot be withdrawn.",
+        "Take the text of the last event, or of the collected response.",
     ),
     "stream.usage": (
-        "The target's stream begins with the number of input tokens; the upstream tells it last.",
-        "Take the counts of the last event as the true ones; the first is an estimate.",
+        "The target's stream begins with the number of input tokens; the source sends it last.",
+        "Take the counts of the last event; those of the first are an estimate.",
     ),
     "top_logprobs": (
-        "The target reports no alternatives of tokens.",
-        "Ask a provider that reports them, if you need them.",
+        "The target reports no alternative tokens.",
+        "Use a provider that reports them, if you need them.",
     ),
     "candidates": (
-        "The target gives one answer, or a history holds one.",
-        "Ask several times, or choose the one you want before you convert.",
+        "The target returns one candidate, or a history holds one.",
+        "Send several requests, or choose one candidate before you convert.",
     ),
     "output": (
-        "The target cannot be told the form of the answer, or takes another description of it.",
-        "Describe the form in the prompt, or demand a tool call with that schema.",
+        "The target has no setting for the output format, or another description of it.",
+        "Describe the format in the prompt, or force a tool call with that schema.",
     ),
     "output.name": (
-        "The target has no name for the demanded schema, or demands one.",
-        "Nothing: the name has no effect but in messages of the provider.",
+        "The target has no name for the output schema, or requires one.",
+        "Nothing: the name only shows in messages of the provider.",
     ),
     "output.description": (
-        "The target has no description for the demanded schema.",
-        "Say it in the prompt, or in the schema's own `description`.",
+        "The target has no description for the output schema.",
+        "Put it in the prompt, or in the schema's own `description`.",
     ),
     "output.strict": (
         "The target always enforces the schema, or never.",
-        "Check the answer yourself.",
+        "Validate the output yourself.",
     ),
     "thinking": (
-        "The target cannot be told how to reason, or in other words.",
+        "The target has no settings for reasoning, or other ones.",
         "Choose a model that reasons as you want.",
     ),
     "thinking.effort": (
-        "The target has other levels, or a number of tokens instead.",
-        "Set the level or the number on the document that was written.",
+        "The target has other effort levels, or a token budget instead.",
+        "Set the level or the budget in the document that was written.",
     ),
     "thinking.budget": (
-        "The target has levels of effort instead of a number of tokens.",
-        "Set the level on the document that was written.",
+        "The target has effort levels instead of a token budget.",
+        "Set the level in the document that was written.",
     ),
     "thinking.display": (
-        "The target cannot be told what of the reasoning should be seen.",
+        "The target has no setting for how much of the reasoning is returned.",
         "Nothing: hide it yourself where it is not wanted.",
     ),
     "verbosity": (
-        "The target has no setting for the length of the answer.",
-        "Say in the prompt how long it should be.",
+        "The target has no setting for the length of the output.",
+        "Ask for the length in the prompt.",
     ),
     "stream": (
-        "The target says elsewhere whether the answer is streamed: in the address or the call.",
-        "Ask for a stream in the target's own way.",
+        "The target selects streaming in the URL or the call, not in the document.",
+        "Request a stream in the way of the target.",
     ),
     "metadata": (
-        "The target takes no labels, or fewer of them.",
-        "Keep them on your side, under the id of the answer.",
+        "The target accepts no metadata, or fewer entries.",
+        "Keep it on your side, by the id of the response.",
     ),
     "user_id": (
         "The target has no field for the end user.",
         "Nothing, unless the provider asked for it.",
     ),
     "service_tier": (
-        "The tiers of one provider are not those of another.",
-        "Set the tier of the target.",
+        "The service tiers of one provider are not those of another.",
+        "Set a tier of the target.",
     ),
     "cache_key": (
         "The target has no key for its prompt cache.",
-        "Nothing for correctness; look at the bill.",
+        "Nothing for correctness; check the cost.",
     ),
     "store": (
-        "The target cannot be told whether to keep the answer, or demands to be told.",
-        "Look up what the provider keeps, if it matters.",
+        "The target has no setting for whether the response is stored, or requires it.",
+        "Look up what the provider stores, if it matters.",
     ),
     "previous_id": (
-        "The request continues an answer that is stored with one provider; another one has not "
-        "got it.",
+        "The request continues a response that is stored by one provider; other providers do not "
+        "have it.",
         "Send the whole conversation instead of the id.",
     ),
     "conversation_id": (
-        "The request continues a conversation that is stored with one provider; another one has "
-        "not got it.",
+        "The request continues a conversation that is stored by one provider; other providers do "
+        "not have it.",
         "Send the whole conversation instead of the id.",
     ),
     "truncation": (
-        "The target has no setting for a conversation that is too long.",
-        "Shorten it yourself.",
+        "The target has no setting for conversations that are too long.",
+        "Shorten the conversation yourself.",
     ),
     "stop.reason": (
-        "The target has no word for this reason, or demands one that the source never gave.",
-        "Look whether your program decides by the reason; the nearest word stands there.",
+        "The target does not have this stop reason, or requires one that the source does not have.",
+        "Check whether your program depends on the reason; the nearest one is written.",
     ),
     "stop.sequence": (
-        "The target does not say which stop string came up.",
-        "Nothing, unless you have several stop strings and must know.",
+        "The target does not report which stop sequence matched.",
+        "Nothing, unless you have several stop sequences and must know.",
     ),
     "stop.detail": (
-        "The target has no details on why the answer ended.",
+        "The target has no details about why the response ended.",
         "Read them in the source, or keep a capsule.",
     ),
     "usage": (
-        "The target demands token counts that nobody counted, or has no place for some of them.",
+        "The target requires token counts that the source does not have, or has no field for some "
+        "of them.",
         "Take the counts from the source, if you bill by them.",
     ),
     "usage.cache_ttl": (
-        "The target does not say how long written tokens live.",
+        "The target does not report the lifetime of tokens written to the cache.",
         "Take it from the source, if you bill by it.",
     ),
     "usage.inconsistent": (
-        "The counts of the source contradict each other; the target gets sums of their parts.",
+        "The token counts of the source contradict each other; sums of their parts are written.",
         "Take the counts from the source, and ask its provider.",
     ),
     "response.id": (
-        "The target has no id for an answer, or demands one that the source never gave.",
+        "The target has no id for a response, or requires one that the source does not have.",
         "Pass `ids` (`--random-ids`), if ids must be unique.",
     ),
     "response.model": (
-        "The target does not say which model answered, or demands it.",
+        "The target does not report which model wrote the response, or requires it.",
         "Read it in the source.",
     ),
     "response.created": (
-        "The target does not say when the answer was made, or demands it.",
-        "Pass `now` (`--now now`), where it is demanded.",
+        "The target does not report when the response was created, or requires it.",
+        "Pass `now` (`--now now`), where it is required.",
     ),
     "response.latency": (
-        "The target demands how long the answer took, and nobody measured it; it is 0.",
+        "The target requires the duration of the response, which was not measured; it is 0.",
         "Nothing, unless something reads that figure.",
     ),
     "response.echo": (
-        "One of the two dialects repeats settings of the request in the answer.",
-        "Nothing: look into the request.",
+        "One of the two dialects repeats settings of the request in the response.",
+        "Nothing: read them in the request.",
     ),
     "response.failure": (
-        "The target has no error inside of an answer; it is an error document, or a text.",
-        "Look at the status and the error, not only at the content.",
+        "The target has no error inside a response; it is written as an error document, or text.",
+        "Check the status and the error, not only the content.",
     ),
     "error.type": (
-        "The kinds of errors differ; the nearest stands there.",
-        "Nothing, unless your program decides by kinds that are not there.",
+        "The error types differ; the nearest one is written.",
+        "Nothing, unless your program depends on types that the target does not have.",
     ),
-    "error.code": ("The target has no code for it.", "Decide by the kind instead."),
+    "error.code": ("The target has no code for it.", "Use the error type instead."),
     "error.param": (
-        "The target does not say which parameter an error speaks of.",
+        "The target does not report which parameter an error is about.",
         "Read the message.",
     ),
     "error.request_id": (
-        "The target has no id of the failed request in its errors.",
+        "The target has no request id in its errors.",
         "Note it from the source, if you write to the provider's support.",
     ),
     "capsule": (
-        "The part of the document that a capsule holds something for has changed meanwhile, so it "
-        "was not put back: it might not belong there any more.",
-        "Nothing, if the change was meant. Otherwise take the document that the capsule was made "
-        "with.",
+        "The part of the document that the capsule has something for was changed in the meantime, "
+        "so it was not restored: it might no longer belong there.",
+        "Nothing, if the change was intended. Otherwise use the document that the capsule was "
+        "made with.",
     ),
 }
 
 
 class Explanation(Struct, frozen=True):
-    """One meaning of a name: ``kind`` is what the name is of, a code or a rule, say."""
+    """One meaning of a name; ``kind`` is e.g. ``code of the ledger`` or ``pass of repair``."""
 
     name: str
     kind: str
@@ -497,11 +506,11 @@ def explain(name: str) -> tuple[Explanation, ...]:
     """
     found = tuple(each for each in _everything() if each.name == name)
     if not found:
-        import difflib  # only those who mistype need it
+        import difflib  # needed for a mistyped name only
 
         close = difflib.get_close_matches(name, names(), n=1)
         hint = f", did you mean {close[0]!r}?" if close else ""
-        raise Unsupported(f"nothing is called {name!r}{hint}")
+        raise Unsupported(f"{name!r} is not a loss code, rule or pass{hint}")
     return found
 
 
@@ -521,18 +530,18 @@ def _everything() -> Iterator[Explanation]:
 
 
 def _rules() -> Iterator[Explanation]:
-    """The rules that are known of each API; what inherits them has them, too."""
+    """The known rules of each API, inherited ones included."""
     from .passes.table import PASSES
 
     for dialect in dialects.names():
         rules: dict[str, str] = getattr(dialects.get(dialect), "rules", {})
         for rule, meaning in rules.items():
             mends = [name for name, each in PASSES.items() if rule in each.mends]
-            todo = f"`dragoman repair` mends it with {' or '.join(mends)}." if mends else ""
+            todo = f"`dragoman repair` repairs it with {' or '.join(mends)}." if mends else ""
             yield Explanation(rule, f"rule of {dialect}", meaning, "", todo or _BY_HAND)
 
 
-_BY_HAND = "No pass mends it: it takes somebody who knows what was meant."
+_BY_HAND = "No pass repairs it: only its author knows what was intended."
 
 
 def _passes() -> Iterator[Explanation]:
@@ -540,6 +549,10 @@ def _passes() -> Iterator[Explanation]:
 
     for name, each in PASSES.items():
         rules = ", ".join(sorted(each.mends))
-        why = f"It runs where `check` finds {rules}." if rules else "It runs only if it is named."
+        why = (
+            f"It runs where `check` finds {rules}."
+            if rules
+            else "It runs only if named in --passes."
+        )
         todo = f"`dragoman repair --passes {name} FILE` runs it alone."
         yield Explanation(name, "pass of repair", each.does, why, todo)

@@ -57,12 +57,12 @@ def fit_params(params: Params, facts: Facts, model: str, log: Ledger) -> Params:
     if facts.exclusive:
         there = [n for n in facts.exclusive if getattr(params, n) is not None and n not in changed]
         for name in there[1:]:
-            why = f"{there[0]} and {name} exclude each other ({model})"
+            why = f"{there[0]} and {name} cannot be combined ({model})"
             log.dropped(name, params.where(name), why)
             changed[name] = None
     if facts.output is False and params.output is not None:
         if params.output != OutputFormat("text", at=params.output.at):
-            log.dropped("output", params.output.at, f"JSON cannot be demanded of {model}")
+            log.dropped("output", params.output.at, f"JSON output is not supported by {model}")
             changed["output"] = None
     params = fit_limit(params, facts, model, log)
     return replace(params, **changed) if changed else params
@@ -86,7 +86,7 @@ def refused(params: Params, facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.refuses_thinking and reasons(params, facts):
         for name in facts.refuses_thinking:
             if getattr(params, name) is not None:
-                yield name, "is not supported by {} while it reasons"
+                yield name, "is not supported by {} with thinking enabled"
     for name, value in facts.fixed.items():
         if getattr(params, name) not in (None, value):
             yield name, f"other than {value:g} is not supported by {{}}"
@@ -126,16 +126,16 @@ def known_effort(
         return None
     if not off or effort in levels:
         return fit_effort(effort, facts, thinking, model, log)
-    log.approximated("thinking", thinking.at, f"reasoning cannot be turned off at {model}")
+    log.approximated("thinking", thinking.at, f"reasoning cannot be disabled with {model}")
     log.invented("thinking.effort", thinking.at, f"{levels[0]!r}, the lowest effort of {model}")
     return levels[0]
 
 
 def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
     """What is said where reasoning is off unless an effort is written."""
-    why = "that the model should think is said by an effort here"
+    why = "enabled reasoning is written as an effort"
     log.approximated("thinking", thinking.at, why)
-    why = f"'medium', as reasoning is off at {model} without an effort"
+    why = f"'medium': {model} does not reason without an effort"
     log.invented("thinking.effort", thinking.at, why)
     return "medium"
 
@@ -162,20 +162,20 @@ def fit_thinking(asked: Thinking, facts: Facts, model: str, log: Ledger) -> Thin
         return None
     effort, budget, mode = asked.effort, asked.budget, asked.mode
     if mode == "off" and facts.thinking is not None and "off" not in facts.thinking:
-        log.dropped("thinking", asked.at, f"thinking cannot be disabled at {model}")
+        log.dropped("thinking", asked.at, f"thinking cannot be disabled with {model}")
         mode, budget = None, None
     elif mode == "off" and facts.thinking is None and facts.efforts is not None:
         effort, mode = known_effort("none", facts, asked, model, log), None
     elif effort is not None and facts.efforts is not None:
         effort = known_effort(effort, facts, asked, model, log)
     if budget and facts.thinking == ():
-        log.dropped("thinking.budget", asked.at, f"a budget is not supported by {model}")
+        log.dropped("thinking.budget", asked.at, f"a thinking budget is not supported by {model}")
         mode, budget = None, None
     elif budget and facts.budgets is not None:
         least, most = facts.budgets
         budget = min(max(budget, least), most)
         if budget != asked.budget:
-            why = f"a budget of {asked.budget} tokens is {budget} for {model}"
+            why = f"a thinking budget of {asked.budget} tokens written as {budget} for {model}"
             log.approximated("thinking.budget", asked.at, why)
     if (effort, budget, mode) == (asked.effort, asked.budget, asked.mode):
         return asked
@@ -242,7 +242,7 @@ def said_by_the_user(messages: Sequence[Message], model: str, log: Ledger) -> tu
     """The system prompt in front of the first words of the user, and system turns as the user's."""
     out: list[Message] = []
     prompt: list[Message] = []
-    why = f"a system prompt is not supported by {model}; said by the user"
+    why = f"a system prompt is not supported by {model}; written as a user message"
     for message in messages:
         if message.role in SYSTEM:
             log.approximated("message.role", message.at, why)
@@ -254,7 +254,7 @@ def said_by_the_user(messages: Sequence[Message], model: str, log: Ledger) -> tu
         if prompt and message.role == "user":
             words = tuple(block for m in prompt for block in m.content)
             for joined in prompt:
-                told = "joined with the first turn of the user"
+                told = "merged with the first user message"
                 log.approximated("message.boundary", joined.at, told)
             message = replace(message, content=(*words, *message.content))
             prompt.clear()

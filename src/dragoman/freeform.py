@@ -25,7 +25,6 @@ from .model import (
 )
 from .normal import mark_custom_results
 from .reading import UNREADABLE, compact, decode
-from .writing import Writing
 
 MARK = "[freeform tool]"
 GRAMMAR = " The input must match this {syntax} grammar:\n{definition}"
@@ -38,7 +37,6 @@ SCHEMA: Json = {
 }
 
 
-WRAPPED = "a freeform {} is wrapped as {{'input': text}}"
 KEPT = "wrapped"
 """The spelling under which the function is kept that stood for what was unwrapped."""
 N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
@@ -47,53 +45,20 @@ N = TypeVar("N", Tool, ToolCall, ToolResult, ToolChoice)
 # -- writing ----------------------------------------------------------------------------------
 
 
-def names_in(tools: tuple[Tool, ...] | None) -> frozenset[str]:
-    """The freeform tools: by these, readers know the calls of them again."""
-    return frozenset(tool.name for tool in tools or () if tool.kind == "custom")
+def as_function(node: N, home: bool = False) -> N:
+    """The function that stands for what is freeform; anything else as it is.
 
-
-def tool_as_function(tool: Tool, w: Writing) -> Tool:
-    """The function that stands for a freeform tool."""
-    if tool.kind != "custom":
-        return tool
-    w.moved("tool.kind", tool.at, WRAPPED.format("tool"))
-    return replace(tool, kind="function", description=wrap(tool), schema=SCHEMA, grammar=None)
-
-
-def call_as_function(call: ToolCall, w: Writing) -> ToolCall:
-    """The call of the function that stands for a freeform tool."""
-    if call.kind != "custom":
-        return call
-    note = w.log.moved if call.name in w.custom else w.log.approximated
-    note("tool_call.kind", call.at, WRAPPED.format("call"))
-    return replace(call, kind="function", arguments=compact({"input": call.arguments}))
-
-
-def note_result(result: ToolResult, w: Writing) -> None:
-    """The result of a freeform call is known as such by its call, if that is known."""
-    if result.kind == "custom" and not w.custom and not w.home:
-        w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
-
-
-def choice_as_function(choice: ToolChoice, w: Writing) -> ToolChoice:
-    """The choice of the function that stands for a freeform tool."""
-    if choice.kind != "custom":
-        return choice
-    if choice.name not in w.custom:
-        w.log.approximated("tool.kind", choice.at, WRAPPED.format("tool"))
-    return replace(choice, kind="function")
-
-
-def as_read(node: N) -> N:
-    """At home, the function that stood for what was unwrapped; anything else as it is."""
-    spelling = node.extras.spelling if node.extras is not None else {}
-    if node.kind != "custom" or KEPT not in spelling:
+    ``home``: the node was read from the target, which had such a function and gets it as it stood.
+    """
+    if node.kind != "custom":
         return node
+    spelling = node.extras.spelling if node.extras is not None and home else {}
     if isinstance(node, Tool):
-        schema = spelling[KEPT]
+        schema = spelling.get(KEPT, SCHEMA)
         return replace(node, kind="function", description=wrap(node), schema=schema, grammar=None)
     if isinstance(node, ToolCall):
-        return replace(node, kind="function", arguments=spelling[KEPT])
+        arguments = spelling[KEPT] if KEPT in spelling else compact({"input": node.arguments})
+        return replace(node, kind="function", arguments=arguments)
     return replace(node, kind="function")
 
 
@@ -113,7 +78,8 @@ def unwrap_tool(tool: Tool, dialect: str) -> Tool:
 
 def unwrap_calls(tree: Request) -> Request:
     """A request in which the calls of freeform tools are freeform, as are their results."""
-    custom, dialect = names_in(tree.tools), tree.dialect
+    custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
+    dialect = tree.dialect
     if not custom or dialect is None:
         return tree
     calls = [

@@ -58,9 +58,9 @@ def plain_type(media_type: str) -> str:
 def lies(data: str, media_type: str | None) -> str | None:
     """Why data are not what they claim to be; None where nothing speaks against them."""
     if not is_base64(data):
-        return "the data are not base64"
+        return "the data is not base64"
     if media_type is not None and plain_type(media_type) in KNOWN and sniff(data) is None:
-        return f"the data do not begin like {plain_type(media_type)}"
+        return f"the data does not begin like {plain_type(media_type)}"
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -215,7 +216,7 @@ def _resolve(reference: dict[str, Json], place: Root) -> Json:
         raise _Gone  # texts are all that is ever referred to
     place.left -= len(root)
     if place.left < 0:
-        raise TypeError("texts are referred to too often")
+        raise TypeError("too many references to texts")
     if digest(root) != reference["was"]:
         raise _Gone
     return root
@@ -340,7 +341,7 @@ def _fitting(op: Json, value: list[Json], done: int, length: int) -> int | None:
     if isinstance(op, dict) and "keep" in op:
         size: int = op["keep"]
         if size < 1:
-            raise TypeError("so many items cannot be kept")
+            raise TypeError("too many items to keep")
         if done + size > len(value):
             return None
         run = value[done : done + size]
@@ -355,7 +356,9 @@ def _fitting(op: Json, value: list[Json], done: int, length: int) -> int | None:
 
 
 def _stale(value: Json, at: str, log: Ledger) -> Json:
-    log.dropped("capsule", at, "this part has changed since; what the capsule holds is not put")
+    log.dropped(
+        "capsule", at, "this part was changed; what the capsule holds for it is not restored"
+    )
     return value
 
 
@@ -396,6 +399,8 @@ def same(a: Json, b: Json) -> bool:
     if kind is dict:
         if list(a) != list(b):
             return False
+        if all(map(is_, a.values(), b.values())):
+            return True  # as most
         for one, other in zip(a.values(), b.values(), strict=True):
             if one is not other:
                 if one.__class__ is str:

@@ -49,7 +49,7 @@ def parse(data: bytes | bytearray | memoryview | str, at: str = "") -> Json:
     except RecursionError:
         raise Malformed("nested too deeply", at) from None
     except MemoryError:
-        raise Malformed(f"{len(data):,} bytes, for which there is no memory", at) from None
+        raise Malformed(f"{len(data):,} bytes, not enough memory", at) from None
     return value
 
 

@@ -1,7 +1,7 @@
-"""Mending conversations that an API would reject: named passes, each noted in the ledger.
+"""Repair of conversations that an API would reject: named passes, with every change in the ledger.
 
-Conversions never mend. What is broken stays broken until somebody asks for a repair, and then
-every change is a loss in the ledger, as in a conversion.
+A conversion does not repair. A problem stays until ``repair`` is called, and then every change is a
+loss in the ledger, as in a conversion.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .surrogates import WHY, well_formed
 
 
 def repair_passes() -> tuple[tuple[str, str], ...]:
-    """The passes there are, in the order in which they run, each with what it does."""
-    from .passes.table import PASSES  # only those who mend need them
+    """The passes in the order in which they run, each with what it does."""
+    from .passes.table import PASSES  # needed for repairs only
 
     return tuple((name, each.does) for name, each in PASSES.items())
 
@@ -35,12 +35,12 @@ def repair(
     fail_on: Iterable[str] = (),
     models: Models | Mapping[str, Any] | None = None,
 ) -> Result:
-    """A document that the API accepts, as far as passes can make it so, in the same dialect.
+    """A document that the API accepts, as far as passes can achieve it, in the same dialect.
 
-    With ``passes``, these run, in this order, whatever the document is. Without, ``check`` says
-    what is broken and the passes that mend it run; a document without problems comes back as it
-    is. ``result.losses`` tells every change. ``models`` has rows of the caller's own for the table
-    of what depends on the model (``dragoman.models``).
+    With ``passes``, these run, in this order, whatever the document is. Without, the passes run
+    that repair what ``check`` finds; a document without problems is returned unchanged.
+    ``result.losses`` has every change. ``models`` adds rows of your own to the table of model facts
+    (``dragoman.models``).
 
     >>> broken = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [
     ...     {"type": "text", "text": ""}, {"type": "text", "text": "Hi"}]}]}
@@ -48,7 +48,7 @@ def repair(
     >>> result.document["messages"]
     [{'role': 'user', 'content': 'Hi'}]
     >>> print(result.losses[0])
-    dropped text.empty at /messages/0/content/0 (empty text says nothing)
+    dropped text.empty at /messages/0/content/0 (empty text dropped)
     """
     from .passes.bench import Bench
     from .passes.table import find, mend, run
@@ -57,7 +57,7 @@ def repair(
     value = _loaded(doc, log)
     duplicates.note(doc, value, log)
     if facet not in ("request", "messages"):
-        raise Unsupported(f"a {facet} cannot be repaired; a request or messages can")
+        raise Unsupported(f"repair supports the facets request and messages, not {facet}")
     if passes is not None:
         named = [find(name) for name in passes]
     tree = speaker.read(value, facet)
@@ -73,7 +73,7 @@ def repair(
 
 
 def _loaded(doc: Json | bytes, log: Ledger) -> Json:
-    """The document; lone surrogates, which no API takes, are mended before anything else."""
+    """The document; lone surrogates, which no API takes, are repaired before anything else."""
     try:
         return load(doc)
     except Malformed:

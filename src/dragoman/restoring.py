@@ -35,10 +35,10 @@ PARTIAL = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 UNPAIRED = "\ufffd"
 
-CUT = "the arguments break off; the input is what came of it"
-MORE = "the arguments hold more than the input of the freeform tool, which is left out"
-BROKEN = "the input has escapes that are not JSON, or half of a surrogate pair"
-KEPT = "the arguments are not {'input': text}, so the call of a freeform tool stays a function's"
+CUT = "the arguments are truncated; the input is what was received"
+MORE = "the arguments hold more than the `input` of the custom tool; the rest is omitted"
+BROKEN = "the input has escapes that are not JSON, or a lone surrogate"
+KEPT = "the arguments are not {'input': text}, so the call stays a function call"
 
 Note = tuple[str, str, str]
 """A code of the ledger, the place of the call, and what became of it."""

@@ -155,7 +155,7 @@ class Pairs:
                 result = message.content[0]
                 assert isinstance(result, ToolResult)
                 if index in self.guessed:
-                    why = f"the result has no id; it answers {self.answers[index]!r}, the next call"
+                    why = f"the result has no id; by position it belongs to {self.answers[index]!r}"
                     log.invented("tool_call.id", result.at, why)
                 elif result.call_id not in (None, self.answers[index]):
                     why = f"{result.call_id!r} is the id of another call"
@@ -262,9 +262,9 @@ def joined_results(first: Message, second: Message, target: str, log: Ledger) ->
     one, other = first.content[0], second.content[0]
     assert isinstance(one, ToolResult)
     assert isinstance(other, ToolResult)
-    why = f"{target} takes one result for each call; a second one is written behind the first"
+    why = f"{target} accepts one result per call; a second one is appended to the first"
     log.approximated("tool_result", second.at, why)
-    log.approximated("tool_result", one.at, "a second result of the call is written behind it")
+    log.approximated("tool_result", one.at, "a second result of the call is appended to it")
     lose_extras(second, other, log)
     failed = one.is_error or other.is_error
     content = (*one.content, *other.content)
@@ -275,11 +275,11 @@ def demoted(message: Message, target: str, log: Ledger) -> Message:
     """A result without its call as words of the user."""
     result = message.content[0]
     assert isinstance(result, ToolResult)
-    why = f"{target} takes no result without its call; it is written as a user message"
+    why = f"{target} accepts no result without its call; it is written as a user message"
     log.approximated("tool_result", message.at, why)
     lose_extras(message, result, log)
     if result.name is not None:
-        why = "a result that is written as a message does not name its tool"
+        why = "a result that is written as a user message does not name its tool"
         log.dropped("tool_result.name", result.at, why)
     what = "error" if result.is_error else "result"
     mark = Text(ORPHAN.format(what=what, call=call_of(result)), at=result.at)
@@ -294,13 +294,13 @@ def lose_extras(message: Message, result: ToolResult, log: Ledger) -> None:
     """What only its dialect knows of a result that is no longer one, and of its message."""
     for node in (message, result):
         for key in node.extras.fields if node.extras is not None else ():
-            why = "a result that is written in another one or as a message has no such field"
+            why = "a result appended to another or written as a user message has no such field"
             log.dropped("extras", f"{node.at}/{escape(key)}", why)
 
 
 def no_answer(call: ToolCall, target: str, log: Ledger) -> Message:
     """A result that says that there is none."""
-    why = f"{target} demands a result for each call, and {call.id or call.name!r} has none"
+    why = f"{target} requires a result for each call, and {call.id or call.name!r} has none"
     log.invented("tool_result", call.at, why)
     text = Text(NO_RESULT, at=call.at)
     name = call.name if call.id is None else None

@@ -34,9 +34,11 @@ from .reading import DEPTH, UNREADABLE, compact, decode, escape, nearest, parse,
 from .surrogates import FIRST, HALF, SECOND, WHY, joined, replaced, well_formed
 from .writing import may_open
 
-TRUNCATED = "the stream ended before the answer did"
+TRUNCATED = "the stream ended before the response was complete"
 NOTHING: tuple[Json, ...] = (None, "", [], {})
-REDACTED_LATE = "what is redacted has no words here; they were said before it was known to be"
+REDACTED_LATE = (
+    "the reasoning was streamed before it was marked as redacted; its text is not in the response"
+)
 
 
 class Keys:
@@ -197,7 +199,7 @@ class StreamReader:
             doc = self.document()
             for at in self.late:
                 if gone.isdisjoint(ways_to(at)):
-                    why = f"{last_of(at)!r} came when what it belongs to had been passed on"
+                    why = f"{last_of(at)!r} arrived after its block had already been written"
                     log.dropped("extras", nearest(doc, at)[0], why)
 
     def note_unknown(self, log: Ledger, whose: str) -> None:
@@ -211,7 +213,7 @@ class StreamReader:
         for at in self.superseded:
             where, left = nearest(doc, at)
             if left:  # else the response has it after all
-                why = f"{whose} {last_of(at)!r}, which one event has and another leaves out"
+                why = f"{whose} {last_of(at)!r}, which one event has and another omits"
                 log.dropped("extras", where, why)
 
     def parse(self, frame: Frame) -> dict[str, Json]:
@@ -262,7 +264,9 @@ class StreamReader:
         if self.cut:
             log.approximated("text.surrogate", "", WHY)
         if self.omitted or self.halves:
-            why = "the first half of a surrogate pair ended a delta, no second came; it is omitted"
+            why = (
+                "a delta ended inside a surrogate pair and the second half did not follow; omitted"
+            )
             log.approximated("text.surrogate", "", why)
 
 
@@ -398,7 +402,7 @@ class StreamWriter:
     def begins(self, turn: int, at: str) -> None:
         """The first word of a block is said, perhaps when a block behind it has begun."""
         if turn < self.latest:
-            why = "a block behind it had begun before its own first word came"
+            why = "its first text arrived after the next block had begun"
             self.log.moved("stream.order", at, why)
         else:
             self.latest = turn
@@ -476,7 +480,9 @@ class InTurns(StreamWriter):
             return False
         self.waiting[event.index] = (place, [event])
         if not quiet:
-            self.log.moved("stream.order", event.block.at, "it waited for the block before it")
+            self.log.moved(
+                "stream.order", event.block.at, "written after the block before it was complete"
+            )
         return True
 
     def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
@@ -569,7 +575,9 @@ class OneByOne(StreamWriter):
             self.sealed, self.part = None, (-1, "")
             return self.enter(event)
         self.waiting[event.index] = [event]
-        self.log.moved("stream.order", event.block.at, "it waited for the block before it")
+        self.log.moved(
+            "stream.order", event.block.at, "written after the block before it was complete"
+        )
         return b""
 
     def delta(self, event: Delta) -> bytes:

@@ -30,7 +30,7 @@ ESCAPED = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]))"
 )
-WHY = "half of a surrogate pair is no character; U+FFFD is written for it"
+WHY = "a lone surrogate is not a character; U+FFFD is written for it"
 
 
 class Whole(NamedTuple):
@@ -103,7 +103,7 @@ def _whole(value: Json, at: str, halves: dict[str, str], keys: dict[str, str]) -
     for key, item in value.items():
         name = key
         if key.__class__ is not str:
-            raise Malformed("a key that is no text", at)
+            raise Malformed("a key that is not text", at)
         if HALF.search(key):
             name = joined(key)
             while name in out or name in value:  # another key is the same without its half

@@ -4,11 +4,12 @@ Each law is a function that raises ``AssertionError`` with a reason. A corpus is
 a case is a folder in which every file says exactly the same thing:
 
     tests/corpus/tool-call/
-        case.toml                                  title, and what is lost where
+        case.toml                                  the title
         anthropic-messages.request.json            <dialect>.<facet>.json
         openai-chat.request.json
         openai-chat~legacy.request.json            another spelling: read, never written
-        openai-responses.request.degraded.json     what comes out where it cannot be said whole
+        degraded.txt                               what is lost where, and what is written by
+                                                   dialects that cannot express it (transcript.py)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from . import dialects
+from . import dialects, transcript
 from .auditing import Facts, faults
 from .checking import broken_arguments
 from .comparing import changes
@@ -58,7 +59,7 @@ from .walk import meaning
 
 
 class Document(NamedTuple):
-    """One file of a case."""
+    """One file of a case, or a degraded document of its transcript."""
 
     case: str
     dialect: str
@@ -79,30 +80,50 @@ class Case(NamedTuple):
     unofficial: tuple[str, ...]
     """dialects whose file here the vendor's own types refuse, on purpose"""
     degrades: dict[str, dict[str, list[str]]]
-    """facet -> ``"source > target"`` -> the losses, as ``"kind code"``"""
+    """facet -> ``"source > target"`` -> the losses, as ``"kind code path"``"""
 
     def losses(self, source: Document, target: str) -> list[str]:
         said = f"{source.dialect}{source.spelling and '~' + source.spelling} > {target}"
         return sorted(self.degrades.get(source.facet, {}).get(said, []))
 
     def expected(self, target: str, facet: str) -> Document | None:
-        """The file that a conversion to a dialect must give."""
+        """The document that a conversion to a dialect must give."""
         for document in self.documents:
             if (document.dialect, document.facet, document.spelling) == (target, facet, ""):
                 return document
         return None
 
 
+TRANSCRIPT = "degraded.txt"
+
+
 def load_case(folder: Path) -> Case:
     settings = tomllib.loads((folder / "case.toml").read_text("utf-8"))
-    documents = tuple(
-        document
-        for path in sorted(folder.glob("*.json"))
-        if (document := _load_document(folder.name, path)) is not None
-    )
+    whole = load_whole(folder)
+    told = transcript.read(load_transcript(folder), bodies(whole))
+    degraded = [
+        Document(folder.name, dialect, "", facet, True, body)
+        for (facet, dialect), body in told.documents.items()
+    ]
+    documents = tuple(sorted([*whole, *degraded], key=lambda document: document.name))
     unofficial = tuple(settings.get("unofficial", ()))
-    degrades = settings.get("degrades", {})
-    return Case(folder.name, settings["title"], documents, unofficial, degrades)
+    return Case(folder.name, settings["title"], documents, unofficial, told.losses)
+
+
+def load_whole(folder: Path) -> list[Document]:
+    """The files of a case, which all say the same."""
+    return [_load_document(folder.name, path) for path in sorted(folder.glob("*.json"))]
+
+
+def load_transcript(folder: Path) -> str:
+    """What is lost of a case; empty where nothing is."""
+    path = folder / TRANSCRIPT
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def bodies(whole: Iterable[Document]) -> dict[transcript.Kind, Json]:
+    """The documents that a transcript refers to."""
+    return {(d.facet, d.dialect): d.body for d in whole if not d.degraded and not d.spelling}
 
 
 @cache
@@ -115,12 +136,11 @@ def load_corpus(root: Path) -> tuple[Case, ...]:
 
 
 def _load_document(case: str, path: Path) -> Document:
-    who, facet, *rest = path.name.removesuffix(".json").split(".")
+    who, _, facet = path.name.removesuffix(".json").partition(".")
     dialect, _, spelling = who.partition("~")
-    if facet not in FACETS or rest not in ([], ["degraded"]):
-        raise ValueError(f"{path.name} is not <dialect>[~spelling].<facet>[.degraded].json")
-    body = json.loads(path.read_text("utf-8"))
-    return Document(case, dialect, spelling, facet, bool(rest), body)
+    if facet not in FACETS:
+        raise ValueError(f"{path.name} is not <dialect>[~spelling].<facet>.json")
+    return Document(case, dialect, spelling, facet, False, json.loads(path.read_text("utf-8")))
 
 
 WRONG: tuple[Json, ...] = (None, 0, 1.5, True, "", "x", [], {}, [None], {"type": 1}, [[]])
@@ -144,12 +164,15 @@ def pair(case: Case, source: Document, target: str) -> bool:
     if wanted is None or source.degraded:
         return False
     result = converted(source, target)
-    assert _text(result.document) == _text(wanted.body), difference(result.document, wanted.body)
-    said = sorted(f"{loss.kind} {loss.what}" for loss in result.losses)
+    how = f"{source.name} > {target}\n"
+    assert _text(result.document) == _text(wanted.body), how + difference(
+        result.document, wanted.body
+    )
+    found = sorted(map(transcript.entry, result.losses))
     declared = case.losses(source, target)
-    assert said == declared, f"losses {said}, declared {declared}\n{_said(result.losses)}"
+    assert found == declared, how + difference(found, declared) + f"\n{_said(result.losses)}"
     if not wanted.degraded:  # every whole file says the same: things may move, no more
-        assert not any(map(is_lossy, result.losses)), _said(result.losses)
+        assert not any(map(is_lossy, result.losses)), how + _said(result.losses)
     return True
 
 

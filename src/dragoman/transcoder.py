@@ -211,7 +211,7 @@ class Transcoder:
         """The events of a frame, with a note of keys that it has twice where they are met first."""
         for at in duplicates.frame_pointers(frame[1]):
             if at not in self.twice:
-                why = f"{at} of frame {self.count} stands more than once; the last value is read"
+                why = f"{at} of frame {self.count} is a duplicate key; the last value is read"
                 self.twice[at] = why
                 if not self.same:
                     self.log.dropped(duplicates.CODE, "", why)
@@ -311,7 +311,7 @@ class Transcoder:
             if getattr(tree, name) is not None and getattr(begun, name) is None
         ]
         if late:
-            why = f"known in the end: {', '.join(late)}; a stream names it at first here"
+            why = f"{', '.join(late)} known only at the end; {self.target.name} sends it first"
             self.log.approximated("stream.head", tree.at, why)
 
     def note_signatures(self) -> None:
@@ -321,7 +321,7 @@ class Transcoder:
         gone = {loss.path for loss in self.log.losses if loss.what in SIGNATURES}
         for at in self.reader.notes_on_signatures:
             if at not in gone:
-                why = "the last event has this reasoning encrypted anew; the first is passed on"
+                why = "the last event encrypts this reasoning again; the first version is written"
                 self.log.approximated("stream.text", at, why)
 
     def note_ids(self) -> None:
@@ -331,7 +331,7 @@ class Transcoder:
         gone = {loss.path for loss in self.log.losses if loss.what in IDS or loss.kind == "dropped"}
         for at in self.reader.notes_on_ids:
             if at not in gone and f"{at}/id" not in gone:
-                why = "the last event has another id for this item; the first is passed on"
+                why = "the last event has another id for this item; the first is written"
                 self.log.approximated("stream.text", at, why)
 
 
@@ -355,12 +355,12 @@ def collected(transcoder: Transcoder) -> Result:
     if reader.failure is None:
         document = reader.document()
         for at in reader.unfit:
-            why = "the text of the arguments is no JSON object, or has a key twice"
+            why = "the arguments are not a JSON object, or have a duplicate key"
             log.approximated("tool_call.arguments", at, why)
         reader.note_halves(log)
         for at in reader.halved:
             log.approximated("text.surrogate", at, WHY)
-        reader.note_unknown(log, "a response has no place for")
+        reader.note_unknown(log, "a response has no field")
         return Result(document, tuple(log.losses))
     document = reader.dialect.write(reader.response(), log)
     return Result(document, tuple(log.losses))
@@ -399,9 +399,7 @@ def convert_event(
     """
     speaker, writer, log = dialects.get(source), dialects.get(target), Ledger(ids=ids)
     if not speaker.whole_events:
-        raise Unsupported(
-            f"an event of {speaker.name} is a piece of a message; Transcoder puts them together"
-        )
+        raise Unsupported(f"an event of {speaker.name} is a part of a message; use Transcoder")
     value = load(event)
     duplicates.note(event, value, log)
     history = _heard(value, speaker, log)

@@ -136,14 +136,18 @@ def digest(atoms: list[Json]) -> tuple[str, int]:
     Length and checksum tell one turn of a conversation from another, at a small part of the cost
     of a cryptographic digest; whoever makes two alike has a capsule of his own that fits both.
     """
-    gist = _bytes(atoms)
-    return f"{len(gist):x}-{crc32(gist):x}", len(gist)
+    try:
+        gist = _sorted(atoms)
+    except OverflowError:  # a number that has no place in MessagePack
+        gist = _spelled(atoms)
+    size = len(gist)
+    return f"{size:x}-{crc32(gist):x}", size
 
 
 def _bytes(value: Json) -> bytes:
     try:
         return _sorted(value)
-    except OverflowError:  # a number that has no place in MessagePack
+    except OverflowError:  # as in ``digest``
         return _spelled(value)
 
 
@@ -173,10 +177,13 @@ def say_the_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
     """Whether two runs of messages have the same gist."""
     if len(a) != len(b):
         return False
-    for one, two in zip(a, b, strict=True):
-        if not _quickly_same(one, two):
-            return digest(joined(gist_of(a))) == digest(joined(gist_of(b)))
-    return True
+    if _are_messages(a) and _are_messages(b) and common_gist(a, b) is not None:
+        return True
+    return digest(joined(gist_of(a))) == digest(joined(gist_of(b)))
+
+
+def _are_messages(nodes: Sequence[Any]) -> bool:
+    return all(node.__class__ is Message for node in nodes)
 
 
 def common_gist(said: Sequence[Any], mine: Sequence[Any]) -> list[Json] | None:
@@ -184,46 +191,58 @@ def common_gist(said: Sequence[Any], mine: Sequence[Any]) -> list[Json] | None:
 
     ``say_the_same``, ``are_marked`` and ``gist_of`` in one go, for texts, calls and plain results.
     """
-    if len(said) != len(mine):
-        return None
     atoms: list[Json] = []
     for a, b in zip(said, mine, strict=True):
-        if a.role != b.role or a.name != b.name:
+        role, name = a.role, a.name
+        if role != b.role or name != b.name:
             return None
-        atoms.append(["system" if a.role == "developer" else a.role, a.name])
-        one, two = a.content, b.content
-        if a.role == "assistant":
-            one = [block for block in one if block.__class__ is not Reasoning]
-            two = [block for block in two if block.__class__ is not Reasoning]
-        if not one or len(one) != len(two):
-            return None
-        for x, y in zip(one, two, strict=True):
-            atom = _common_atom(x, y) if x.__class__ is y.__class__ else None
+        atoms.append(["system" if role == "developer" else role, name])
+        size = len(atoms)
+        others = iter(b.content)
+        for x in a.content:
+            kind = x.__class__
+            if kind is Reasoning:
+                continue
+            y: Any = next(others, None)
+            while y.__class__ is Reasoning:
+                y = next(others, None)
+            atom = COMMON[kind](x, y) if kind is y.__class__ and kind in COMMON else None
             if atom is None:
                 return None
             atoms.append(atom)
+        if len(atoms) == size:
+            return None  # what says nothing is told by its reasoning
+        for y in others:
+            if y.__class__ is not Reasoning:
+                return None
     return atoms
 
 
-def _common_atom(x: Any, y: Any) -> Json:
-    kind = x.__class__
-    if kind not in PLAIN or x.cache is not None:
+def _common_text(x: Any, y: Any) -> Json:
+    text = x.text
+    return text if text and text[0] != "[" and text == y.text and x.cache is None else None
+
+
+def _common_call(x: Any, y: Any) -> Json:
+    if x.cache is not None or x.name != y.name or x.kind != y.kind:
         return None
-    if kind is Text:
-        text = x.text
-        return text if text and text[0] != "[" and text == y.text else None
-    if kind is ToolCall:
-        if x.name != y.name or x.kind != y.kind:
-            return None
-        arguments = _arguments(x)
-        if x.arguments != y.arguments and _bytes(arguments) != _bytes(_arguments(y)):
-            return None
-        return ["call", x.name, arguments]
-    one, two = x.content, y.content
-    if len(one) != 1 or len(two) != 1 or bool(x.is_error) != bool(y.is_error):
+    arguments = _arguments(x)
+    if x.arguments != y.arguments and _bytes(arguments) != _bytes(_arguments(y)):
         return None
-    text = _common_atom(one[0], two[0]) if one[0].__class__ is two[0].__class__ is Text else None
-    return None if text is None else ["result", bool(x.is_error), [text]]
+    return ["call", x.name, arguments]
+
+
+def _common_result(x: Any, y: Any) -> Json:
+    if x.cache is not None or len(x.content) != 1 or len(y.content) != 1:
+        return None
+    one, two, failed = x.content[0], y.content[0], bool(x.is_error)
+    if one.__class__ is not Text or two.__class__ is not Text or failed != bool(y.is_error):
+        return None
+    text = _common_text(one, two)
+    return None if text is None else ["result", failed, [text]]
+
+
+COMMON = {Text: _common_text, ToolCall: _common_call, ToolResult: _common_result}
 
 
 def gist_of(nodes: Sequence[Any]) -> list[Json]:
@@ -232,48 +251,6 @@ def gist_of(nodes: Sequence[Any]) -> list[Json]:
     for node in nodes:
         _say(node, atoms)
     return atoms
-
-
-def _quickly_same(a: Any, b: Any) -> bool:
-    """Whether it can be seen at once that two messages say the same: no more than texts, calls."""
-    if a.__class__ is not Message or b.__class__ is not Message:
-        return False
-    if a.role != b.role or a.name != b.name:
-        return False
-    one: Sequence[Any] = a.content
-    two: Sequence[Any] = b.content
-    if a.role == "assistant":
-        one = [block for block in one if block.__class__ is not Reasoning]
-        two = [block for block in two if block.__class__ is not Reasoning]
-    if not one or len(one) != len(two):
-        return False
-    for x, y in zip(one, two, strict=True):
-        kind = x.__class__
-        if kind is not y.__class__:
-            return False
-        if kind is Text:
-            if x.text != y.text:
-                return False
-        elif kind is ToolCall:
-            if x.name != y.name or x.kind != y.kind:
-                return False
-            if x.arguments != y.arguments and _bytes(_arguments(x)) != _bytes(_arguments(y)):
-                return False
-        elif kind is ToolResult:
-            if bool(x.is_error) != bool(y.is_error) or not _same_texts(x.content, y.content):
-                return False
-        else:
-            return False
-    return True
-
-
-def _same_texts(one: Sequence[Any], two: Sequence[Any]) -> bool:
-    if len(one) != len(two):
-        return False
-    for x, y in zip(one, two, strict=True):
-        if x.__class__ is not Text or y.__class__ is not Text or x.text != y.text:
-            return False
-    return True
 
 
 class View:
@@ -490,6 +467,8 @@ def _arguments(call: ToolCall) -> Json:
         value = decode(text) if call.kind == "function" else text
     except UNREADABLE:
         return text
+    if value.__class__ is dict and UNCOUNTED.issuperset(map(type, value.values())):
+        return value  # as most
     return _counted(value) if ".0" in text else value
 
 
@@ -504,6 +483,7 @@ def _counted(value: Json) -> Json:
     return value
 
 
+UNCOUNTED = frozenset({str, int, bool, type(None)})
 EXACT = 2.0**53
 """Numbers above are written in other ways, and none of them is a count."""
 
@@ -520,7 +500,6 @@ def _marks(node: Any) -> Iterator[Cache]:
 MARKED = frozenset({Text, Media, Passage, ToolCall, ToolResult})
 NESTED = frozenset({Passage, ToolResult})
 PAIRED = frozenset({ToolCall, ToolResult})
-PLAIN = frozenset({Text, ToolCall, ToolResult})
 
 
 # -- which belong together ------------------------------------------------------------------

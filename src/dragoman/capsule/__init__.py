@@ -58,8 +58,9 @@ its capsules are still opened, with that version's limits.
 The keys of a capsule: ``count`` (of units, and of tools where these are units), ``turns`` and
 ``tools`` (entries), ``patch`` and ``order`` (settings), ``mended`` (losses of the way back that it
 makes up for), ``echo`` (whose gist the digests are of), ``wrap`` or ``bare`` (a list of turns in an
-object, or without it), ``model`` (where the target has none), ``unfit`` (the original broke a rule
-itself), ``mac`` (``signing``). Those of an entry: ``at`` and ``is`` (the numbers and digests of
+object, or without it), ``typed`` (the client writes a type that may be left out: ``types``),
+``model`` (where the target has none), ``unfit`` (the original broke a rule itself), ``mac``
+(``signing``). Those of an entry: ``at`` and ``is`` (the numbers and digests of
 its units), ``put`` (the original), ``cuts`` (how long texts were that may be joined or split now),
 ``ids`` or ``by`` (what else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``,
 ``reused``.

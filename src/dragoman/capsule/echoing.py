@@ -7,7 +7,8 @@ makes nothing for the turns that came back as they were.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, compress
@@ -101,17 +102,20 @@ class _Turns:
         """Those that did not come back as they were; None: not each in its place."""
         raise NotImplementedError
 
-    def span(self, number: int) -> tuple[int, int]:
-        """Which of the messages a unit is made of."""
+    def span(self, number: int) -> tuple[int, int, str, int, int]:
+        """The messages that a unit is made of (from, to), the slot, and its items there (from, to).
+
+        Where it is no run of items but all that stands there, these are from -1.
+        """
         raise NotImplementedError
 
-    def place(self, number: int) -> tuple[str, int, int]:
-        """Where it stands: the slot, and which items of it; -1: all of it."""
+    def unit_of(self, index: int) -> int:
+        """Which unit a message is of."""
         raise NotImplementedError
 
     def what(self, number: int) -> Sequence[Any]:
         """What the client's document says for it."""
-        first, end = self.span(number)
+        first, end, *_ = self.span(number)
         return self.said[first:end]
 
     def neighbours(self, number: int) -> list[str]:
@@ -126,30 +130,21 @@ class _Turns:
 class _Listed(_Turns):
     """All stand in one list; a prompt that stands elsewhere came back as it was."""
 
-    __slots__ = ("firsts", "items", "lead", "slot", "starts")
+    __slots__ = ("items", "lead", "numbers", "slot", "starts")
 
-    def __init__(self, doc: dict[str, Json], tree: Any, said: Any, slot: str, lead: str) -> None:
+    def __init__(
+        self, doc: dict[str, Json], tree: Any, said: Any, numbers: list[int], slot: str, lead: str
+    ) -> None:
+        """``numbers``: the item that each message stands in, in order."""
         super().__init__(doc, tree.messages, said)
         self.slot = slot
         self.items = doc[slot]
         self.lead = int(bool(lead))
         self.slots = {slot, lead} if lead else {slot}
-        self.starts: list[int] = []
-        self.firsts: list[int] = []
-
-    def find(self, numbers: list[int]) -> bool:
-        """Where each unit begins, by the item that each message stands in; False: out of order."""
-        last = -1
-        for index, number in enumerate(numbers, self.lead):
-            if number != last:
-                if number < last:
-                    return False
-                self.starts.append(number)
-                self.firsts.append(index)
-                last = number
+        self.numbers = numbers
+        self.starts = list(dict.fromkeys(numbers))
         self.starts[0] = 0  # what stands before belongs to it
         self.count = len(self.starts) + self.lead
-        return True
 
     def dirty(self, back: dict[str, Json], alike: set[str]) -> list[int] | None:
         if self.slot in alike:
@@ -160,20 +155,22 @@ class _Listed(_Turns):
         before = self.lead - 1
         return sorted({bisect_right(self.starts, item) + before for item in found})
 
-    def span(self, number: int) -> tuple[int, int]:
-        number -= self.lead
+    def span(self, number: int) -> tuple[int, int, str, int, int]:
+        lead, starts, numbers = self.lead, self.starts, self.numbers
+        number -= lead
         if number < 0:
-            return 0, 1
-        after = number + 1
-        return self.firsts[number], self.firsts[after] if after < len(self.firsts) else len(
-            self.nodes
-        )
+            return 0, 1, self.slot, 0, 0  # which came back, so nobody asks where it stands
+        start = starts[number]
+        first = bisect_left(numbers, start) + lead
+        number += 1
+        if number == len(starts):
+            return first, len(self.nodes), self.slot, start, len(self.items)
+        stop = starts[number]
+        return first, bisect_left(numbers, stop) + lead, self.slot, start, stop
 
-    def place(self, number: int) -> tuple[str, int, int]:
-        number -= self.lead
-        after = number + 1
-        end = self.starts[after] if after < len(self.starts) else len(self.items)
-        return self.slot, self.starts[number], end
+    def unit_of(self, index: int) -> int:
+        index -= self.lead
+        return 0 if index < 0 else bisect_right(self.starts, self.numbers[index]) - 1 + self.lead
 
 
 def _turns(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Turns | None:
@@ -191,20 +188,24 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
     ats = [node.at for node in tree.messages]
     slot = ats[-1].split("/", 2)[1] if ats and ats[-1] else ""
     items = doc.get(slot)
-    if items.__class__ is not list or not items or "~" in slot:
+    if items.__class__ is not list or not items or not slot.isidentifier():
         return None
-    prefix = f"/{slot}/"
     lead = ""
-    if not ats[0].startswith(prefix):  # the system prompt
+    if not ats[0].startswith(f"/{slot}/"):  # the system prompt
         first = tree.messages[0]
         lead = ats.pop(0).split("/", 2)[1]
         if lead not in alike or not is_instruction(first) or not _says(first):
             return None
-    places = [at.split("/", 3) for at in ats]
-    if not places or {place[1] for place in places} != {slot} or _is_hoisted(tree.messages):
+    lines = "\n".join(ats)  # all at once: there may be many
+    numbers = list(map(int, re.findall(rf"(?m)^/{slot}/(\d+)(?=/|$)", lines)))
+    if not ats or len(numbers) != len(ats) or lines.count("\n") >= len(ats):
         return None
-    turns = _Listed(doc, tree, said, slot, lead)
-    return turns if turns.find([int(place[2]) for place in places]) else None
+    if numbers != sorted(numbers):
+        return None
+    turns = _Listed(doc, tree, said, numbers, slot, lead)
+    # An item that was read into the result before it has no message of its own.
+    alone = len(turns.starts) == len(items)
+    return turns if alone or not _is_hoisted(tree.messages) else None
 
 
 def _says(message: Any) -> bool:
@@ -214,13 +215,12 @@ def _says(message: Any) -> bool:
 
 def _is_hoisted(nodes: Sequence[Any]) -> bool:
     """Whether an image of a result stands in another item."""
-    results = [
-        (node.content[-1], node.at) for node in nodes if node.role == "tool" and node.content
-    ]
-    for block, at in results:
-        if block.__class__ is ToolResult and (inside := block.content):
-            if not inside[-1].at.startswith(at):
-                return True
+    for node in nodes:
+        if node.role == "tool" and node.content:
+            block = node.content[-1]
+            if block.__class__ is ToolResult and (inside := block.content):
+                if not inside[-1].at.startswith(node.at):
+                    return True
     return False
 
 
@@ -237,13 +237,12 @@ class _Viewed(_Turns):
         self.count = len(view.turns)
         self.ends = list(accumulate([len(unit.nodes) for unit in view.turns]))
 
-    def span(self, number: int) -> tuple[int, int]:
-        end = self.ends[number]
-        return end - len(self.units[number].nodes), end
+    def span(self, number: int) -> tuple[int, int, str, int, int]:
+        end, unit = self.ends[number], self.units[number]
+        return end - len(unit.nodes), end, unit.slot, unit.start, unit.end
 
-    def place(self, number: int) -> tuple[str, int, int]:
-        unit = self.units[number]
-        return unit.slot, unit.start, unit.end
+    def unit_of(self, index: int) -> int:
+        return bisect_right(self.ends, index)
 
     def dirty(self, back: dict[str, Json], alike: set[str]) -> list[int] | None:
         changed: dict[str, set[int]] = {}
@@ -278,8 +277,7 @@ def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
     if theirs.__class__ is not list:
         return None
     if len(mine) == len(theirs):
-        found = _unlike(mine, theirs)
-        return found if all(_shape(mine[n]) == _shape(theirs[n]) for n in found) else None
+        return _unlike(mine, theirs)
     try:
         known = {item.get("type", "message") for item in theirs}
         kept = [n for n, item in enumerate(mine) if item.get("type", "message") in known]
@@ -287,55 +285,55 @@ def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
         return None
     if len(kept) != len(theirs):
         return None
-    rest = [mine[number] for number in kept]
-    found = _unlike(rest, theirs)
-    if any(_shape(rest[n]) != _shape(theirs[n]) for n in found):
+    found = _unlike([mine[number] for number in kept], theirs)
+    if found is None:
         return None
     return set(range(len(mine))).difference(kept) | {kept[n] for n in found}
 
 
-def _unlike(a: list[Json], b: list[Json]) -> set[int]:
-    """Which items are not the same."""
+def _unlike(a: list[Json], b: list[Json]) -> set[int] | None:
+    """Which items are not the same; None: some are not even of the same kind."""
     alike = list(map(eq, a, b))
     if not plainly_same(list(compress(a, alike)), list(compress(b, alike))):
         alike = list(map(equal, a, b))
-    return {number for number, same_ in enumerate(alike) if not same_}
+    found = {number for number, same_ in enumerate(alike) if not same_}
+    return found if all(_are_of_a_kind(a[number], b[number]) for number in found) else None
 
 
-def _shape(item: Json) -> Any:
-    if item.__class__ is not dict:
-        return item.__class__
-    role, kind = item.get("role"), item.get("type", "message")
-    return (role if role.__class__ is str else "", kind if kind.__class__ is str else "")
+def _are_of_a_kind(a: Json, b: Json) -> bool:
+    if a.__class__ is not dict or b.__class__ is not dict:
+        return a.__class__ is b.__class__
+    kind = a.get("type", "message")
+    return bool(a.get("role") == b.get("role") and kind == b.get("type", "message"))
 
 
 def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
     """What to put for each unit that changed; None: one of them says something else now."""
+    if not dirty:
+        return []
     reused = reused_ids(tree)
     nodes = turns.nodes
     begin = next((n for n, node in enumerate(nodes) if not is_instruction(node)), len(nodes))
     last = turns.count - 1
     out: list[Json] = []
     for number in dirty:
-        first, end = turns.span(number)
-        if first >= begin and is_instruction(nodes[first]):
+        first, end, slot, start, stop = turns.span(number)
+        said, mine = turns.said[first:end], nodes[first:end]
+        if first >= begin and is_instruction(mine[0]):
             return None  # a system prompt in the middle
-        said = turns.said[first:end]
-        mine = nodes[first:end]
         atoms = common_gist(said, mine)
         if atoms is None:
             if not say_the_same(said, mine) or are_marked(said):
                 return None
             atoms = gist_of(said)
         key, size = digest(joined(atoms))
-        entry = {"at": number, "is": [key]}
+        entry: dict[str, Json] = {"at": number, "is": [key]}
         if size < SLIGHT:
             _tell(entry, said, turns, reused)
         if number == last:
             entry["size"] = len(atoms)
-        slot, start, end = turns.place(number)
         value = turns.doc[slot]
-        pieces = [[slot, start < 0, value if start < 0 else value[start:end]]]
+        pieces = [[slot, start < 0, value if start < 0 else value[start:stop]]]
         if size < WORTH:
             entry["put"] = {"raw": pieces}
         else:
@@ -389,14 +387,16 @@ def _tell(
 def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
     """The losses that no restored turn makes up for."""
     number: dict[str, int] = {}
-    for unit in range(turns.count):
-        first, end = turns.span(unit)
-        for node in turns.said[first:end]:
-            number.setdefault(node.at, unit)
-    found = [(loss, owner_of(loss.path, number)) for loss in losses]
-    if any(unit is None for _, unit in found):  # of a block that stands elsewhere, or of no turn
+    for index, node in enumerate(turns.said):
+        number.setdefault(node.at, index)
+    found = [owner_of(loss.path, number) for loss in losses]
+    if None in found:  # of a block that stands elsewhere, or of no turn
         owner: dict[str, tuple[str, int]] = {}
         for node in turns.said:
-            own(owner, node, ("turns", number[node.at]))
+            own(owner, node, ("turns", turns.unit_of(number[node.at])))
         return [loss for loss in losses if not is_restored(loss, owner, {"turns": restored})]
-    return [loss for loss, unit in found if unit not in restored]
+    return [
+        loss
+        for loss, index in zip(losses, found, strict=True)
+        if turns.unit_of(index) not in restored
+    ]

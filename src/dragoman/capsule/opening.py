@@ -35,8 +35,9 @@ from .places import (
     view_of,
 )
 from .references import cut, expanded, schemas_of
+from .types import typed
 
-CHANGED = "this turn has changed since; what the capsule holds for it is left out"
+CHANGED = "this turn was changed; what the capsule holds for it is not restored"
 
 
 FEW = 25
@@ -78,11 +79,17 @@ def open_(
                 left = _unmended(log.losses, mended, {})
                 log.losses[:] = proof.left(restored, log.losses, left)
         else:
+            said: set[int] = set()
+            if "typed" in capsule:
+                document, said = typed(document, dialect, capsule["typed"])
             view = view_of(document, dialect.read(document, facet))
             if view is None:
-                log.dropped("capsule", "", "this is no conversation of items any more")
+                log.dropped("capsule", "", "no longer a conversation of items")
                 return document
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
+            for number, item in enumerate(restored[dialect.history] if said else ()):
+                if id(item) in said:
+                    log.restored.append(Restored("field", f"/{dialect.history}/{number}/type"))
         _point(log, said_before, echoed)
         return restored
     except RecursionError:
@@ -450,7 +457,9 @@ class _Opening:
         entry.pieces = parse_exactly(encode(entry.pieces))  # our own, to be changed
         if not put_marks(entry.data, entry.pieces, shown, now):
             at = self.path("turns", entry.at or 0)
-            self.log.dropped("cache", at, "the restored turn has no place for this mark")
+            self.log.dropped(
+                "cache", at, "the restored turn has no place for this cache breakpoint"
+            )
 
     def parted(self, units: list[Unit], size: int) -> tuple[list[Json], list[Json]]:
         """The pieces of units without what was written into the last item, and that."""

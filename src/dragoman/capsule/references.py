@@ -24,6 +24,10 @@ MANY = 8
 """How many texts are looked for in another, or schemas compared with a value."""
 
 
+SHORT = 60
+"""How much of a text is enough to find it, mostly."""
+
+
 SPELLINGS: tuple[Callable[[str], str], ...] = (compact, json.dumps)
 """How texts are spelled in JSON, nearly always."""
 
@@ -47,7 +51,7 @@ def shrunk(
     called = _texts(gists, known)
     places = {text: number for number, text in enumerate(known)}
     try:
-        put = _shrink(pieces, places, called, schemas)
+        put = [_shrink(piece, places, called, schemas) for piece in pieces]
     except _Taken:
         return {"put": {"raw": pieces}}
     cuts = cuts_of(gists)
@@ -101,15 +105,15 @@ class _Taken(Exception):
 def _shrink(
     value: Json, places: dict[str, int], called: set[int], schemas: dict[int, Json]
 ) -> Json:
-    items: Any = enumerate(value)
+    items: Any
     if value.__class__ is dict:
-        for number in list(islice(schemas, MANY)):
-            if same(value, schemas[number]):
-                del schemas[number]
-                return {REF: ~number}
+        if schemas and (number := _schema(value, schemas)) is not None:
+            return {REF: ~number}
         if REF in value or TEXT in value:
             raise _Taken
         items = value.items()
+    else:
+        items = enumerate(value)
     out = value.copy()
     for key, item in items:
         kind = item.__class__
@@ -124,22 +128,33 @@ def _shrink(
     return out
 
 
+def _schema(value: Json, schemas: dict[int, Json]) -> int | None:
+    """Which of the schemas a value is, each once."""
+    for number in list(islice(schemas, MANY)):
+        if same(value, schemas[number]):
+            del schemas[number]
+            return number
+    return None
+
+
 def _shrunk_text(text: str, places: dict[str, int], called: set[int]) -> Json:
     """A text that is JSON, with references to the texts in it: the arguments of a call."""
-    found: list[tuple[int, int, str, int]] = []
-    style = int("\\u" in text and text.isascii())
+    found: list[tuple[int, int, str, list[int]]] = []
     for known, number in islice(places.items(), MANY):
-        if number in called:
+        for style in range(len(SPELLINGS)) if number in called else ():
             spelled = SPELLINGS[style](known)
-            at = text.find(spelled)
+            at = text.find(spelled[:SHORT])  # a long text is much slower to find
+            if at >= 0 and not text.startswith(spelled, at):
+                at = text.find(spelled)
             if at >= 0:
-                found.append((at, at + len(spelled), known, number))
+                found.append((at, at + len(spelled), known, [number, style]))
+                break
     parts: list[Json] = []
     end = 0
-    for start, stop, known, number in sorted(found):
+    for start, stop, known, reference in sorted(found):
         if start >= end:
             del places[known]
-            parts += [text[end:start], [number, style]]
+            parts += [text[end:start], reference]
             end = stop
     return {TEXT: [*parts, text[end:]]} if parts else text
 

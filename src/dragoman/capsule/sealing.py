@@ -35,6 +35,7 @@ from .places import (
 )
 from .references import held
 from .signing import sign
+from .types import place_of, typed
 
 VERSION = 2
 
@@ -59,7 +60,9 @@ def seal(
     """
     suffix = facet.replace("-", "_")
     if not hasattr(target, f"read_{suffix}") or not hasattr(source, f"write_{suffix}"):
-        raise Unsupported(f"no way home: {target.name} cannot read or {source.name} cannot write")
+        raise Unsupported(
+            f"no conversion back: {target.name} cannot read or {source.name} cannot write"
+        )
     log = Ledger(models=models)
     log.restores = True  # as on the way back, when this capsule is there
     heard = target.read(document, facet)
@@ -108,6 +111,11 @@ def _compare(
     alike: set[str],
 ) -> list[Loss]:
     """Fill the capsule; gives the losses that nothing in it speaks of."""
+    untyped = back
+    if place := place_of(original, source):
+        back, found = typed(back, source, place)
+        if found:
+            capsule["typed"] = place
     if isinstance(tree, Request | History) and _is_apart(original, back, alike):
         _settle(capsule, View(original, None, False), View(back, None, False), alike)
         return losses
@@ -121,7 +129,8 @@ def _compare(
         there = view_of(back, source.read(back, capsule["facet"]), tools_too)
         if there is not None and here.base == there.base:
             return _fill(capsule, here, there, tree, heard, losses, alike)
-    capsule["patch"], refers = patching.make(back, original)
+    capsule.pop("typed", None)  # a patch says what becomes of each item
+    capsule["patch"], refers = patching.make(untyped, original)
     if refers:
         capsule["refs"] = True
     return losses

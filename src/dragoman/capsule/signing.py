@@ -40,7 +40,7 @@ def verify(capsule: dict[str, Json], key: bytes | None) -> None:
     if found is None:
         raise CapsuleError("it is not signed, and a key was given", "/mac")
     if found.__class__ is not str or not hmac.compare_digest(found.encode(), expected.encode()):
-        raise CapsuleError("it was not signed with this key, or was changed since", "/mac")
+        raise CapsuleError("it was not signed with this key, or was changed afterwards", "/mac")
 
 
 def mac(capsule: dict[str, Json], key: bytes) -> str:

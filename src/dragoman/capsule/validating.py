@@ -64,6 +64,7 @@ class _Capsule(Struct, forbid_unknown_fields=True):
     model: Name | UnsetType = UNSET
     mac: Name | UnsetType = UNSET
     echo: Flag = UNSET
+    typed: Literal["first", "last"] | UnsetType = UNSET
     unfit: Flag = UNSET
     refs: Flag = UNSET
 
@@ -91,7 +92,7 @@ def check(
     for part in ("turns", "tools"):
         for number, entry in enumerate(capsule.get(part, ())):
             _entry(entry, f"/{part}/{number}")
-    if ("turns" in capsule or "tools" in capsule) and "count" not in capsule:
+    if not {"turns", "tools", "typed"}.isdisjoint(capsule) and "count" not in capsule:
         raise CapsuleError("turns and tools need a `count`", "/count")
     try:
         _patch(capsule["patch"], "/patch")
@@ -102,7 +103,9 @@ def check(
         raise CapsuleError(what, "/dialect")
     for name in ("wrap", "bare"):
         if capsule.get(name, dialect.history) != dialect.history:
-            raise CapsuleError(f"turns of {dialect.name} stand under another key", f"/{name}")
+            raise CapsuleError(f"turns of {dialect.name} are under another key", f"/{name}")
+    if "typed" in capsule and not dialect.implied_type:
+        raise CapsuleError(f"items of {dialect.name} have no type to omit", "/typed")
     if capsule["facet"] != facet:
         raise CapsuleError(f"it belongs to a {capsule['facet']!r}, not to a {facet!r}", "/facet")
 
@@ -145,7 +148,7 @@ def _patch(patch: Json, at: str) -> None:
     if patch is None:
         return
     if patch.__class__ is not dict or not patch:
-        raise CapsuleError("a patch is an object with something in it", at)
+        raise CapsuleError("a patch is a non-empty object", at)
     keys = patch.keys()
     if keys <= OBJECT.keys():
         _object(patch, at)

@@ -18,21 +18,21 @@ from .faults import BUG, HUNG_UP, INTERRUPTED, IO, USAGE, explain, io_fault
 
 # Name -> what it does, in the order of the help. `convert` is in `convert.py`: its `command`.
 COMMANDS: dict[str, str] = {
-    "convert": "Say a document or a stream in another dialect.",
-    "detect": "Tell which dialect and facet a document is, and why.",
-    "show": "Show a conversation as people read it.",
-    "check": "Tell what the real API would reject, rule by rule.",
-    "repair": "Mend what an API would reject, by named passes.",
+    "convert": "Convert a document or a stream to another dialect.",
+    "detect": "Detect the dialect and facet of a document, with the evidence.",
+    "show": "Show a conversation in readable form.",
+    "check": "List what the real API would reject, rule by rule.",
+    "repair": "Repair what an API would reject, by named passes.",
     "diff": "Compare two conversations by meaning.",
     "join": "Append a response to the history of its request.",
-    "migrate": "Convert stored conversations where they are, file by file, whole folders of them.",
-    "collect": "Put a stream together: the answer it amounts to.",
-    "decompose": "Take an answer apart: the stream it could have come as.",
-    "formats": "List the dialects; with -f and -t, what that pair cannot carry.",
-    "models": "List what depends on the model; with NAMEs, what holds for these, and why.",
-    "explain": "Explain a code of the ledger, a rule of check, a pass of repair.",
-    "schema": "Print the JSON Schema of a dialect's documents, as we read them.",
-    "completion": "Print the script that completes commands, options, dialects and codes.",
+    "migrate": "Convert stored conversations in place, file by file, whole folders of them.",
+    "collect": "Collect a stream into the response that it contains.",
+    "decompose": "Write a response as a stream.",
+    "formats": "List the dialects; with -f and -t, what is lost between these two.",
+    "models": "List facts about models; with NAMEs, the facts of these models and their sources.",
+    "explain": "Explain a loss code, a rule of check or a pass of repair.",
+    "schema": "Print the JSON Schema of the documents that a dialect reads.",
+    "completion": "Print the shell completion script for commands, options, dialects and codes.",
 }
 HIDDEN = ("man",)
 NARROW = 52
@@ -85,7 +85,7 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], Command
 
 
 class HungUp(Exception):
-    """Nobody reads the output any more."""
+    """The reader of standard output has closed it."""
 
 
 class App(Narrow, click.Group):
@@ -105,7 +105,7 @@ class App(Narrow, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and name not in HIDDEN and not name.startswith("-"):
-            hint = did_you_mean(name, COMMANDS) or f"; there are: {', '.join(COMMANDS)}"
+            hint = did_you_mean(name, COMMANDS) or f"; the commands are: {', '.join(COMMANDS)}"
             raise click.UsageError(f"unknown command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -122,7 +122,7 @@ class App(Narrow, click.Group):
 
 def did_you_mean(word: str, known: Any) -> str:
     """``, did you mean 'chat'?``; empty where nothing is near."""
-    import difflib  # only those who mistype need it
+    import difflib  # needed for a mistyped name only
 
     close = difflib.get_close_matches(word, list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else ""
@@ -148,8 +148,8 @@ app = App(
     context_settings=SETTINGS,
     help="""Any LLM conversation, in any format, and exactly what was lost on the way.
 
-    Documents go to standard output, and what people should know to standard error. Files are
-    named, or piped in; `-` is standard input. FILE.gz and FILE.zst are unpacked and packed.""",
+    Documents are written to standard output, notes and errors to standard error. Input is files or
+    standard input (`-`). FILE.gz and FILE.zst are decompressed and compressed.""",
     epilog="`dragoman COMMAND --help` shows the options of a command, with examples.",
     params=[
         click.Option(
@@ -158,7 +158,7 @@ app = App(
             is_eager=True,
             expose_value=False,
             callback=_version,
-            help="Say which version this is.",
+            help="Print the version.",
         )
     ],
 )
@@ -192,10 +192,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _misused(problem: click.UsageError) -> int:
-    """The command line makes no sense: what is wrong with it, and where help is."""
+    """An invalid command line: what is wrong with it, and where to find help."""
     where = problem.ctx.command_path if problem.ctx else "dragoman"
     said = problem.format_message()
-    if isinstance(problem, click.NoSuchOption):  # which click says otherwise in every version
+    if isinstance(problem, click.NoSuchOption):  # click words it differently in each version
         known = problem.possibilities or ()
         said = f"unknown option {problem.option_name!r}{did_you_mean(problem.option_name, known)}"
     terminal.say(f"{terminal.red('error')}: {terminal.clean(said)}")
@@ -205,13 +205,13 @@ def _misused(problem: click.UsageError) -> int:
 
 
 def _let_go_of_stdout() -> None:
-    """Nobody takes our output. Python must not try again, and complain, when it ends."""
+    """The reader of standard output is gone. Python must not flush again, and complain, at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _surprised(problem: Exception) -> int:
-    """What nobody foresaw. What the library raises on purpose has an exit code of its own."""
+    """An unexpected exception. The library's own errors have exit codes of their own."""
     from ..errors import DragomanError
 
     if isinstance(problem, DragomanError):
@@ -223,6 +223,6 @@ def _surprised(problem: Exception) -> int:
     # Not the message: it may repeat what a document says.
     terminal.say(
         f"{terminal.red('bug')}: {type(problem).__name__} - please report it; "
-        "DRAGOMAN_DEBUG=1 shows where"
+        "DRAGOMAN_DEBUG=1 prints a traceback"
     )
     return BUG

@@ -129,7 +129,7 @@ class Batch:
         if found is not None:
             places = ", ".join(found.places[:3]) + ", ..." * (len(found.places) > 3)
             count = terminal.plural(len(found.places), "text")
-            self.say(f"{terminal.bold(document.name)}: half of a character in {count}: {places}")
+            self.say(f"{terminal.bold(document.name)}: lone surrogate in {count}: {places}")
 
     def tell_twice(self, document: Document) -> tuple[Loss, ...]:
         """Keys that an object has twice: of the values before the last, nothing is ever read."""
@@ -141,7 +141,7 @@ class Batch:
             places = ", ".join(terminal.clean(loss.path) for loss in losses[:3])
             places += ", ..." * (len(losses) > 3)
             name = terminal.bold(document.name)
-            self.say(f"{name}: more than once in its object, the last is read: {places}")
+            self.say(f"{name}: duplicate key, the last value is read: {places}")
         return losses
 
     def missed(self, input: Input) -> None:
@@ -171,7 +171,7 @@ class Batch:
                     raise Discard
                 if self.failures > failed and (plan.in_place or not written):
                     if plan.in_place and written:
-                        self.say(f"{terminal.bold(inputs[0].name)}: left as it was")
+                        self.say(f"{terminal.bold(inputs[0].name)}: unchanged")
                     raise Discard
             if self.fault is not None and self.tally and self.tally.documents == told:
                 self.missed(inputs[0])  # there is no place for it

@@ -21,7 +21,7 @@ from .problems import FORMS, Found, Printer
 from .sources import Source, Teller, identify
 from .wrapped import View
 
-HALVES = "half of a surrogate pair (a text was cut inside of a character): no API takes it"
+HALVES = "lone surrogate (a text was cut inside a surrogate pair): no API accepts it"
 
 
 @make_command(
@@ -35,13 +35,18 @@ HALVES = "half of a surrogate pair (a text was cut inside of a character): no AP
 @options.facet_option
 @options.jsonl_option
 @options.at_option
-@click.option("--for", "target", type=options.DIALECT, help="Ask about another target.")
+@click.option(
+    "--for",
+    "target",
+    type=options.DIALECT,
+    help="Convert to this dialect first, and check the result.",
+)
 @click.option(
     "--output-format",
     "form",
     type=options.Word("format", lambda: ((each, "") for each in FORMS)),
     metavar="FORM",
-    help="How problems are printed: text, json (a line for each), github (annotations), sarif.",
+    help="Output format: text, json (one object per line), github (annotations) or sarif.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @options.models_option
@@ -59,15 +64,15 @@ def command(
     quiet: bool,
     verbose: bool,
 ) -> int:
-    """Tell what the real API would reject, rule by rule.
+    """List what the real API would reject, rule by rule.
 
-    Every problem is a line on standard output: place, rule, what the API says, and the JSON
+    Every problem is a line on standard output: place, rule, the API's message, and the JSON
     pointer. With --for, the document is converted first, and places are those of the result.
-    `dragoman explain RULE` tells more of a rule; `dragoman repair` mends what can be mended. Exit 1
-    where there is a problem.
+    `dragoman explain RULE` explains a rule; `dragoman repair` repairs what can be repaired. Exit 1
+    if there is a problem.
     """
     if as_json and form not in (None, "json"):
-        raise usage(f"--json and --output-format {form} exclude each other")
+        raise usage(f"--json and --output-format {form} cannot be combined")
     printer = Printer(form or ("json" if as_json else "text"))
     shape: Form | None = None if lines is None else "jsonl" if lines else "json"
     view = View(at, facet if facet in ("request", "response", "error") else None)
@@ -122,7 +127,7 @@ def _problems(
 def _checked(
     value: object, dialect: str, facet: str, models: Models | None = None
 ) -> list[Problem]:
-    """The problems. Where no rules are known, at least the shape is looked at."""
+    """The problems. Without known rules, the document is at least read."""
     problems = check(value, dialect, facet=facet, models=models)
     if not problems and not has_rules(dialect):
         try:
@@ -133,15 +138,15 @@ def _checked(
 
 
 def has_rules(dialect: str) -> bool:
-    """Whether the rules of its API are known here."""
+    """Whether the rules of its API are known."""
     return bool(getattr(dialects.get(dialect), "rules", None))
 
 
 def _praise(document: Document, dialect: str) -> str:
     name = terminal.bold(document.name)
     if not has_rules(dialect):
-        return f"{name}: no rules of {dialect} are known; its shape is right"
-    return f"{name}: {terminal.green('nothing')} that {dialect} would reject"
+        return f"{name}: no rules of {dialect} are known; the document is well formed"
+    return f"{name}: {terminal.green('no problems')} found for {dialect}"
 
 
 def _found(document: Document, what: Source, target: str | None, problem: Problem) -> Found:

@@ -1,4 +1,4 @@
-"""``dragoman collect``: a stream as the answer it amounts to."""
+"""``dragoman collect``: a stream as the response that it contains."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .streams import ending, transcoded
 def command(
     files: tuple[str, ...], source: str | None, output: str | None, compact: bool, quiet: bool
 ) -> int:
-    """Put a stream together: the answer it amounts to.
+    """Collect a stream into the response that it contains.
 
-    It is a response of the same dialect. A stream that ends in an error gives the error; one that
-    breaks off gives nothing (exit 4).
+    The response has the same dialect. A stream that ends in an error gives the error; a truncated
+    one gives nothing (exit 4).
     """
     inputs = expand(files)
     batch, teller = Batch(inputs), Teller(quiet)

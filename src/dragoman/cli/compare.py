@@ -42,13 +42,13 @@ Kind: TypeAlias = Literal["differs", "only in A", "only in B"]
 Trail: TypeAlias = tuple[str, ...]
 
 IGNORABLE: dict[str, str] = {
-    "ids": "how calls, items and answers are named; which result answers which call still counts",
+    "ids": "ids of calls, items and responses; which result belongs to which call still counts",
     "model": "the name of the model",
-    "params": "the settings of a request, the tool choice included",
-    "tools": "the tools that are declared",
-    "reasoning": "what the model thought",
-    "seals": "signatures and encrypted state",
-    "cache": "prompt-cache marks",
+    "params": "the parameters of a request, the tool choice included",
+    "tools": "the tool definitions",
+    "reasoning": "reasoning",
+    "seals": "reasoning signatures and encrypted reasoning",
+    "cache": "cache breakpoints",
     "usage": "token counts",
     "extras": "fields that only one dialect knows",
 }
@@ -330,7 +330,7 @@ def title(node: Any, index: int) -> Trail:
         case Message():
             return (f"message {index + 1}", node.role)
         case Candidate():
-            return (f"answer {index + 1}",) if index else ("answer",)
+            return (f"candidate {index + 1}",) if index else ("answer",)
         case Tool():
             return (f"tool {full_name(node)}",)
         case ToolCall():

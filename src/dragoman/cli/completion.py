@@ -1,4 +1,4 @@
-"""``dragoman completion``: what a shell needs to complete our words."""
+"""``dragoman completion``: the shell completion scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @make_command("completion", "dragoman completion zsh", "dragoman completion fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
-    """Print the script that completes commands, options, dialects and codes.
+    """Print the shell completion script for commands, options, dialects and codes.
 
     \b
     In ~/.bashrc:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @options.output_options
 @options.append_option
 @options.ledger_options
-@click.option("--model", metavar="NAME", help="The model that the request names in the target.")
+@click.option("--model", metavar="NAME", help="The model to name in the converted request.")
 @click.option(
     "--set",
     "settings",
@@ -62,21 +62,22 @@ if TYPE_CHECKING:
 @click.option(
     "--carry",
     metavar="FILE|DIR",
-    help="Write a capsule: what the target cannot hold; DIR/: one for each file.",
+    help="Write a capsule with what the target cannot hold; DIR/: one per file.",
 )
-@click.option("--capsule", metavar="FILE|DIR", help="Restore what such a capsule holds.")
+@click.option("--capsule", metavar="FILE|DIR", help="Restore what a capsule holds.")
 @options.key_option
 @options.models_option
-@click.option("--now", metavar="TIME", help="When it is, where a target asks: `now`, or seconds.")
-@click.option("--random-ids", is_flag=True, help="Invent ids that are unique, not `call_1`.")
+@click.option(
+    "--now", metavar="TIME", help="The time, where a target requires one: `now`, or Unix seconds."
+)
+@click.option("--random-ids", is_flag=True, help="Generate random ids instead of `call_1`.")
 @click.option("--stop", is_flag=True, help="Stop at the first document that fails.")
 def command(files: tuple[str, ...], **settings: Any) -> int:
-    """Say a document or a stream in another dialect.
+    """Convert a document or a stream to another dialect.
 
-    The result goes to standard output and the ledger of what was lost to standard error. JSON,
-    JSON with one document per line, and streams are told apart by name and look. Of one document
-    per line, and of several files, those that fail are said and left out (exit 4), and the others
-    are converted.
+    The result is written to standard output, the ledger of losses to standard error. JSON, JSON
+    Lines and streams are recognised by file name and content. With JSON Lines or several files,
+    documents that fail are reported and omitted (exit 4), and the others are converted.
     """
     return Conversion(expand(files), **settings).run()
 
@@ -125,8 +126,8 @@ class Conversion:
         self.tally = Tally(report)
         self.view = View(at, facet, join=True)
         if in_place and at:
-            hint = "dragoman migrate --at POINTER leaves the rest as it is"
-            raise usage("--in-place writes the whole file; with --at there is more in it", hint)
+            hint = "dragoman migrate --at POINTER keeps the rest of the file"
+            raise usage("--in-place replaces the whole file and cannot be combined with --at", hint)
         self.batch = Batch(inputs, stop=stop, tally=self.tally, view=self.view, quiet=quiet)
         self.plan = Plan(inputs, output, in_place=in_place, append=append)
         self.plan.beside(report, carry if carry and not os.path.isdir(carry) else None)
@@ -135,7 +136,7 @@ class Conversion:
         self.alone = False  # there is one document, and it is told of on its own
         self.capsules = Capsules(carry, capsule, inputs)
         if key is not None and not self.capsules.used:
-            raise usage("--key-file is for capsules: --carry or --capsule")
+            raise usage("--key-file needs --carry or --capsule")
         self.key = key_of(key) if self.capsules.used else None
         self.restored: tuple[Restored, ...] = ()
 
@@ -174,7 +175,7 @@ class Conversion:
         self, document: Document, source: Source, form: Form, sink: Sink
     ) -> tuple[Loss, ...]:
         if self.plan.in_place and document.outer is not None:
-            raise usage("it stands inside of its file, and --in-place writes the whole file")
+            raise usage("it is a part of its file, and --in-place replaces the whole file")
         before = Ledger()
         before.losses += document.notes
         before.enforce(self.fail_on)
@@ -213,7 +214,7 @@ class Conversion:
         hint = document.hint
         if hint is None or not hint.asks_stream or hint.dialect == self.target:
             return ()
-        why = "the address asks for a stream; --set stream=true says so in the document"
+        why = "the URL requests a stream; --set stream=true sets it in the document"
         return (Loss("dropped", "stream", hint.asks_stream, why),)
 
     def stream(self, reading: Reading, sink: Sink) -> int:
@@ -223,9 +224,12 @@ class Conversion:
             if self.capsules.used:
                 raise usage("a stream has no capsule; collect it, and convert the response")
             if self.model is not None or self.settings:
-                raise usage("--model and --set are for documents, and this is a stream")
+                raise usage("--model and --set apply to documents, and this is a stream")
             if self.several and self.plan.together:
-                raise usage("several streams do not make one", "-o DIR/ for a file each")
+                raise usage(
+                    "several streams cannot be written to one output",
+                    "-o DIR/ writes one file per input",
+                )
             source, chunks = identify_stream(reading, self.source)
             self.tell(reading, source)
             losses = self.transcode(source, chunks, reading.input.name, sink)
@@ -298,7 +302,7 @@ class Conversion:
         by = "is not signed" if self.key is None else "was signed with your key"
         count = len(self.restored)
         places = f"{count} place{'s' * (count != 1)}"
-        hint = "" if self.verbose else "; -v names them"
+        hint = "" if self.verbose else "; -v lists them"
         terminal.say(f"{places} restored from the capsule, which {by}{hint}")
         for place in self.restored if self.verbose else ():
             terminal.say(f"  {terminal.clean(str(place))}")
@@ -313,14 +317,16 @@ class Capsules:
 
     def __init__(self, out: str | None, home: str | None, inputs: list[Input]) -> None:
         if out is not None and home is not None:
-            raise usage("--carry writes a capsule, --capsule takes one: not both at once")
+            raise usage("--carry (write a capsule) and --capsule (read one) cannot be combined")
         told = out if out is not None else home
         self.inputs = inputs
         self.several = len(inputs) > 1 or any(input.base for input in inputs)
         is_folder = told is not None and (told.endswith(("/", os.sep)) or os.path.isdir(told))
         if told is not None and self.several and not is_folder:
             option = "--carry" if out else "--capsule"
-            raise usage("a capsule belongs to one file", f"{option} {told}/ for a file each")
+            raise usage(
+                "a capsule belongs to one document", f"{option} {told}/ uses one capsule per file"
+            )
         self.out = None if out is None else Path(out)
         self.home = None if home is None else Path(home)
         self.is_folder = is_folder
@@ -373,7 +379,7 @@ class Capsules:
             return None
         document = next(self.coming, None)
         if document is None:
-            raise Fault("there is no capsule for this document", MALFORMED, where=self.name)
+            raise Fault("no capsule for this document", MALFORMED, where=self.name)
         try:
             return parse_exactly(document.data)
         except Malformed as problem:
@@ -383,7 +389,7 @@ class Capsules:
 def within(input: Input) -> Path:
     """The name of a file, below the folder that it was found in."""
     if input.path is None:
-        raise usage("standard input has no name; a folder of capsules needs files")
+        raise usage("a folder of capsules needs named input files, not standard input")
     return input.path.relative_to(input.base) if input.base else Path(input.path.name)
 
 
@@ -395,7 +401,7 @@ def check_names(inputs: list[Input], folder: Path) -> None:
         place = folder / within(input)
         if place in seen:
             names = f"{seen[place].name} and {input.name}"
-            raise usage(f"the capsules of {names} would both be {place}")
+            raise usage(f"the capsules of {names} would both be written to {place}")
         if place in known:
-            raise usage(f"{place} is an input; it is not written over", "choose another folder")
+            raise usage(f"{place} is an input and would be overwritten", "choose another folder")
         seen[place] = input

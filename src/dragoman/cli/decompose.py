@@ -1,4 +1,4 @@
-"""``dragoman decompose``: an answer as the stream it could have come as."""
+"""``dragoman decompose``: a response as a stream."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from .sources import Teller, identify
 @options.to_option
 @options.quiet_option
 def command(files: tuple[str, ...], source: str | None, output: str | None, quiet: bool) -> int:
-    """Take an answer apart: the stream it could have come as."""
+    """Write a response as a stream."""
     inputs = expand(files)
     batch, teller = Batch(inputs), Teller(quiet)
     plan = Plan(inputs, output, suffix=".sse")
     if len(inputs) > 1 and plan.together:
-        raise usage("several streams do not make one", "-o DIR/ for a file each")
+        raise usage(
+            "several streams cannot be written to one output", "-o DIR/ writes one file per input"
+        )
 
     def each(reading: Reading, sink: Sink) -> int:
         for document in batch.documents(reading):

@@ -28,8 +28,8 @@ from .wrapped import View
 @options.facet_option
 @options.jsonl_option
 @options.at_option
-@click.option("--all", "every", is_flag=True, help="Every guess, not only the best.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each document.")
+@click.option("--all", "every", is_flag=True, help="Print every guess, not only the best.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per document.")
 def command(
     files: tuple[str, ...],
     facet: str | None,
@@ -38,10 +38,10 @@ def command(
     every: bool,
     as_json: bool,
 ) -> int:
-    """Tell which dialect and facet a document is, and why.
+    """Detect the dialect and facet of a document, with the evidence.
 
-    Where two dialects are equally likely, or the best guess is less than 50 % sure, there is no
-    answer (exit 1): the other commands then ask for -f.
+    If two dialects are equally likely, or the best guess is less than 50 % sure, the exit code is
+    1: the other commands then require -f.
     """
     form: Form | None = None if lines is None else "jsonl" if lines else "json"
     batch = Batch(expand(files), view=View(at))
@@ -105,9 +105,9 @@ def _print(document: Document, guesses: list[Guess], every: bool, as_json: bool)
 def _lines(where: str, guesses: list[Guess], tied: bool, every: bool) -> list[str]:
     name = terminal.bold(where)
     if not guesses:
-        return [f"{name}: unknown: no dialect has a sign for it"]
+        return [f"{name}: unknown: not recognised as any supported format"]
     if tied and not every:
-        return [f"{name}: unknown: it may as well be {named_alike(guesses)}"]
+        return [f"{name}: ambiguous: {named_alike(guesses)}"]
     if guesses[0].confidence < SURE and not every:
         return [f"{name}: unsure: {_said(guesses[0])}"]
     return [f"{name}: {_said(guess)}" for guess in (guesses if every else guesses[:1])]

@@ -33,19 +33,21 @@ _IGNORABLE = options.Words("part", IGNORABLE.items)
 @click.argument("a", type=options.PATH)
 @click.argument("b", type=options.PATH)
 @options.max_size_option
-@click.option("-f", "--from", "both", type=options.DIALECT, help="The dialect of both, if told.")
-@click.option("--a-from", "from_a", type=options.DIALECT, help="The dialect of A, if told.")
-@click.option("--b-from", "from_b", type=options.DIALECT, help="The dialect of B, if told.")
+@click.option(
+    "-f", "--from", "both", type=options.DIALECT, help="The dialect of A and B, if not detected."
+)
+@click.option("--a-from", "from_a", type=options.DIALECT, help="The dialect of A, if not detected.")
+@click.option("--b-from", "from_b", type=options.DIALECT, help="The dialect of B, if not detected.")
 @options.facet_option
 @click.option(
     "--ignore",
     type=_IGNORABLE,
     default=(),
     metavar="LIST",
-    help="What does not count: " + ", ".join(IGNORABLE) + ".",
+    help="Ignore these differences: " + ", ".join(IGNORABLE) + ".",
 )
-@click.option("--json", "as_json", is_flag=True, help="The differences as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing; the exit code tells.")
+@click.option("--json", "as_json", is_flag=True, help="Print the differences as one JSON document.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only set the exit code.")
 def command(
     a: str,
     b: str,
@@ -59,10 +61,10 @@ def command(
 ) -> int:
     """Compare two conversations by meaning.
 
-    Exit code 0: they say the same; 1: they do not. Where and how something is said does not count,
-    nor the dialect, nor how arguments are spelled. Roles, texts, thoughts, calls, results, ids,
-    tools, settings and what only one dialect knows do; --ignore leaves some of that out. Files with
-    one document per line are compared line by line.
+    Exit code 0: no differences; 1: there are some. The dialect, the spelling of arguments and the
+    places of fields do not count. Roles, texts, reasoning, calls, results, ids, tools, parameters
+    and fields of one dialect do; --ignore leaves some of them out. JSON Lines files are compared
+    line by line.
     """
     if a == b == "-":
         raise usage("standard input cannot be both A and B")
@@ -102,11 +104,11 @@ def whole(shown: Shown) -> Side:
 
 
 def check_facets(a: Shown, b: Shown) -> None:
-    """An answer and a question have nothing to compare; a stream is an answer."""
+    """A request and a response cannot be compared; a stream counts as a response."""
     if type(a.tree) is not type(b.tree):
         kinds = f"{a.name} ({a.source.facet}) and {b.name} ({b.source.facet})"
-        what = f"{kinds} are of different kinds, and cannot be compared"
-        raise usage(what, "compare two of a kind, or say what both are: --facet FACET")
+        what = f"{kinds} have different facets and cannot be compared"
+        raise usage(what, "compare two documents of one facet, or set it: --facet FACET")
 
 
 # -- for programs --------------------------------------------------------------------------------
@@ -162,7 +164,7 @@ def tell_on(screen: Screen, found: Iterator[Pair]) -> int:
         screen.write((Span(terminal.plural(count, "difference") + many, "dim"),))
         return FOUND
     said = f"{terminal.plural(documents, 'document')}: " if documents > 1 else ""
-    screen.write((Span(f"{said}they say the same", "good"),))
+    screen.write((Span(f"{said}no differences", "good"),))
     return DONE
 
 
@@ -178,7 +180,7 @@ def described(pair: Pair, columns: int) -> Iterator[Line]:
 
 
 def told(difference: Difference, columns: int) -> Iterator[Line]:
-    """What differs, and under it what each side says and where."""
+    """What differs, then the value and place on each side."""
     head = Span(difference.kind, "title"), Span(f"  {' · '.join(difference.trail)}")
     yield from wrap(head, columns)
     texts = excerpts(difference, columns - 4)

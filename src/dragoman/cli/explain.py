@@ -19,11 +19,11 @@ def _names() -> Iterable[tuple[str, str]]:
 
 @make_command("explain", "dragoman explain reasoning.seal", "dragoman explain empty-text")
 @click.argument("codes", nargs=-1, metavar="CODE...", type=options.Word("code", _names))
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each meaning.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per meaning.")
 def command(codes: tuple[str, ...], as_json: bool) -> None:
-    """Explain a code of the ledger, a rule of check, a pass of repair.
+    """Explain a loss code, a rule of check or a pass of repair.
 
-    It says what the name means, why it comes up, and what to do. Without a CODE, all are listed.
+    Prints the meaning, the cause and what to do. Without a CODE, all are listed.
     """
     if not codes:
         rows = [(terminal.bold(name), said) for name, said in _names()]

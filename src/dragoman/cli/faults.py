@@ -1,7 +1,7 @@
-"""What went wrong: a message that says where and what next, and the exit code.
+"""Failures: a message with the place and the next step, and the exit code.
 
 0 done · 1 a problem was found · 2 usage · 3 a loss was refused · 4 malformed input · 5 input or
-output failed · 70 a bug of ours · 130 interrupted · 141 nobody reads the output
+output failed · 70 a bug in dragoman · 130 interrupted · 141 broken pipe
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def explain(problem: Exception, *, name: str, data: bytes = b"", line: int | Non
     if isinstance(problem, Unsayable):
         where, shown = _place(name, data, line, _offset(data, problem.at))
         said = f"{problem.what} - at {problem.at or 'the top of the document'}"
-        hint = "the target has no form for this at all; choose another one"
+        hint = "the target cannot express this; choose another one"
         if "requires a model" in problem.what:
             said, hint = said.replace(": give model=", ""), "--model NAME"
         return Fault(said, LOSS, where=where, excerpt=shown, hint=hint)
@@ -115,11 +115,15 @@ def _malformed(problem: Malformed, name: str, data: bytes, line: int | None) -> 
 def _bad_json(what: str, data: bytes) -> tuple[int | None, str, str]:
     """Where JSON stops being JSON, why, and what may help."""
     if not data.strip():
-        return None, "empty: there is no document in it", "was the command before it successful?"
+        return None, "empty file, no document", "check whether the previous command succeeded"
     if b"\0" in data[:4]:
         return None, "not UTF-8; it looks like UTF-16", "iconv -f UTF-16 -t UTF-8 FILE"
     if data.lstrip()[:6] in (b"data: ", b"event:"):
-        return None, "not JSON but a stream of events", "--facet stream, or dragoman collect"
+        return (
+            None,
+            "a stream of server-sent events, not JSON",
+            "--facet stream, or dragoman collect",
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError as bad:

@@ -1,4 +1,4 @@
-"""``dragoman formats``: the dialects there are, and what a pair of them cannot carry."""
+"""``dragoman formats``: the dialects, and what is lost between two of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ WAYS = {("read", "write"): "", ("read",): " (read)", ("write",): " (write)"}
 
 
 @make_command("formats", "dragoman formats", "dragoman formats -f chat -t anthropic")
-@click.option("-f", "--from", "source", type=options.DIALECT, help="With -t: from this dialect.")
-@click.option("-t", "--to", "target", type=options.DIALECT, help="With -f: to this one.")
+@click.option("-f", "--from", "source", type=options.DIALECT, help="With -t: the source dialect.")
+@click.option("-t", "--to", "target", type=options.DIALECT, help="With -f: the target dialect.")
 @options.facet_option
-@click.option("--models", "of_models", is_flag=True, help="List models instead: dragoman models.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each of them.")
+@click.option(
+    "--models", "of_models", is_flag=True, help="List models instead, as dragoman models does."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @options.quiet_options
 def command(
     source: str | None,
@@ -35,10 +37,10 @@ def command(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """List the dialects; with -f and -t, what that pair cannot carry.
+    """List the dialects; with -f and -t, what is lost between these two.
 
-    What a pair cannot carry is found out by trying: the package has some hundred small
-    conversations, each about one thing, which are converted. Streams and capsules aside.
+    The losses are found by converting some hundred small conversations that come with the package,
+    each about one feature. Streams and capsules are not included.
     """
     if of_models:
         from ..models import DEFAULT
@@ -47,7 +49,7 @@ def command(
         listing(DEFAULT, as_json=as_json)
         return
     if (source is None) != (target is None):
-        raise usage("a pair needs both -f and -t", "dragoman formats -f chat -t anthropic")
+        raise usage("-f and -t must be given together", "dragoman formats -f chat -t anthropic")
     if source is not None and target is not None:
         found = survey(probes(), source, target, facet)
         _print_json(_findings(found)) if as_json else _print(_pair(source, target, found, verbose))
@@ -95,7 +97,7 @@ def _pair(source: str, target: str, found: Survey, verbose: bool) -> list[str]:
             )
         )
     rows += [
-        (terminal.red("refused"), "", terminal.dim(case), "there is no form for it at all")
+        (terminal.red("refused"), "", terminal.dim(case), "cannot be expressed")
         for case in found.refused
     ]
     return terminal.table(rows, on_stdout=True)
@@ -116,9 +118,9 @@ def _findings(found: Survey) -> Iterable[dict[str, Any]]:
 def _say_what_was_tried(source: str, target: str, found: Survey) -> None:
     tried = terminal.plural(found.tried, "conversation")
     terminal.say(
-        f"{tried} that {source} can say whole: {found.whole} arrive whole in {target}, "
-        f"{found.tried - found.whole - len(found.refused)} with losses, "
-        f"{len(found.refused)} not at all"
+        f"{tried} that {source} expresses without loss: {found.whole} converted to {target} "
+        f"without loss, {found.tried - found.whole - len(found.refused)} with losses, "
+        f"{len(found.refused)} refused"
     )
 
 

@@ -80,12 +80,12 @@ class Input:
                 raise Fault("standard input is closed", IO_FAILED)
             return _plain(_buffered(sys.stdin.buffer), self.name)
         if glob.has_magic(self.name) and not os.path.lexists(self.name):
-            raise Fault("no file matches", IO_FAILED, where=self.name, hint="check the path")
+            raise Fault("no matching file", IO_FAILED, where=self.name, hint="check the path")
         try:
             if self.path.is_dir():
                 os.scandir(self.path).close()  # one that cannot be read says so
                 said = ", ".join(KNOWN)
-                raise Fault("no conversations in it", IO_FAILED, where=self.name, hint=f"{said}?")
+                raise Fault("no conversations found", IO_FAILED, where=self.name, hint=f"{said}?")
             self.file = _Counted(io.FileIO(self.path), self)
             return _plain(_buffered(unpack(cast(BinaryIO, self.file), self.path)), self.name)
         except OSError as problem:
@@ -107,7 +107,7 @@ class Input:
 
 
 class Nothing(Fault):
-    """There is no conversation here. In a folder that is no error: the file is passed over."""
+    """No conversation. In a folder that is not an error: the file is skipped."""
 
 
 class Hint(NamedTuple):
@@ -199,7 +199,7 @@ def expand(paths: Iterable[str]) -> list[Input]:
     named = list(paths)
     if not named:
         if terminal.is_terminal(sys.stdin):
-            raise usage("no input: name a file, or pipe one in", "dragoman COMMAND --help")
+            raise usage("no input: name a file, or use standard input", "dragoman COMMAND --help")
         named = ["-"]
     found: dict[str, str | None] = {}
     for path in named:
@@ -270,7 +270,7 @@ class Reading:
                 "a stream of events, not a document",
                 MALFORMED,
                 where=self.input.name,
-                hint="dragoman collect makes a document of it; convert --facet stream, a stream",
+                hint="dragoman collect writes a document; convert --facet stream, a stream",
             )
         if self.form == "json":
             yield Document(self.input, self.all())
@@ -344,7 +344,7 @@ def limit() -> int:
 
 def too_large(what: str, most: int, name: str) -> Fault:
     """Something is larger than is taken; ``what`` names it."""
-    hint = "--max-size SIZE takes more, e.g. 2G"
+    hint = "raise the limit with --max-size SIZE, e.g. 2G"
     return Fault(f"{what} of more than {most:,} bytes", MALFORMED, where=name, hint=hint)
 
 
@@ -418,7 +418,7 @@ def _damaged() -> tuple[type[Exception], ...]:
 
 
 def _is_damaged(problem: Exception, name: str) -> Fault:
-    hint = "is it whole, and what its name says?"
+    hint = "check that the file is complete and that its suffix is right"
     return Fault(f"damaged: {problem}", MALFORMED, where=name, hint=hint)
 
 
@@ -464,7 +464,7 @@ class _Unpacked(io.RawIOBase):
             data, self._packed = packed[:PACKED_CHUNK], packed[PACKED_CHUNK:]
             if not data:
                 if self._begun:
-                    raise EOFError("the compressed data ends before its end")
+                    raise EOFError("the compressed data is truncated")
                 return 0
             self._begun = True
             self._ready = memoryview(self._frame.decompress(data))
@@ -519,6 +519,6 @@ def _plain(file: io.BufferedReader, name: str) -> io.BufferedReader:
         file.read(len(codecs.BOM_UTF8))
     elif start.startswith(WIDE):
         encoding = "utf-32" if start.startswith(WIDE[:2]) else "utf-16"
-        terminal.say(terminal.dim(f"{name}: {encoding.upper()}, read as such"))
+        terminal.say(terminal.dim(f"{name}: read as {encoding.upper()}"))
         return io.BufferedReader(_Recoded(file, encoding), CHUNK)
     return file

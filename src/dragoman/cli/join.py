@@ -36,11 +36,9 @@ from .wrapped import View
 @options.max_size_option
 @options.source_option
 @click.option(
-    "-t", "--to", "target", type=options.DIALECT, help="Write it in another dialect at once."
+    "-t", "--to", "target", type=options.DIALECT, help="Convert the result to this dialect."
 )
-@click.option(
-    "--user", metavar="TEXT", help="What the user said; then RESPONSE is all that is named."
-)
+@click.option("--user", metavar="TEXT", help="The text of the user message, in place of REQUEST.")
 @options.new_output_options
 @options.append_option
 @options.ledger_options
@@ -59,19 +57,19 @@ def command(
 ) -> int:
     """Append a response to the history of its request.
 
-    The result is ready for the next turn, and for training. RESPONSE may be a stream, and of
-    another dialect: then it is converted to that of REQUEST first. Files with one document per
-    line are joined line by line. PAIRS holds both: documents {"request": ..., "response": ...},
-    captures with their replies, HAR. With --user, the request is that text alone. The paths of
-    the ledger point into RESPONSE; with -t, and for PAIRS, they begin with /request or /response.
+    The result can be sent with the next user message, or used for training. RESPONSE may be a
+    stream, and in another dialect: it is converted to that of REQUEST first. JSON Lines files are
+    joined line by line. PAIRS holds both: documents {"request": ..., "response": ...}, captures
+    with their responses, or HAR. With --user, the request is that text. The paths of the ledger
+    point into RESPONSE; with -t, and for PAIRS, they begin with /request or /response.
     """
     if user is not None and len(files) != 1:
-        raise usage("with --user, one file is named: RESPONSE", "dragoman join --help")
+        raise usage("with --user, join takes RESPONSE only", "dragoman join --help")
     if len(files) not in (1, 2):
         raise usage("join takes REQUEST and RESPONSE, or one file of pairs", "dragoman join --help")
     inputs = [Input(file) for file in files]
     if len(inputs) == 2 and inputs[0].path is None and inputs[1].path is None:
-        raise usage("only one of the two can be standard input")
+        raise usage("only one of REQUEST and RESPONSE can be standard input")
     plan = Plan(inputs[:1], output, append=append)
     plan.inputs = inputs
     plan.check()
@@ -91,7 +89,7 @@ UNKNOWN = "unknown"
 
 def invented(response: Response) -> tuple[Loss, ...]:
     """The model of a request that nobody has sent, where the response does not name it."""
-    why = f"the response names no model; it is {UNKNOWN!r} here"
+    why = f"the response names no model; the request gets {UNKNOWN!r}"
     return () if response.model else (Loss("invented", "model", "", why),)
 
 
@@ -162,7 +160,12 @@ class Joining:
                     if document.hint is None or not document.hint.is_joined:
                         parse(document.data)  # what is no JSON is no pair either, but says why
                         hint = 'dragoman join REQUEST RESPONSE, or {"request", "response"}'
-                        raise Fault("no pair", MALFORMED, where=document.name, hint=hint)
+                        raise Fault(
+                            "not a pair of request and response",
+                            MALFORMED,
+                            where=document.name,
+                            hint=hint,
+                        )
                     self.tell(document, identify(document, self.source, "request"))
                 if self.batch.fault is None:
                     yield document
@@ -175,7 +178,9 @@ class Joining:
             if request is None or response is None:
                 if not self.batch.failures:
                     few = self.inputs[request is not None].name
-                    self.batch.note(Fault("fewer documents than the other", MALFORMED, where=few))
+                    self.batch.note(
+                        Fault("fewer documents than the other file", MALFORMED, where=few)
+                    )
                 return
             self.alone = request.line is None and response.line is None
             if self.target is not None:

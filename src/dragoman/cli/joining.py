@@ -66,10 +66,10 @@ def joined_data(
         raise Malformed(problem.what, request.place(problem.at)) from None
     if response.hint is not None and response.hint.facet == "error":
         raise Fault(
-            "the reply is an error, and no part of a history",
+            "the reply is an error, which cannot be part of a history",
             MALFORMED,
             where=response.name,
-            hint="--facet request takes the request alone",
+            hint="--facet request uses the request alone",
         )
     try:
         if said.dialect != asked.dialect:

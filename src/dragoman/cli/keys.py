@@ -21,7 +21,7 @@ def read_key(name: str) -> bytes:
     except OSError as problem:
         raise io_fault(problem, name) from None
     if len(data) > MOST:
-        raise usage(f"{name} is no key: it has more than {MOST} bytes")
+        raise usage(f"{name} is not a key file: it has more than {MOST} bytes")
     return _checked(data.rstrip(b"\r\n"), name)
 
 
@@ -38,5 +38,5 @@ def key_of(told: bytes | None) -> bytes | None:
 def _checked(key: bytes, name: str) -> bytes:
     if len(key) < SHORTEST:
         hint = "openssl rand -hex 32 > FILE"
-        raise usage(f"{name}: a key has at least {SHORTEST} bytes, this has {len(key)}", hint)
+        raise usage(f"{name}: a key needs at least {SHORTEST} bytes, this one has {len(key)}", hint)
     return key

@@ -45,7 +45,9 @@ def show(losses: Sequence[Loss], *, verbose: bool = False) -> None:
     for line in terminal.table(shown):
         terminal.say(line)
     if len(rows) > len(shown):
-        terminal.say(terminal.dim(f"... and {len(rows) - len(shown)} more rows; --verbose: all"))
+        terminal.say(
+            terminal.dim(f"... and {len(rows) - len(shown)} more rows; --verbose shows all")
+        )
 
 
 def total(losses: Iterable[Loss]) -> str:
@@ -160,7 +162,7 @@ class Tally:
         done = terminal.plural(self.documents - self.failed, "document")
         said = f"{done} {did}"
         if self.failed:
-            said += f", {terminal.red(f'{self.failed:,} failed')} and left out"
+            said += f", {terminal.red(f'{self.failed:,} failed')}"
         if self.skipped:
             said += f", {self.skipped:,} skipped"
         by_kind: Counter[str] = Counter()

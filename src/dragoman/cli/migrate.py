@@ -67,24 +67,24 @@ class Part(NamedTuple):
 )
 @options.files()
 @options.source_option
-@click.option("-t", "--to", "target", type=options.DIALECT, help="The dialect to write them in.")
+@click.option("-t", "--to", "target", type=options.DIALECT, help="The target dialect.")
 @options.facet_option
 @options.at_option
-@click.option("--model", metavar="NAME", help="The model that requests name in the target.")
-@click.option("--back", is_flag=True, help="Bring back what a migration has changed.")
-@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@click.option("--model", metavar="NAME", help="The model to name in converted requests.")
+@click.option("--back", is_flag=True, help="Undo a migration.")
+@click.option("--dry-run", is_flag=True, help="Report what would change, and write nothing.")
 @options.key_option
 @options.ledger_options
 def command(files: tuple[str, ...], **settings: Any) -> int:
-    """Convert stored conversations where they are, file by file, whole folders of them.
+    """Convert stored conversations in place, file by file, whole folders of them.
 
-    A file is written over when all of it could be converted; what its new form cannot hold stands
-    beside it in FILE.capsule.json, and --back restores it. A second run changes nothing. With
-    --at, only what stands at that pointer is converted, and the rest of the file stays.
+    A file is replaced only if all of it can be converted; what the target cannot hold is written
+    beside it to FILE.capsule.json, and --back restores it. A second run changes nothing. With
+    --at, only the value at that pointer is converted, and the rest of the file is unchanged.
     """
     inputs = expand(files)
     if any(input.path is None for input in inputs):
-        raise usage("migrate writes files where they are; standard input has no place")
+        raise usage("migrate needs files, not standard input")
     return Migration(inputs, **settings).run()
 
 
@@ -109,9 +109,9 @@ class Migration:
         verbose: bool,
     ) -> None:
         if not back and target is None:
-            raise usage("into which dialect?", "dragoman migrate -t DIALECT FOLDER")
+            raise usage("-t DIALECT or --back is required", "dragoman migrate -t DIALECT FOLDER")
         if facet == "stream":
-            raise usage("a stream is no stored conversation", "dragoman collect")
+            raise usage("migrate does not support streams", "dragoman collect")
         self.inputs, self.source, self.target = inputs, source, target or ""
         self.facet, self.at, self.back, self.dry_run = facet, at, back, dry_run
         self.model, self.key = model, key_of(key)
@@ -306,13 +306,13 @@ class Migration:
     def read(self, input: Input) -> tuple[bytes, str]:
         with Reading(input) as reading:
             if reading.form not in FORMS:
-                raise Nothing("a stream is no stored conversation", USAGE, where=input.name)
+                raise Nothing("migrate does not support streams", USAGE, where=input.name)
             return reading.all(), reading.form
 
     def sum_up(self) -> None:
         for line in self.tally.table():
             terminal.say(line)
-        did = "brought back" if self.back else "migrated"
+        did = "restored" if self.back else "migrated"
         said = f"{terminal.plural(self.changed, 'file')} {'to be ' * self.dry_run}{did}"
         if self.same:
             why = "without a capsule" if self.back else f"in {self.target} already"
@@ -320,7 +320,7 @@ class Migration:
         if self.batch.skipped:
             said += f", {self.batch.skipped:,} skipped"
         if self.batch.failures:
-            said += f", {terminal.red(f'{self.batch.failures:,} failed')} and left as they were"
+            said += f", {terminal.red(f'{self.batch.failures:,} failed')} and unchanged"
         terminal.say(said)
 
 
@@ -363,7 +363,7 @@ def documents(input: Input, data: bytes, form: str) -> Iterator[Document]:
 def refuse_twice(document: Document) -> None:
     """A key that stands twice in its object: one of its values could not come back."""
     for loss in duplicates.losses(document.data, parse_leniently(document.data))[:1]:
-        what = "stands more than once in its object, and only one of the values would be left"
+        what = "is a duplicate key, and only one of its values would be kept"
         raise explained(Malformed(what, loss.path), document)
 
 
@@ -433,7 +433,7 @@ def recorded(input: Input) -> Any:
         pass
     else:
         return record
-    raise Fault("not what a migration writes", MALFORMED, where=str(path), hint="move it away")
+    raise Fault("not a file that migrate wrote", MALFORMED, where=str(path), hint="move it away")
 
 
 def standing(record: Any, data: bytes) -> Any:

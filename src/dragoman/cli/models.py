@@ -1,4 +1,4 @@
-"""``dragoman models``: what depends on the model, and who says so."""
+"""``dragoman models``: facts about models, and their sources."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FLAGS: dict[str, tuple[str, str]] = {
     "system_turns": ("system turns", "no system turns"),
     "tools": ("", "no tools"),
     "forced_tools": ("", "no forced tool call"),
-    "tools_with_output": ("", "tools or JSON, not both"),
-    "output": ("", "no JSON on demand"),
+    "tools_with_output": ("", "tools or JSON output, not both"),
+    "output": ("", "no JSON output"),
     "media_in_results": ("", "no media in tool results"),
-    "cache_marks": ("cache marks", "no cache marks"),
-    "signatures": ("calls must be signed", ""),
+    "cache_marks": ("cache breakpoints", "no cache breakpoints"),
+    "signatures": ("calls need a signature", ""),
 }
 """A fact that holds or not -> what is said if it does, and if it does not."""
 
@@ -49,24 +49,24 @@ class ModelName(options.Kind):
 
 @make_command("models", "dragoman models", "dragoman models claude-opus-4-7 gpt-5-nano")
 @click.argument("names", nargs=-1, metavar="[NAME]...", type=ModelName())
-@click.option("--vendor", help="Ask of the API of this vendor; else of who made the model.")
+@click.option("--vendor", help="Use the API of this vendor; default: the vendor of the model.")
 @options.models_option
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each row or name.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per row or name.")
 @options.quiet_option
 def command(
     names: tuple[str, ...], vendor: str | None, models: Models | None, as_json: bool, quiet: bool
 ) -> int:
-    """List what depends on the model; with NAMEs, what holds for these, and why.
+    """List facts about models; with NAMEs, the facts of these models and their sources.
 
-    A request that is converted is made to fit its model, and `check` and `repair` know the same
-    facts. The first row that matches holds; a name that is newer than the table has the facts of
-    the newest generation, `*`. Of a name that is nobody's, nothing is known and nothing is refused
+    Conversions make a request fit its model, and `check` and `repair` use the same facts. The first
+    matching row applies; a name that is newer than the table gets the facts of the newest
+    generation, `*`. For a name of no known vendor nothing is known and nothing is rejected
     (exit 1).
     """
     models = models or Models()
     if vendor is not None and models.table(vendor) is None:
         known = ", ".join(each.name for each in models.vendors())
-        raise click.UsageError(f"unknown vendor {vendor!r}; there are: {known}")
+        raise click.UsageError(f"unknown vendor {vendor!r}; known: {known}")
     if not names:
         listing(models, vendor, as_json)
         return 0
@@ -107,7 +107,7 @@ def every(models: Models) -> Iterator[tuple[str, Row]]:
 
 
 def words(facts: Facts) -> list[str]:
-    """The facts in few words each."""
+    """The facts, a few words each."""
     said = []
     if facts.max_tokens is not None:
         said.append(f"at most {facts.max_tokens} tokens")
@@ -118,7 +118,7 @@ def words(facts: Facts) -> list[str]:
     if facts.exclusive:
         said.append(" or ".join(facts.exclusive))
     if facts.refuses_thinking:
-        said.append("no sampling while it reasons")
+        said.append("no sampling parameters with thinking")
     said += _thinking(facts)
     if facts.media is not None:
         said.append(f"media: {', '.join(facts.media)}" if facts.media else "no media")
@@ -129,7 +129,7 @@ def words(facts: Facts) -> list[str]:
         if value is not None and (word := yes if value else no):
             said.append(word)
     if facts.call_ids is not None:
-        said.append("ids of nine characters")
+        said.append("call ids of nine characters")
     if facts.schemas == "own":
         said.append("schemas in the API's own form")
     return said
@@ -150,7 +150,7 @@ def _thinking(facts: Facts) -> Iterator[str]:
 def _line(row: Row) -> list[str]:
     """Names and facts of a row, over as many lines as it takes."""
     said = map(terminal.cyan, _wrapped(", ".join(row.names), "  "))
-    text = "; ".join(words(row.facts)) or "nothing is refused"
+    text = "; ".join(words(row.facts)) or "no restrictions"
     return [*said, *_wrapped(text, "    ")]
 
 
@@ -159,7 +159,7 @@ def _page(name: str, found: Found, models: Models) -> list[str]:
     assert row is not None
     maker = models.vendor_of(name)
     said = [f"{terminal.bold(terminal.clean(name))} ({row.vendor or maker or 'your own'})"]
-    newest = " (no row of its own: as the newest generation)" if found.pattern == "*" else ""
+    newest = " (no row of its own: the newest generation)" if found.pattern == "*" else ""
     origin = " (your own row)" if row.own else newest
     said.append(f"  {terminal.cyan('matches')} {found.pattern}{origin}")
     for key, value in _facts(row)["facts"].items():
@@ -173,7 +173,7 @@ def _nothing(name: str, models: Models) -> str:
     maker = models.vendor_of(name)
     whose = f" ({maker})" if maker else ""
     shown = terminal.bold(terminal.clean(name))
-    return f"{shown}{whose}: nothing is known of this model, so nothing is refused"
+    return f"{shown}{whose}: unknown model, no restrictions"
 
 
 def _facts(row: Row) -> dict[str, Any]:

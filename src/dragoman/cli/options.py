@@ -33,7 +33,7 @@ class Word(Kind):
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
         known = [word for word, _ in self.words()]
         if value not in known:
-            hint = did_you_mean(value, known) or f"; there are: {', '.join(known)}"
+            hint = did_you_mean(value, known) or f"; known: {', '.join(known)}"
             self.fail(f"unknown {self.name} {value!r}{hint}", param, ctx)
         return value
 
@@ -148,7 +148,7 @@ class Size(Kind):
             return inputs.ENDLESS
         found = re.fullmatch(r"(\d{1,15})(?:([kmgt])i?b?|b)?", value.strip().lower())
         if not found or not int(found[1]):
-            self.fail(f"{value!r} is no size, such as 64M, 2G or none", param, ctx)
+            self.fail(f"{value!r} is not a size such as 64M, 2G or none", param, ctx)
         return int(found[1]) * 1024 ** (" kmgt".index(found[2]) if found[2] else 0)
 
 
@@ -168,26 +168,28 @@ def max_size_option(function: F) -> F:
         expose_value=False,
         is_eager=True,  # other options read files
         callback=remember,
-        help="The most that one document, line, frame or collected stream may have, unpacked; "
+        help="The maximum size of one document, line, frame or collected stream, decompressed; "
         "none: no limit.",
     )(function)
 
 
 def source_option(function: F) -> F:
     return click.option(
-        "-f", "--from", "source", type=DIALECT, help="The dialect of the input; else detected."
+        "-f", "--from", "source", type=DIALECT, help="The dialect of the input; default: detected."
     )(function)
 
 
 def target_option(function: F) -> F:
     return click.option(
-        "-t", "--to", "target", type=DIALECT, required=True, help="The dialect to say it in."
+        "-t", "--to", "target", type=DIALECT, required=True, help="The target dialect."
     )(function)
 
 
 def facet_option(function: F) -> F:
     return click.option(
-        "--facet", type=FACET, help="What kind of document it is; else it shows: " + _listed(FACETS)
+        "--facet",
+        type=FACET,
+        help="The kind of document; default: detected. One of " + _listed(FACETS),
     )(function)
 
 
@@ -199,7 +201,7 @@ class JsonlOption(click.Option):
         return record and (record[0].replace(", --json", ""), record[1])
 
 
-JSONL = "Whether the input has one document per line; else its name and look tell."
+JSONL = "Whether the input has one document per line; default: by file name and content."
 
 
 def jsonl_option(function: F) -> F:
@@ -221,7 +223,7 @@ class Pointer(Kind):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> str:
         if not isinstance(value, str) or not value.startswith("/"):
-            self.fail(f"{value!r} is no JSON pointer, which begins with a slash", param, ctx)
+            self.fail(f"{value!r} is not a JSON pointer: it must begin with a slash", param, ctx)
         return value
 
 
@@ -231,7 +233,7 @@ def at_option(function: F) -> F:
         type=Pointer(),
         multiple=True,
         metavar="POINTER",
-        help="Where the conversation stands in its file, e.g. /messages or /sessions/*/history.",
+        help="The place of the conversation in its file, e.g. /messages or /sessions/*/history.",
     )(function)
 
 
@@ -240,7 +242,7 @@ def models_option(function: F) -> F:
         "--models",
         type=ModelsFile(),
         metavar="FILE",
-        help="Rows of your own (TOML or JSON) for the table of what depends on the model.",
+        help="Rows of your own (TOML or JSON) for the table of model facts.",
     )(function)
 
 
@@ -250,17 +252,19 @@ def key_option(function: F) -> F:
         "key",
         type=KeyFile(),
         metavar="FILE",
-        help="Sign capsules with this key, and take none that it did not sign.",
+        help="Sign capsules with this key, and reject those not signed with it.",
     )(function)
 
 
 def quiet_option(function: F) -> F:
-    return click.option("-q", "--quiet", is_flag=True, help="Say only errors on stderr.")(function)
+    return click.option("-q", "--quiet", is_flag=True, help="Print only errors on stderr.")(
+        function
+    )
 
 
 def quiet_options(function: F) -> F:
     return quiet_option(
-        click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")(function)
+        click.option("-v", "--verbose", is_flag=True, help="Print more on stderr.")(function)
     )
 
 
@@ -271,28 +275,28 @@ def ledger_options(function: F) -> F:
         "--report",
         type=click.Path(dir_okay=False),
         metavar="FILE",
-        help="Write the ledger as JSON; .jsonl: a line for each document.",
+        help="Write the ledger as JSON; .jsonl: one line per document.",
     )(function)
     return click.option(
         "--fail-on",
         type=LOSSES,
         default=(),
         metavar="LIST",
-        help="Kinds and codes of losses that are refused (exit 3), e.g. dropped,tool.schema.",
+        help="Fail (exit 3) on these kinds and codes of losses, e.g. dropped,tool.schema.",
     )(function)
 
 
 def append_option(function: F) -> F:
     return click.option(
-        "--append", is_flag=True, help="Add lines to the -o FILE.jsonl instead of writing it anew."
+        "--append", is_flag=True, help="Append lines to the -o FILE.jsonl instead of replacing it."
     )(function)
 
 
 def output_options(function: F) -> F:
     """Where documents go and how they look: ``--output``, ``--in-place``, ``--compact``."""
-    function = click.option(
-        "--in-place", is_flag=True, help="Write each result over its own input."
-    )(function)
+    function = click.option("--in-place", is_flag=True, help="Replace each input with its result.")(
+        function
+    )
     return new_output_options(function)
 
 
@@ -301,7 +305,7 @@ def new_output_options(function: F) -> F:
     function = click.option(
         "--compact/--indent",
         default=False,
-        help="A document on one line, or indented (as usual).",
+        help="Documents on one line, or indented (the default).",
     )(function)
     return to_option(function)
 
@@ -312,8 +316,8 @@ def to_option(function: F) -> F:
         "--output",
         type=click.Path(),
         metavar="FILE|DIR",
-        help="A file (.jsonl: a line for each document), or a folder with a file for each input; "
-        "else standard output.",
+        help="A file (.jsonl: one line per document), or a folder (one file per input); "
+        "default: standard output.",
     )(function)
 
 

@@ -49,20 +49,20 @@ class Plan:
         append: bool = False,
     ) -> None:
         if append and in_place:
-            raise usage("--append and --in-place exclude each other")
+            raise usage("--append and --in-place cannot be combined")
         if in_place and output is not None:
-            raise usage("--in-place and --output exclude each other")
+            raise usage("--in-place and --output cannot be combined")
         if in_place and any(input.path is None for input in inputs):
-            raise usage("--in-place needs files; standard input has no place")
+            raise usage("--in-place needs files, not standard input")
         self.inputs = inputs
         self.in_place = bool(in_place)
-        self.hint = "choose another name" + (", or say --in-place" if in_place is False else "")
+        self.hint = "choose another name" + (", or use --in-place" if in_place is False else "")
         self.suffix = suffix
         self.folder = Path(output) if _is_folder(output, inputs) and output else None
         self.file = Path(output) if output not in (None, "-") and self.folder is None else None
         self.append = append
         if append and (self.file is None or not is_jsonl(self.file)):
-            raise usage("--append adds lines to a file", "-o FILE.jsonl --append")
+            raise usage("--append needs an output file", "-o FILE.jsonl --append")
         self.check()
 
     @property
@@ -87,8 +87,8 @@ class Plan:
                 if place in written:
                     names = f"{written[place].name} and {input.name}"
                     raise usage(
-                        f"{names} would both become {place}",
-                        "write them to folders of their own",
+                        f"{names} would both be written to {place}",
+                        "write them to different folders",
                     )
                 written[place] = input
         self.refuse(self.inputs, *written)
@@ -110,7 +110,7 @@ class Plan:
             if place.exists() and not place.is_file():
                 continue  # a device is no file that could be lost
             if place in known:
-                raise usage(f"{place} is an input; it is not written over", hint or self.hint)
+                raise usage(f"{place} is an input and would be overwritten", hint or self.hint)
 
     def place(self, input: Input) -> Path | None:
         """The file that the result of an input becomes; None: standard output."""
@@ -119,7 +119,7 @@ class Plan:
         if self.folder is None:
             return self.file
         if input.path is None:
-            raise usage("standard input has no name; give -o a file")
+            raise usage("standard input has no file name; use -o FILE")
         within = input.path.relative_to(input.base).parent if input.base else Path()
         return self.folder / within / self.renamed(input.path)
 
@@ -198,8 +198,8 @@ def _is_folder(output: str | None, inputs: list[Input]) -> bool:
         return False
     if several:
         raise usage(
-            f"several inputs, but {output} is no folder",
-            f"-o {output}/ for a file each, or -o {output}.jsonl for a line each",
+            f"several inputs, but {output} is not a folder",
+            f"-o {output}/ writes one file per input, -o {output}.jsonl one line each",
         )
     return False
 
@@ -238,7 +238,7 @@ def write_to(
         return
     real = Path(os.path.realpath(path))
     if within is not None and not real.is_relative_to(os.path.realpath(within)):
-        raise Fault(f"a link that leads out of {within}", IO, where=str(path), hint="remove it")
+        raise Fault(f"a link to a place outside {within}", IO, where=str(path), hint="remove it")
     try:
         mode = os.stat(real).st_mode
     except OSError:
@@ -284,7 +284,7 @@ def _beside(real: Path, path: Path, mode: int) -> Iterator[BinaryIO]:
     with guarded(path):
         if not real.parent.is_dir():
             hint = f"mkdir -p {path.parent}"
-            raise Fault(f"there is no folder {path.parent}", IO, where=str(path), hint=hint)
+            raise Fault(f"the folder {path.parent} does not exist", IO, where=str(path), hint=hint)
         number, name = tempfile.mkstemp(
             prefix=f".{real.name[:100]}.", suffix=".part", dir=real.parent
         )

@@ -193,7 +193,7 @@ def words(item: Words) -> str:
 
 
 def thought(item: Thought) -> str:
-    label = "thought" + (" in summary" if item.summary else "")
+    label = "reasoning summary" if item.summary else "reasoning"
     label += f" · {item.seal}" if item.seal else ""
     if not item.text:
         return f'<p class="note">{safe(label)}</p>\n'

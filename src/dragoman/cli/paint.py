@@ -282,7 +282,7 @@ def prefixed(sign: str, style: str, lines: Iterable[Line]) -> Iterator[Line]:
 
 def thoughts(item: Thought, brush: Brush) -> Iterator[Line]:
     inner = brush.inside(2)
-    label = "thought" + (" in summary" if item.summary else "")
+    label = "reasoning summary" if item.summary else "reasoning"
     if item.seal:
         label += f" · {item.seal}"
     yield (Span("✻ ", "dim"), Span(clip(label, inner.columns), "dim"))

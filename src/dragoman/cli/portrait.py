@@ -62,7 +62,7 @@ class Refused(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """What the model thought. ``seal`` says how its state is sealed, if it is."""
+    """Reasoning. ``seal`` tells whether it is signed or encrypted, and by whom."""
 
     text: str
     summary: bool = False
@@ -70,7 +70,7 @@ class Thought(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """An image, a recording, a film, a document; shown as a placeholder where it must be."""
+    """An image, audio, video or document; shown as a placeholder where necessary."""
 
     kind: str
     facts: tuple[str, ...]
@@ -176,7 +176,7 @@ def fields(node: Node) -> tuple[Fact, ...]:
     extras = node.extras
     if extras is None:
         return ()
-    signed = known([("seal", sealed(extras.seal))])
+    signed = known([("signature", sealed(extras.seal))])
     return (*((k, brief(v)) for k, v in extras.fields.items()), *signed)
 
 
@@ -286,7 +286,7 @@ def orphan(result: ToolResult, call: str | None) -> str:
     if call:
         return call
     who = f" ({result.call_id})" if result.call_id else ""
-    return f"{result.name or 'a result'} that answers no call{who}"
+    return f"{result.name or 'a result'} without its call{who}"
 
 
 def noted(node: Node) -> tuple[Note, ...]:
@@ -321,7 +321,7 @@ def other(block: Block) -> Iterator[Item]:
 def remarks(block: Block) -> Iterator[Note]:
     cache = getattr(block, "cache", None)
     if isinstance(cache, Cache):
-        yield Note("cache mark" + (f" · {cache.ttl}" if cache.ttl else ""))
+        yield Note("cache breakpoint" + (f" · {cache.ttl}" if cache.ttl else ""))
     yield from noted(block)
 
 
@@ -441,7 +441,7 @@ def called(call: ToolCall) -> Call:
     if not isinstance(value, dict):
         return Call(full_name(call), (), text, "not an object", call.id)
     if repeats_a_key(text, value):
-        return Call(full_name(call), (), text, "a key stands here twice", call.id)
+        return Call(full_name(call), (), text, "duplicate key", call.id)
     return Call(full_name(call), tuple(value.items()), id=call.id)
 
 
@@ -464,7 +464,7 @@ def settings(tree: Request) -> list[Fact]:
     if tree.tool_choice is not None:
         facts.append(("tool choice", choice(tree.tool_choice)))
     if tree.prefill:
-        facts.append(("", "the last message begins the answer"))
+        facts.append(("", "the last message is a prefill"))
     return facts + [(key, value) for key, value in fields(tree.params)]
 
 
@@ -480,7 +480,7 @@ def setting(params: Params, name: str) -> str:
     if name == "thinking":
         budget = f"{value.budget:,} tokens" if value.budget is not None else None
         parts = (value.mode, value.effort, budget, value.display)
-        return ", ".join(filter(None, parts)) or "as usual"
+        return ", ".join(filter(None, parts)) or "default"
     if isinstance(value, Cache):
         return value.ttl or "marked"
     if isinstance(value, bool):
@@ -500,7 +500,7 @@ def choice(tree: ToolChoice) -> str:
         parts.append("calls in parallel" if tree.parallel else "one call at a time")
     if tree.payload is not None:
         parts.append(brief(tree.payload))
-    return ", ".join(filter(None, parts)) or "as usual"
+    return ", ".join(filter(None, parts)) or "default"
 
 
 def ended(candidate: Candidate) -> tuple[Fact, ...]:

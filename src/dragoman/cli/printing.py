@@ -36,7 +36,7 @@ def time_of(said: str | None) -> float | None:
         return float(said)
     except ValueError:
         raise click.BadParameter(
-            f"{said!r} is neither `now` nor a number", param_hint="--now"
+            f"{said!r} is neither `now` nor a number of seconds", param_hint="--now"
         ) from None
 
 

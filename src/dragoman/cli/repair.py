@@ -1,4 +1,4 @@
-"""``dragoman repair``: named mends, each in the ledger."""
+"""``dragoman repair``: named passes, with every change in the ledger."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .wrapped import View
 
 
 def _passes() -> Iterable[tuple[str, str]]:
-    return (*repair_passes(), ("list", "print the passes there are"))
+    return (*repair_passes(), ("list", "print the passes"))
 
 
 @make_command(
@@ -43,16 +43,16 @@ def _passes() -> Iterable[tuple[str, str]]:
     "--passes",
     type=options.Words("pass", _passes),
     metavar="LIST",
-    help="These passes, in this order; else those that `check` calls for. `list` prints them.",
+    help="Passes to run, in this order; default: those that `check` calls for. `list` prints them.",
 )
 @options.models_option
-@click.option("--dry-run", is_flag=True, help="Only say what would change.")
+@click.option("--dry-run", is_flag=True, help="Report what would change, and write nothing.")
 @options.output_options
 @options.ledger_options
 def command(files: tuple[str, ...], passes: tuple[str, ...] | None, **settings: Any) -> int:
-    """Mend what an API would reject, by named passes.
+    """Repair what an API would reject, by named passes.
 
-    Every change is in the ledger. What no pass mends is said, and is there as before (exit 1).
+    Every change is in the ledger. Problems that no pass repairs are listed and unchanged (exit 1).
     """
     if passes is not None and "list" in passes:
         _print_passes()
@@ -83,7 +83,7 @@ class Repair:
         verbose: bool,
     ) -> None:
         if dry_run and (output is not None or in_place):
-            raise usage("--dry-run writes nothing; leave out --output and --in-place")
+            raise usage("--dry-run cannot be combined with --output or --in-place")
         self.source, self.facet, self.passes = source, facet, passes
         self.models = models
         self.form: Form | None = None if lines is None else "jsonl" if lines else "json"
@@ -91,7 +91,7 @@ class Repair:
         self.quiet, self.verbose = quiet, verbose
         self.tally = Tally(report)
         if in_place and at:
-            raise usage("--in-place writes the whole file; with --at there is more in it")
+            raise usage("--in-place replaces the whole file and cannot be combined with --at")
         self.batch = Batch(inputs, tally=self.tally, view=View(at, facet), quiet=quiet)
         self.plan = Plan(inputs, output, in_place=in_place)
         self.plan.beside(report)
@@ -105,7 +105,7 @@ class Repair:
         with self.tally.reporting(self.batch.inputs):
             code = self.batch.write(self.plan, self.form, self.each)
         if not (self.quiet or self.alone or self.tally.is_said):
-            self.tally.show("looked at" if self.dry_run else "repaired")
+            self.tally.show("checked" if self.dry_run else "repaired")
         return code or (FOUND if self.left else 0)
 
     def each(self, reading: Reading, sink: Sink) -> int:
@@ -162,10 +162,10 @@ class Repair:
                 self.batch.say(f"{terminal.bold(document.name)}: {ledger.total(losses)}")
             ledger.show(losses, verbose=self.verbose)
         if alone and not losses:
-            self.batch.say(f"{terminal.bold(document.name)}: nothing to mend")
+            self.batch.say(f"{terminal.bold(document.name)}: no problems found")
         for problem in left:
             self.batch.say(
-                f"{terminal.bold(document.name)}: {terminal.yellow('not mended')}: "
+                f"{terminal.bold(document.name)}: {terminal.yellow('not repaired')}: "
                 f"{terminal.clean(str(problem))}"
             )
 

@@ -1,4 +1,4 @@
-"""``dragoman schema``: the JSON Schema of a dialect's documents as we read them."""
+"""``dragoman schema``: the JSON Schema of the documents that a dialect reads."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from .packed import packed
 )
 @click.argument("dialect", type=options.DIALECT)
 @click.option(
-    "--facet", type=options.FACET, help="Of which documents; else requests, if there are any."
+    "--facet",
+    type=options.FACET,
+    help="The kind of document; default: request, if the dialect has it.",
 )
-@click.option("--compact/--indent", default=False, help="On one line, or indented (as usual).")
+@click.option("--compact/--indent", default=False, help="On one line, or indented (the default).")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write it to a file.")
 def command(dialect: str, facet: str | None, compact: bool, output: str | None) -> int:
-    """Print the JSON Schema of a dialect's documents, as we read them.
+    """Print the JSON Schema of the documents that a dialect reads.
 
-    What it refuses, the reader refuses as well. It is looser than the reader where two things must
-    be looked at together, and looser than the real API: `dragoman check` knows those rules. Keys
-    that it does not name are allowed, for they are kept.
+    What it rejects, the reader rejects as well. It accepts more than the reader where a rule
+    concerns two fields, and more than the real API, whose rules `dragoman check` has. Unknown keys
+    are allowed, because they are kept.
     """
     from pathlib import Path
 
@@ -50,7 +52,7 @@ def schema_of(name: str, facet: str | None = None) -> Json:
     if facet is None and readable:
         facet = readable[0]
     if facet == "stream":
-        raise usage("a stream is no document", "its answer is one: --facet response")
+        raise usage("a stream has no JSON Schema", "that of its response: --facet response")
     if facet not in readable:
         have = ", ".join(readable) or "nothing"
         raise usage(f"{name} has no {facet} to read; it has: {have}", "--facet FACET")
@@ -59,7 +61,7 @@ def schema_of(name: str, facet: str | None = None) -> Json:
     for line in packed("schemas.jsonl.gz"):
         if line.startswith(f'["{name}.{facet}",'.encode()):
             return parse(line)[1]
-    raise usage(f"there is no schema for a {name} {facet}")
+    raise usage(f"no schema for a {name} {facet}")
 
 
 def native(facet: str) -> Json:

@@ -39,7 +39,9 @@ class NumbersType(Kind):
             return value
         seen = SPAN.fullmatch(value)
         if seen is None or value in ("0", "-0"):
-            self.fail(f"{value!r} is no range: 7, 3-7, 3- or -5 (the last five)", param, ctx)
+            self.fail(
+                f"{value!r} is not a range such as 7, 3-7, 3- or -5 (the last five)", param, ctx
+            )
         if seen[3]:
             return Numbers(tail=int(seen[3]))
         first = max(int(seen[1]), 1)
@@ -47,7 +49,7 @@ class NumbersType(Kind):
             return Numbers(first, first)
         last = int(seen[2]) if seen[2] else None
         if last is not None and last < first:
-            self.fail(f"{value!r} ends before it begins; {last}-{first} is a range", param, ctx)
+            self.fail(f"{value!r} ends before it begins; did you mean {last}-{first}?", param, ctx)
         return Numbers(first, last)
 
 
@@ -62,7 +64,7 @@ class PatternType(Kind):
         try:
             return re.compile(value, re.IGNORECASE if value == value.lower() else 0)
         except re.error as problem:
-            self.fail(f"{value!r} is no regular expression: {problem}", param, ctx)
+            self.fail(f"{value!r} is not a regular expression: {problem}", param, ctx)
 
 
 def selected(tree: Tree, numbers: Numbers | None) -> Tree:

@@ -62,5 +62,5 @@ def _with(document: Json, setting: Setting, depth: int) -> Json:
         inner = _with(document[index], setting, depth + 1)
         return [*document[:index], inner, *document[index + 1 :]]
     if document.__class__ is not dict:
-        raise usage(f"--set {setting.name}: there is no object to set {key!r} in", EXAMPLE)
+        raise usage(f"--set {setting.name}: no object to set {key!r} in", EXAMPLE)
     return document | {key: _with(document.get(key, {}), setting, depth + 1)}

@@ -1,4 +1,4 @@
-"""``dragoman show``: a conversation as people read it."""
+"""``dragoman show``: a conversation in readable form."""
 
 from __future__ import annotations
 
@@ -57,27 +57,33 @@ class Look(NamedTuple):
 @options.facet_option
 @options.old_jsonl_option
 @options.at_option
-@click.option("--html", is_flag=True, help="Write one page that needs nothing else.")
-@click.option("--full", is_flag=True, help="Shorten nothing; say ids and what tools are for.")
-@click.option("--pointers", is_flag=True, help="Say where in its document each message stands.")
+@click.option("--html", is_flag=True, help="Write one self-contained HTML page.")
+@click.option("--full", is_flag=True, help="Shorten nothing; show ids and tool descriptions.")
+@click.option("--pointers", is_flag=True, help="Show the JSON pointer of each message.")
 @click.option(
     "--messages",
     "numbers",
     type=NumbersType(),
     metavar="RANGE",
-    help="These messages, counted from 1: 7, 3-7, 3- or -5 (the last five).",
+    help="Only these messages, counted from 1: 7, 3-7, 3- or -5 (the last five).",
 )
 @click.option(
     "--grep",
     "wanted",
     type=PatternType(),
     metavar="PATTERN",
-    help="The turns that say it, a regular expression; exit 1 where none does.",
+    help="Only turns that match a regular expression; exit 1 if none does.",
 )
-@click.option("--images/--no-images", default=True, help="Show images, where the terminal can.")
+@click.option(
+    "--images/--no-images", default=True, help="Show images, if the terminal supports them."
+)
 @click.option("--width", "columns", type=click.IntRange(20), metavar="N", help="Wrap at N columns.")
 @click.option(
-    "-o", "--output", type=click.Path(), metavar="FILE|DIR", help="Write to a file, or one each."
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="FILE|DIR",
+    help="Write to a file, or one file per input.",
 )
 def command(
     files: tuple[str, ...],
@@ -88,12 +94,12 @@ def command(
     output: str | None,
     **look: Any,
 ) -> int:
-    """Show a conversation as people read it.
+    """Show a conversation in readable form.
 
-    Who speaks, what the model thought, each tool call with its result, images and documents as
-    placeholders (or inline, in kitty, Ghostty, iTerm2 and WezTerm), sources, token counts and why
-    the answer ended. Control characters of the conversation are shown, never obeyed. Several
-    documents are shown one after the other; a stream is collected first.
+    Roles, reasoning, each tool call with its result, images and documents as placeholders (or
+    inline, in kitty, Ghostty, iTerm2 and WezTerm), sources, token counts and the stop reason.
+    Control characters in the conversation are made visible. Several documents are shown one after
+    the other; a stream is collected first.
     """
     inputs = expand(files)
     batch = Batch(inputs, view=View(at, facet if facet in ("request", "response") else None))

@@ -57,12 +57,12 @@ def identify(
         return Source(dialect, facet, "" if facet == "request" or doubtful else _why(guesses[0]))
     guesses = candidates(value, facet)
     if not guesses or is_tied(guesses):
-        may_be = f": it may as well be {named_alike(guesses)}" if guesses else ""
+        may_be = f": {named_alike(guesses)} match equally" if guesses else ""
         raise Nothing(
             f"cannot tell the dialect of this {facet or 'document'}{may_be}",
             USAGE,
             where=document.name,
-            hint="name it: -f DIALECT; `dragoman formats` lists them",
+            hint="name it with -f DIALECT; `dragoman formats` lists them",
         )
     best = guesses[0]
     if best.confidence < SURE:
@@ -79,10 +79,10 @@ def named_alike(guesses: list[Guess]) -> str:
 def unsure(guess: Guess, where: str) -> Fault:
     """Less than half sure is not sure enough to go on."""
     return Fault(
-        f"not sure what this is: {guess.dialect} {guess.facet}? ({_why(guess)})",
+        f"dialect not certain: {guess.dialect} {guess.facet}? ({_why(guess)})",
         USAGE,
         where=where,
-        hint=f"name it: -f {guess.dialect}, or another one; `dragoman formats` lists them",
+        hint=f"name it with -f {guess.dialect}, or another one; `dragoman formats` lists them",
     )
 
 
@@ -116,10 +116,10 @@ def identify_stream(reading: Reading, dialect: str | None) -> tuple[Source, Iter
         if len(seen) > CHUNK:
             break
     raise Fault(
-        "cannot tell the dialect of this stream" if seen.strip() else "empty: no stream is in it",
+        "cannot tell the dialect of this stream" if seen.strip() else "empty file, no stream",
         USAGE if seen.strip() else MALFORMED,
         where=reading.input.name,
-        hint="name it: -f DIALECT; `dragoman formats` lists them" if seen.strip() else "",
+        hint="name it with -f DIALECT; `dragoman formats` lists them" if seen.strip() else "",
     )
 
 

@@ -29,4 +29,4 @@ def ending(transcoder: Transcoder, name: str) -> str:
         return ""
     if transcoder.problem is not None or transcoder.reader.truncated:
         raise Fault(failure.message, MALFORMED, where=name)
-    return f"{terminal.bold(name)}: the answer is an error: {terminal.clean(failure.message)}"
+    return f"{terminal.bold(name)}: the response is an error: {terminal.clean(failure.message)}"

@@ -20,9 +20,11 @@ def read_models(path: str) -> Models:
         return load(_parsed(path, data))
     except Malformed as problem:
         where = f"{problem.what} [{problem.at or '/'}]"
-        raise Fault(where, MALFORMED, where=path, hint="docs/models.md has the form") from None
+        raise Fault(
+            where, MALFORMED, where=path, hint="docs/models.md describes the format"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise Fault(f"no TOML: {problem}", MALFORMED, where=path) from None
+        raise Fault(f"not TOML: {problem}", MALFORMED, where=path) from None
 
 
 def _parsed(path: str, data: bytes) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def found(whole: Json, pointers: tuple[str, ...], name: str) -> Iterator[Part]:
     for pointer in pointers:
         parts = list(resolve(whole, pointer))
         if not parts:
-            raise Nothing(f"there is nothing at {pointer}", MALFORMED, where=name)
+            raise Nothing(f"nothing at {pointer}", MALFORMED, where=name)
         yield from parts
 
 
@@ -378,7 +378,7 @@ def requested(document: Document, said: Captured, label: str = "") -> Document:
         body = {key: address.model} | body
     # A server's own variant of what the address says shows in the body.
     dialect = variant_of(address.dialect, body, "request")
-    why = f"as its address says, {bare(said.url)}"
+    why = f"by its URL, {bare(said.url)}"
     hint = Hint(dialect, "request", why, asks_stream=said.url_at if address.stream else "")
     inside = document.inside(said.at, encode(body), hint, label=label, notes=said.notes)
     if body is not said.body and said.url_at:  # the model stands in the address

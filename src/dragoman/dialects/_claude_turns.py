@@ -47,8 +47,8 @@ def apart(tree: Request, log: Ledger) -> Request:
 
     Turns of the assistant that follow each other are one; a user who says nothing is not heard.
     """
-    if not has_reasoning(tree.messages):
-        return tree  # as most do not
+    if not are_signed(tree.messages):
+        return tree  # as most are not
     places: set[int] = set()
     speaking = False  # a turn of the assistant goes on that began without thinking
     for index, message in enumerate(tree.messages):
@@ -62,11 +62,12 @@ def apart(tree: Request, log: Ledger) -> Request:
     return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
 
 
-def has_reasoning(messages: Sequence[Message]) -> bool:
+def are_signed(messages: Sequence[Message]) -> bool:
+    """Whether Claude signed any of the reasoning."""
     for message in messages:
         if message.role == "assistant":
             for block in message.content:
-                if block.__class__ is Reasoning:
+                if block.__class__ is Reasoning and is_signed(block):
                     return True
     return False
 

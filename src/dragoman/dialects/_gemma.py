@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import assert_never
 
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NO_MARKS, NO_MEDIA, NOWHERE, Capabilities
+from ..capabilities import NO_CHOICE, NO_CITATIONS, NO_MARKS, NO_MEDIA, NOWHERE, Capabilities
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import (
     Block,
-    Hosted,
     Json,
     Media,
     Message,
     Node,
     OutputFormat,
     Params,
-    Passage,
-    Raw,
     Reasoning,
-    Refusal,
     Request,
     Text,
     Tool,
@@ -69,7 +64,18 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
-    can = Capabilities(names=NOWHERE, citations=NO_CITATIONS, caching=NO_MARKS, media=NO_MEDIA)
+    can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=NO_CHOICE,
+        names=NOWHERE,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=NO_MEDIA,
+    )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect))
@@ -79,13 +85,6 @@ class Gemma(Dialect):
         log = w.log
         if tree.model is not None:
             log.dropped("model", tree.at, "a training text names no model")
-        choice = tree.tool_choice
-        if choice is not None:
-            if choice.mode is not None or choice.payload is not None:
-                log.dropped("tool_choice", choice.at, "the model chooses by itself here")
-            if choice.parallel is False:
-                log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
-            self.lose(choice.extras, choice.at, log)
         if tree.params != NO_PARAMS:
             self.lose_params(tree.params, log)
 
@@ -101,17 +100,12 @@ class Gemma(Dialect):
         self.lose(params.extras, params.at, log)
 
     def lose_tool(self, tool: Tool, log: Ledger) -> None:
-        if tool.strict:
-            log.dropped("tool.strict", tool.at, "nothing enforces a schema here")
         self.lose(tool.extras, tool.at, log)
 
     def lose_call(self, call: ToolCall, w: Writing) -> None:
         if call.id is not None:
             w.log.dropped("tool_call.id", call.at, "calls have no ids here")
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "calls have no ids here")
         self.lose(call.extras, call.at, w.log)
-        self.lose_kind(call, w)
 
     def unwrap(self, name: str, description: str | None, schema: Json, at: str) -> Tool:
         """The tool that was declared: a function, or a freeform tool in its wrapping."""
@@ -127,25 +121,10 @@ class Gemma(Dialect):
             case Text():
                 self.lose(block.extras, block.at, log)
                 return block.text
-            case Refusal():
-                log.approximated("refusal", block.at, "a refusal is plain text here")
-                self.lose(block.extras, block.at, log)
-                return block.text
-            case Passage():
-                log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, log)
-                inner = (self.plain(part, log) for part in block.content)
-                return "\n".join(text for text in inner if text is not None)
             case Media():
                 log.dropped("media", block.at, "there is only text here")
-            case Reasoning() | ToolCall() | ToolResult():
-                log.dropped("content.role", block.at, "this cannot be said here")
-            case Hosted():
-                log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             case _:
-                assert_never(block)
+                self.omit(block, log)
         return None
 
     def lose_thought(self, thought: Reasoning, log: Ledger) -> None:
@@ -168,15 +147,6 @@ class Gemma(Dialect):
             for _, at in texts[1:]:
                 log.approximated("text.boundary", at, "there is one text here, in several lines")
         return "\n".join(kept)
-
-    def lose_kind(self, call: ToolCall, w: Writing) -> None:
-        """A freeform call is a function that takes one text."""
-        if call.kind == "custom":
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            else:
-                w.log.approximated("tool_call.kind", call.at, why)
 
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:
         if is_blank(text):

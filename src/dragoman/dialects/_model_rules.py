@@ -13,18 +13,18 @@ from ..model import Json
 from ..models import UNKNOWN, Facts
 
 RULES: dict[str, str] = {
-    "model-parameter": "The model takes the parameter: newer Claude and the models of OpenAI that "
-    "reason take no sampling parameters.",
-    "model-thinking": "The model takes this way to reason: a budget, adaptive, or none at all.",
-    "model-effort": "The model takes this level of effort.",
-    "model-limit": "The output limit is not above the maximum of the model, and has the name that "
-    "the model takes.",
+    "model-parameter": "The model accepts the parameter: newer Claude models and OpenAI's "
+    "reasoning models accept no sampling parameters.",
+    "model-thinking": "The model supports this thinking mode: a budget, adaptive, or disabled.",
+    "model-effort": "The model supports this reasoning effort.",
+    "model-limit": "The output limit is not above the maximum of the model, and in the field that "
+    "the model accepts.",
     "model-prefill": "'This model does not support assistant message prefill. The conversation "
     "must end with a user message.'",
-    "model-system": "The model takes a system prompt, and system turns inside the conversation.",
-    "model-tools": "The model takes tools, and lets a request force a call.",
-    "model-output": "JSON may be demanded of the model.",
-    "model-media": "The model takes media of this kind.",
+    "model-system": "The model accepts a system prompt, and system messages in the conversation.",
+    "model-tools": "The model accepts tools, and a tool choice that forces a call.",
+    "model-output": "The model supports JSON output.",
+    "model-media": "The model accepts media of this kind.",
 }
 # The values that say nothing: a server takes them though the model takes no others.
 DEFAULTS: dict[str, Json] = {

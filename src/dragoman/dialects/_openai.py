@@ -6,8 +6,9 @@ Not a dialect: a name that begins with an underscore is none.
 from __future__ import annotations
 
 from ..ledger import Ledger
-from ..model import ErrorKind, Json, Params
-from ..reading import compact, maybe_str
+from ..model import ErrorKind, Json
+from ..reading import compact
+from ..writing import Names
 
 # https://platform.openai.com/docs/guides/error-codes/api-errors
 ERRORS: dict[str, ErrorKind] = {
@@ -67,41 +68,24 @@ STATUS: dict[int, ErrorKind] = {
 STATUS_OF = {kind: status for status, kind in reversed(STATUS.items())}
 
 
-USER = ("safety_identifier", "user")
+def short_user(user: str, at: str, log: Ledger, target: str) -> str:
+    """The end user, in at most 64 characters."""
+    return Names((".", 64), "user_id")(user, at, log)
 
 
-def read_user(
-    doc: dict[str, Json],
-    taken: set[str],
-    ats: dict[str, str],
-    spelling: dict[str, Json],
-    keys: tuple[str, ...] = USER,
-) -> str | None:
-    """The end user, under the new name or the old one."""
-    for key in keys:
-        user = maybe_str(doc, key, "")
-        if user is not None:
-            taken.add(key)
-            ats["user_id"] = f"/{key}"
-            if key != USER[0]:
-                spelling["user_id"] = key
-            return user
-    return None
-
-
-def labels_of(params: Params, log: Ledger) -> dict[str, str]:
+def short_labels(labels: dict[str, Json], at: str, log: Ledger, target: str) -> dict[str, str]:
     """Labels as they are taken: 16 pairs of keys of 64 and values of 512 characters, all texts.
 
     "Invalid type for 'metadata.a': expected a string, but got an integer instead."
     """
     out: dict[str, str] = {}
-    at = params.where("metadata")
-    for key, value in (params.metadata or {}).items():
+    for key, value in labels.items():
         text = value if value.__class__ is str else compact(value)
         if len(out) == 16 or len(key) > 64 or len(text) > 512:
-            log.dropped("metadata", at, f"the label {key!r} is too long, or one too many here")
+            why = f"the label {key!r} is too long for {target}, or one too many"
+            log.dropped("metadata", at, why)
             continue
         if text is not value:
-            log.approximated("metadata", at, f"the label {key!r} is a text here")
+            log.approximated("metadata", at, f"the label {key!r} written as a string")
         out[key] = text
     return out

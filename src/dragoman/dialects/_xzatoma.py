@@ -106,8 +106,7 @@ class Exchanges(ClientErrors):
         written = (self.write_message(message, w) for message in tree.messages)
         out["messages"] = [doc for doc in written if doc is not None]
         if tree.tools is not None:
-            tools = [self.write_tool(tool, log) for tool in tree.tools]
-            out["tools"] = [doc for doc in tools if doc is not None]
+            out["tools"] = [self.write_tool(tool, log) for tool in tree.tools]
         if tree.tool_choice is not None:
             self.write_choice(out, tree.tool_choice, log)
         params = leave_out(tree.params, UNSAID, log)
@@ -120,14 +119,7 @@ class Exchanges(ClientErrors):
         return self.emit(out, tree, log)
 
     def write_choice(self, out: dict[str, Json], choice: ToolChoice, log: Ledger) -> None:
-        if choice.payload is not None and not self.is_home(choice.dialect):
-            log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return
-        if choice.mode is None and choice.payload is None:  # only what is said beside a choice
-            if choice.parallel is False:
-                log.dropped("tool_choice.parallel", choice.at, "not said here")
-            if choice.allowed is not None:
-                log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
+        if choice.mode is None:  # only what is said beside a choice
             self.lose(choice.extras, choice.at, log)
             return
         out["tool_choice"] = self.write_tool_choice(choice, log)

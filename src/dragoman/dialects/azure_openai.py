@@ -16,7 +16,9 @@ from ..model import ErrorKind, Json
 from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
 from .openai_chat import OpenAIChat
+from .openai_chat.request import FIELDS
 from .openai_chat.sniff import Marks
+from .openai_chat.variant import USER
 
 MARKS = Marks(
     request={"data_sources": 0.8},
@@ -59,7 +61,7 @@ class AzureOpenAI(OpenAIChat):
     )
     aliases = ("azure",)
     kin = frozenset({"openai-chat"})
-    user_key = "user"
+    fields = FIELDS.but(USER)
     model_in_path = True
     needs_model = False  # it is the name of a deployment, in the path
     serves: ClassVar[tuple[str, ...]] = ()

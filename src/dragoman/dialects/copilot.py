@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE, NO_MARKS
+from ..capabilities import EVERYWHERE, NO_MARKS, NO_MODE
 from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
@@ -30,7 +30,6 @@ from ..model import (
     Json,
     Message,
     Node,
-    Passage,
     Raw,
     Reasoning,
     Request,
@@ -40,21 +39,15 @@ from ..model import (
     ToolResult,
 )
 from ..normal import HOISTED, unhoist
-from ..writing import home_only, leave_out
+from ..writing import home_only
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import INPUT, ItemWriting
+from .openai_responses.request import FIELDS
 
 # https://github.com/microsoft/vscode-copilot-chat, src/platform/endpoint/node/responsesApi.ts
 SENT = frozenset({"include"})
 """Fields that the tree has no name for and Copilot's clients send."""
 SEALED = "reasoning.encrypted_content"
-UNSENT = dict.fromkeys(
-    (
-        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
-        "store", "conversation_id",
-    ),
-    "Copilot's clients never send this",
-)  # fmt: skip
 DUMMY = re.compile(r"msg_\d{1,9}")
 """The id of a message that was made up. Copilot's own client says ``msg_123`` of all of them."""
 
@@ -75,9 +68,16 @@ class Copilot(OpenAIResponses):
     listed = True
     can = replace(
         OpenAIResponses.can,
+        choices=replace(OpenAIResponses.can.choices, parallel=NO_MODE),
+        refusals=EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
         caching=NO_MARKS,
     )
+    fields = FIELDS.refusing(
+        "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
+        "store", "conversation_id",
+        why="clients of {target} never send {name}",
+    )  # fmt: skip
 
     def accepts(self, block: Raw) -> bool:
         # OpenAI's own items mean nothing here; what a search for tools found is no such thing.
@@ -135,37 +135,22 @@ class Copilot(OpenAIResponses):
 
     def only_sent(self, tree: Request, log: Ledger) -> Request:
         """The request without what Copilot's clients never send."""
-        extras, choice = tree.extras, tree.tool_choice
+        extras = tree.extras
         if extras is not None and self.knows(extras.dialect):
             unsent = {k: v for k, v in extras.fields.items() if k not in SENT}
             self.lose(replace(extras, fields=unsent), tree.at, log)
             extras = replace(
                 extras, fields={k: v for k, v in extras.fields.items() if k in SENT}, inner=()
             )
-        if choice is not None and choice.parallel is not None:
-            if not choice.parallel:
-                why = "Copilot's clients never say whether calls may be parallel"
-                log.dropped("tool_choice.parallel", choice.at, why)
-            choice = replace(choice, parallel=None)
-        params = leave_out(tree.params, UNSENT, log)
-        return replace(tree, extras=extras, tool_choice=choice, params=params)
+        return replace(tree, extras=extras)
 
     def write_prompt(
         self, out: dict[str, Json], messages: Sequence[Message], w: ItemWriting
     ) -> Sequence[Message]:
         return super().write_prompt(out, messages, w) if w.home else messages
 
-    def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
-        if tool.kind == "hosted" and not self.is_home(tool.dialect):
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        return super().write_tool(tool, w)
-
-    def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
-        if choice.payload is not None and not self.is_home(choice.dialect):
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return None
-        return super().write_choice(choice, w)
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        return self.is_home(node.dialect)
 
     # -- items ------------------------------------------------------------------------------
 
@@ -206,10 +191,9 @@ class Copilot(OpenAIResponses):
             if isinstance(block, Hosted | Raw):
                 searched = isinstance(block, Raw) and self.accepts(block)
                 if not searched and not self.is_home(block.dialect):
-                    what = "hosted" if isinstance(block, Hosted) else "raw"
-                    w.log.dropped(what, block.at, f"a block that only {block.dialect} knows")
+                    self.omit(block, w.log)
                     continue
-            elif isinstance(block, Passage | ToolResult):
+            elif isinstance(block, ToolResult):
                 inner = self.sendable(block.content, w)
                 block = block if inner is block.content else replace(block, content=inner)
             kept.append(block)
@@ -224,10 +208,10 @@ class Copilot(OpenAIResponses):
             return block  # definitions of tools
         if len(block.content) == 1 and isinstance(block.content[0], Text):
             return block
-        texts: list[Block] = []
+        texts: list[Text] = []
         parts: list[Json] = []
         for part in block.content:
-            if isinstance(part, Text | Passage):
+            if isinstance(part, Text):
                 if parts:
                     w.log.approximated("content.order", part.at, "images follow the text here")
                 texts.append(part)
@@ -243,22 +227,9 @@ class Copilot(OpenAIResponses):
         return replace(block, content=self.joined_texts(texts, block, w))
 
     def joined_texts(
-        self, blocks: Sequence[Block], result: ToolResult, w: ItemWriting
+        self, texts: Sequence[Text], result: ToolResult, w: ItemWriting
     ) -> tuple[Block, ...]:
         """The texts of a result as one, as Copilot's client joins them."""
-        texts: list[Text] = []
-        for block in blocks:
-            if isinstance(block, Passage):
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                for inner in block.content:
-                    if isinstance(inner, Text):
-                        texts.append(inner)
-                    else:
-                        why = "an output is one text here"
-                        w.log.dropped("tool_result.content", inner.at, why)
-            elif isinstance(block, Text):
-                texts.append(block)
         if len(texts) == 1:
             return tuple(texts)
         for text in texts[1:]:

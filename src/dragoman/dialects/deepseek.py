@@ -14,13 +14,13 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
+from ..fields import Field, strings, text
 from ..ledger import Ledger
 from ..model import (
     Extras,
     Json,
     Message,
     OutputFormat,
-    Params,
     Reasoning,
     Request,
     StopReason,
@@ -30,18 +30,21 @@ from ..model import (
 )
 from ..sniffing import Verdict, told_by
 from ..writing import Names, Writing
-from .openai_chat.request import SPECIAL
+from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible, compatible
 
 HIT, MISS = "prompt_cache_hit_tokens", "prompt_cache_miss_tokens"
 MODES: dict[str, Literal["on", "off"]] = {"enabled": "on", "disabled": "off"}
-USERS = ("[a-zA-Z0-9_-]", 512)
 MARKS = Marks(
     usage={HIT: 0.9, MISS: 0.9},
     model=r"deepseek-(?:chat|reasoner|coder|flash|pro|v[0-9][a-z0-9.-]*)",
 )
+
+
+def legal_user(user: str, at: str, log: Ledger, target: str) -> str:
+    return Names(("[a-zA-Z0-9_-]", 512), "user_id")(user, at, log)
 
 
 class DeepSeek(Compatible):
@@ -51,19 +54,20 @@ class DeepSeek(Compatible):
     serves = ("deepseek",)
     issuer = "deepseek"
     endpoints = compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY")
-    limit_key = "max_tokens"
-    most_stops = 16
-    # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts
-    user_key = "user_id"
-    user_keys = ("safety_identifier", "user", "user_id")
-    special = SPECIAL | {"thinking", "user_id"}
     enforces = True  # https://api-docs.deepseek.com/guides/tool_calls: strict mode
     # "unknown variant `developer`, expected one of `system`, `user`, ..."
     can = replace(Compatible.can, developer=False)
-    refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("seed", "candidates", "logit_bias", "verbosity", "store", "metadata", "cache_key"),
-        "this is not known here",
-    ) | dict.fromkeys(("frequency_penalty", "presence_penalty"), "this has no effect here")
+    # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts
+    fields = (
+        Compatible.fields.but(
+            OLD_LIMIT,
+            Field("stop", strings, single=True, count=16),
+            Field("user_id", text, also=("user", "safety_identifier"), fit=legal_user),
+            methods={"thinking": ("reasoning_effort", "thinking")},
+        )
+        .refusing("seed", "candidates", "logit_bias", "verbosity", "store", "metadata", "cache_key")
+        .refusing("frequency_penalty", "presence_penalty", why="{name} has no effect in {target}")
+    )
     # "insufficient_system_resource: the request is interrupted due to insufficient resource"
     stops: ClassVar[dict[str, StopReason]] = {**STOP, "insufficient_system_resource": "error"}
     stop_words: ClassVar[dict[StopReason, str]] = {
@@ -125,16 +129,6 @@ class DeepSeek(Compatible):
             w.log.dropped(code, config.at, "that the model should not think says it")
             config = replace(config, effort=None, budget=None)
         return super().write_effort(out, replace(config, mode=None), w)
-
-    def write_user(
-        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
-    ) -> None:
-        if w.home:
-            return super().write_user(out, params, spelling, w)
-        out["user_id"] = Names(USERS, "user_id")(
-            params.user_id or "", params.where("user_id"), w.log
-        )
-        return None
 
     def write_output(self, form: OutputFormat, w: Writing) -> Json:
         if form.kind == "schema" and not w.home:

@@ -198,7 +198,6 @@ class FunctionGemmaTeaching(Gemma):
     def compose(self, messages: Sequence[Message], tools: Iterable[Tool], w: Writing) -> str:
         """The whole text, line by line."""
         tools = tuple(tools)
-        w.custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
         spoken = [message for message in messages if message.role != "tool"]
         if not spoken or spoken[-1].role != "assistant":
             at = spoken[-1].at if spoken else ""
@@ -239,7 +238,7 @@ class FunctionGemmaTeaching(Gemma):
             texts += self.words(message, w)
             count += 1
         words = self.join_texts(texts, w.log)
-        declared = [text for tool in tools if (text := self.write_tool(tool, w)) is not None]
+        declared = [self.write_tool(tool, w) for tool in tools]
         if count and not words and not w.home:
             why = "a system prompt of nothing is none here"
             w.log.dropped("message.empty", messages[0].at, why)
@@ -338,25 +337,18 @@ class FunctionGemmaTeaching(Gemma):
         ]
         return f"{w.tool_name(call.name, call.at)}{{{','.join(fields)}}}"
 
-    def write_tool(self, tool: Tool, w: Writing) -> str | None:
-        if tool.kind == "hosted":
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of a provider")
-            return None
+    def write_tool(self, tool: Tool, w: Writing) -> str:
         self.lose_tool(tool, w.log)
-        custom = tool.kind == "custom"
-        if custom:
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-        elif tool.description == "":
+        tool = freeform.as_function(tool)
+        if tool.description == "":
             w.log.dropped("text.empty", tool.at, "an empty description is none here")
         name = w.tool_name(tool.name, tool.at)
-        description = freeform.wrap(tool) if custom else tool.description
         lines = [DECLARE + name]
-        if description:
-            lines.append(description)
-        schema = freeform.SCHEMA if custom else tool.schema
-        if schema is not None:
+        if tool.description:
+            lines.append(tool.description)
+        if tool.schema is not None:
             lines.append(PARAMETERS)
-            lines += say_parameters(schema)
+            lines += say_parameters(tool.schema)
         text = "\n".join(lines[1:])
         self.note_tool(tool, text, w)
         body = f"{defuse(text, tool.at, w.log)}\n" if text else ""
@@ -364,12 +356,11 @@ class FunctionGemmaTeaching(Gemma):
 
     def note_tool(self, tool: Tool, text: str, w: Writing) -> None:
         """What a reader would not find again in the prose."""
-        back = self.read_tool(f"{tool.name}\n{text}")
+        back = freeform.as_function(self.read_tool(f"{tool.name}\n{text}"))
         if (back.description or "") != (tool.description or ""):
             w.log.approximated("tool", tool.at, "the description cannot be told from parameters")
-        found = freeform.SCHEMA if back.kind == "custom" else back.schema
-        if tool.kind == "function" and found != tool.schema:
-            unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, found))) or "its form"
+        if back.schema != tool.schema:
+            unsaid = ", ".join(dict.fromkeys(left_out(tool.schema, back.schema))) or "its form"
             why = f"a declaration does not say all of it: {unsaid}"
             w.log.approximated("tool.schema", tool.at, why)
 

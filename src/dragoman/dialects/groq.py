@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from ..capabilities import NOWHERE
+from ..fields import Field, text
 from ..model import ErrorKind, Json
 from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
-from .openai_chat.request import SPECIAL
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible, compatible
 
@@ -45,18 +45,18 @@ class Groq(Compatible):
         "https://api.groq.com", "GROQ_API_KEY", prefix="/openai/v1", url_variable="GROQ_BASE_URL"
     )
     thinking_key = "reasoning"
-    tiers: ClassVar[tuple[str, ...]] = ("auto", "on_demand", "flex", "performance")
     # groq 1.7 (PyPI), types/chat: completion_create_params.py, chat_completion_role.py
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "default")
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False, "reasoning_format": "hidden"}
-    special = SPECIAL | hiding.keys()
     enforces = True  # https://console.groq.com/docs/structured-outputs#strict-mode-strict-true
     # There, and https://console.groq.com/docs/openai#currently-unsupported-openai-features
     can = replace(Compatible.can, names=NOWHERE, developer=False)
-    refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("logit_bias", "logprobs", "top_logprobs", "candidates", "frequency_penalty",
-         "presence_penalty", "verbosity", "store", "metadata", "cache_key"),
-        "this is not taken here",
+    fields = Compatible.fields.but(
+        Field("service_tier", text, among=("auto", "on_demand", "flex", "performance")),
+        methods={"thinking": ("reasoning_effort", *hiding)},
+    ).refusing(
+        "logit_bias", "logprobs", "top_logprobs", "candidates", "frequency_penalty",
+        "presence_penalty", "verbosity", "store", "metadata", "cache_key",
     )  # fmt: skip
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,

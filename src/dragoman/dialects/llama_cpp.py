@@ -10,18 +10,18 @@ status.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import WORDS, MediaForms
-from ..model import ErrorKind, Json, OutputFormat, Request, ToolChoice, ToolResult
-from ..reading import maybe_int
+from ..capabilities import MODES, WORDS, MediaForms
+from ..fields import Field, Fields, strings, whole
+from ..model import ErrorKind, Json, OutputFormat, Request, ToolResult
 from ..sniffing import Verdict, told_by
-from ..writing import Writing, leave_out
+from ..writing import Writing
 from ._openai import ERRORS
-from .openai_chat.request import SPECIAL
+from .openai_chat.request import OLD_LIMIT
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import MORE_MEDIA, Continuing, compatible
 
@@ -39,28 +39,37 @@ FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")  # common/chat.cpp
 
 class LlamaCpp(Continuing):
     name = "llama-cpp"
+    # A choice is a word; an object is taken for "auto" (server-common.h: json_value).
     spec = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
     issuer = "llama-cpp"
     # llama-server listens there, and its --api-key may be this variable
     endpoints = compatible("http://localhost:8080/v1", "LLAMA_API_KEY", needs_key=False)
     aliases = ("llama.cpp", "llama-server")
     kin = frozenset({"openai-chat"})
-    limit_key = "max_tokens"
     # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
-    can = replace(Continuing.can, media=MediaForms(kinds=MORE_MEDIA, texts=WORDS))
+    can = replace(
+        Continuing.can,
+        choices=replace(Continuing.can.choices, modes=MODES - {"named"}),
+        media=MediaForms(kinds=MORE_MEDIA, texts=WORDS),
+    )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
     any_audio = True
     # there, oaicompat_chat_params_parse; the server may be told not to: --no-prefill-assistant
     budget_key = "reasoning_budget_tokens"
     goes_on = True
-    most_stops = 1000
     says_status = True
-    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
-        "top_k": ("top_k", maybe_int)
-    }
-    special = SPECIAL | {"json_schema", budget_key}
-    refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("verbosity", "store", "metadata", "cache_key", "user_id"), "this is not known here"
+    fields = Continuing.fields.but(
+        OLD_LIMIT,
+        Field("stop", strings, single=True),
+        Field("top_k", whole),
+        methods={
+            "output": ("response_format", "json_schema"),
+            "thinking": ("reasoning_effort", budget_key),
+        },
+    ).refusing("verbosity", "store", "metadata", "cache_key", "user_id")
+    # "logprobs is not supported with tools + stream"
+    calling_fields = fields.refusing(
+        "logprobs", "top_logprobs", why="{name} is not supported by {target} with tools and stream"
     )
     errors: ClassVar[dict[str, ErrorKind]] = {
         **ERRORS,
@@ -95,23 +104,17 @@ class LlamaCpp(Continuing):
             return self.emit({"type": "json_object", "schema": form.schema}, form, w.log)
         return super().write_output(form, w)
 
-    def sayable_choice(self, choice: ToolChoice, w: Writing) -> ToolChoice:
-        """A choice is a word; an object is taken for "auto" (server-common.h: json_value)."""
-        choice = super().sayable_choice(choice, w)
-        if choice.mode != "named":
-            return choice
-        w.log.approximated("tool_choice", choice.at, "some tool is called; which, cannot be said")
-        return replace(choice, mode="required", name=None)
-
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         """common/chat.cpp, common_chat_msgs_parse_oaicompat: a name is that of the tool."""
         doc["name"] = block.name
 
+    def table(self, tree: Request, w: Writing) -> Fields:
+        given = tree.params
+        return (
+            self.calling_fields if tree.tools and given.stream and given.logprobs else self.fields
+        )
+
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        if tree.tools and tree.params.stream and tree.params.logprobs and not w.home:
-            why = "logprobs is not supported with tools + stream"  # in the words of the server
-            reasons = {"logprobs": why, "top_logprobs": why}
-            tree = replace(tree, params=leave_out(tree.params, reasons, w.log))
         form = tree.params.output
         if form is None or not ("key" in self.spelling(form) or self.is_bare(form, w)):
             return super().write_params(out, tree, w)

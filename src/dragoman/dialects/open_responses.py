@@ -10,17 +10,17 @@ answer only. What a server sealed is its own, and does not go to OpenAI.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from msgspec.structs import replace
 
 from .. import freeform
 from ..endpoint import Endpoint
+from ..fields import Field, number, text
 from ..ledger import Ledger
 from ..model import (
     Json,
     OutputFormat,
-    Params,
     Request,
     Tool,
     ToolCall,
@@ -28,13 +28,13 @@ from ..model import (
     ToolResult,
     Tree,
 )
-from ..reading import maybe_number
 from ..sniffing import Verdict, objects, told_by
 from ..streaming import FunctionsOnly, StreamWriter
 from ..walk import rebuild
-from ..writing import Names, Writing
+from ..writing import Names
 from .openai_responses import OpenAIResponses
 from .openai_responses.parts import ItemWriting
+from .openai_responses.request import FIELDS
 
 PENALTIES = ("frequency_penalty", "presence_penalty")
 NAMES = ("[a-zA-Z0-9_-]", 64)
@@ -53,9 +53,15 @@ class OpenResponses(OpenAIResponses):
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
     # https://github.com/openresponses/openresponses, schema/configuration.tsp
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
-    tiers: ClassVar[tuple[str, ...]] = ("auto", "default", "flex", "priority")
+    fields = FIELDS.but(
+        Field("service_tier", text, among=("auto", "default", "flex", "priority")),
+        *(Field(name, number) for name in PENALTIES),
+    ).refusing(
+        "conversation_id",
+        why="{target} has no field for {name}; a response is continued by its id",
+    )
 
-    can = replace(OpenAIResponses.can, tools=frozenset())
+    can = replace(OpenAIResponses.can, tools=frozenset(), freeform="wrapped")
     tool_search: ClassVar[dict[str, Json] | None] = None
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
@@ -74,11 +80,10 @@ class OpenResponses(OpenAIResponses):
         return tuple(freeform.unwrap_tool(tool, self.name) for tool in tools)
 
     def write(self, tree: Tree, log: Ledger) -> Json:
-        w = self.writing(log, tree.dialect)
-        w.custom = freeform.names_in(tree.tools) if isinstance(tree, Request) else frozenset()
-        tree = rebuild(tree, lambda node, at: as_function(node, w))
-        out = super().write(tree, log)
-        return out if w.home else typed(out)
+        if not self.is_home(tree.dialect):
+            return typed(super().write(tree, log))
+        tree = rebuild(tree, lambda node, at: as_function(node))
+        return super().write(tree, log)
 
     def write_stream(self, log: Ledger, home: bool) -> StreamWriter:
         writer = super().write_stream(log, home)
@@ -86,33 +91,6 @@ class OpenResponses(OpenAIResponses):
         if not home:
             writer.wrap_freeform()
         return writer
-
-    def read_params(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        partly: dict[str, tuple[str, ...]],
-        spelling: dict[str, Json],
-    ) -> Params:
-        params = super().read_params(doc, taken, partly, spelling)
-        for key in PENALTIES:
-            if (value := maybe_number(doc, key, "")) is not None:
-                taken.add(key)
-                params = replace(params, **{key: value})
-        return params
-
-    def write_params(
-        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: ItemWriting
-    ) -> None:
-        for key in PENALTIES:
-            if (value := getattr(params, key)) is not None:
-                out[key] = value
-                params = replace(params, **{key: None})
-        if params.conversation_id is not None and not w.home:
-            why = "conversations are not kept here; an answer is continued by its id"
-            w.log.dropped("conversation_id", params.where("conversation_id"), why)
-            params = replace(params, conversation_id=None)
-        super().write_params(out, params, spelling, w)
 
     def write_output(self, form: OutputFormat, w: ItemWriting) -> Json:
         """There: ``TextFormatParam``, a text or a schema."""
@@ -135,20 +113,10 @@ def typed(doc: Json) -> Json:
     return doc
 
 
-def as_function(node: Any, w: Writing) -> Any:
-    """What is freeform elsewhere is a function here."""
-    if isinstance(node, Tool):
-        return freeform.as_read(node) if w.home else freeform.tool_as_function(node, w)
-    if isinstance(node, ToolCall):
-        return freeform.as_read(node) if w.home else freeform.call_as_function(node, w)
-    if isinstance(node, ToolChoice):
-        return freeform.as_read(node) if w.home else freeform.choice_as_function(node, w)
-    if isinstance(node, ToolResult) and w.home:
-        return freeform.as_read(node)
-    if isinstance(node, ToolResult) and node.kind == "custom":
-        freeform.note_result(node, w)
-        return replace(node, kind="function")
-    return node
+def as_function(node: Any) -> Any:
+    """A freeform tool and its calls as the functions that they were read from."""
+    is_kind = isinstance(node, Tool | ToolCall | ToolChoice | ToolResult)
+    return freeform.as_function(cast(Any, node), True) if is_kind else node
 
 
 def signs(doc: Json) -> dict[str, float]:

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from .. import freeform
+from ..capabilities import HISTORY
 from ..model import (
     Block,
     Extras,
     Json,
     Message,
-    Raw,
     Reasoning,
-    Refusal,
     Seal,
     Text,
     ToolCall,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}
-RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, Refusal: 1, ToolCall: 2}
+RANKS: dict[type[Block], int] = {Reasoning: 0, Text: 1, ToolCall: 2}
 
 
 class CoreWriting(Writing):
@@ -80,6 +79,7 @@ class VercelCore(VercelModelV5):
     result_parts = frozenset({"text", "image"})
     can = replace(
         VercelModelV5.can,
+        item_ids=HISTORY,
         media=replace(
             VercelModelV5.can.media,
             results={"image": replace(FILES, sources=frozenset({"base64"}))},
@@ -213,16 +213,14 @@ class VercelCore(VercelModelV5):
                 why = "thoughts come before text, and both before calls here"
                 w.log.approximated("content.order", block.at, why)
             highest = max(rank, highest)
-            if isinstance(block, Text | Refusal):
+            if isinstance(block, Text):
                 self.write_answer_text(out, block, w)
             elif isinstance(block, Reasoning):
                 thoughts += self.write_answer_thought(block, w)
             elif isinstance(block, ToolCall):
                 calls.append(self.write_answer_call(block, w))
-            elif isinstance(block, Raw):
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             else:
-                w.log.dropped("content.role", block.at, "an answer cannot say this here")
+                self.omit(block, w.log)
         if thoughts:
             whole = len(thoughts) == 1 and thoughts[0].__class__ is str
             out["reasoning"] = thoughts[0] if whole else thoughts
@@ -231,9 +229,7 @@ class VercelCore(VercelModelV5):
         if self.spelling(message).get("raw", True):
             out["rawCall"] = RAW_CALL
 
-    def write_answer_text(self, out: dict[str, Json], block: Text | Refusal, w: Writing) -> None:
-        if isinstance(block, Refusal):
-            w.log.approximated("refusal", block.at, "a refusal is plain text here")
+    def write_answer_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
             note_joined(block, "an answer is one text here", w)
@@ -263,9 +259,7 @@ class VercelCore(VercelModelV5):
         return [self.emit(out, block, w.log)]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        call = freeform.call_as_function(call, w)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id in an answer here")
+        call = freeform.as_function(call)
         out: dict[str, Json] = {
             "toolCallType": "function",
             "toolCallId": w.call_id(call),

@@ -29,6 +29,7 @@ class VercelModelV5(VercelModelV6):
     result_parts = frozenset({"text", "media"})
     can = replace(
         VercelModelV6.can,
+        strict=False,
         media=replace(
             VercelModelV6.can.media,
             results=dict.fromkeys(FORMS, replace(FILES, sources=WORDS | {"base64"})),
@@ -38,7 +39,6 @@ class VercelModelV5(VercelModelV6):
             VercelModelV6.can.caching, on=VercelModelV6.can.caching.on - {"result part"}
         ),
     )
-    strict_tools = False
     provider_tool = "provider-defined"
 
 

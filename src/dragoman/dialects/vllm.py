@@ -9,18 +9,17 @@ was; there is top-k sampling; an error has its status, and words of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from msgspec.structs import replace
 
 from ..capabilities import WORDS, MediaForms
+from ..fields import Field, strings, whole
 from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReason
-from ..reading import maybe_int
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from ._openai import ERROR_TYPES, ERRORS
-from .openai_chat.request import SPECIAL
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import CONTINUE, MORE_MEDIA, Continuing, compatible
@@ -58,15 +57,15 @@ class VLLM(Continuing):
     # vllm/entrypoints/openai/chat_completion/protocol.py: ChatCompletionRequest
     budget_key = "thinking_token_budget"
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False}
-    most_stops = 1000
     says_status = True
-    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
-        "top_k": ("top_k", maybe_int)
-    }
-    special = SPECIAL | {STRUCTURED, GUIDED, budget_key, *hiding}
-    refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("verbosity", "store", "metadata", "cache_key"), "this is not known here"
-    )
+    fields = Continuing.fields.but(
+        Field("stop", strings, single=True),
+        Field("top_k", whole),
+        methods={
+            "output": ("response_format", STRUCTURED, GUIDED),
+            "thinking": ("reasoning_effort", budget_key, *hiding),
+        },
+    ).refusing("verbosity", "store", "metadata", "cache_key")
     # vllm/v1/engine/__init__.py: FINISH_REASON_STRINGS
     stops: ClassVar[dict[str, StopReason]] = {**STOP, "abort": "cancelled", "repetition": "error"}
     stop_words: ClassVar[dict[StopReason, str]] = {**STOP_WORDS, "cancelled": "abort"}

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..fields import Field, Fields, text, whole
 from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json, Request, Usage
-from ..models import Facts
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from .openai_chat.sniff import Marks
@@ -35,14 +35,7 @@ CODES: dict[str, ErrorKind] = {
     "Internal error": "server",
     "The service is currently unavailable": "overloaded",
 }
-MOST = 8  # @ai-sdk/xai 3.0.138 (npm), src/xai-chat-options.ts
 CODE_OF = {kind: code for code, kind in CODES.items()}
-
-# "Model grok-4.6 does not support parameter presencePenalty", and so for all that think:
-# https://docs.x.ai/docs/guides/reasoning
-THOUGHTFUL = dict.fromkeys(
-    ("frequency_penalty", "presence_penalty", "stop"), "no model that thinks takes it here"
-)
 
 
 class XAI(Compatible):
@@ -52,29 +45,28 @@ class XAI(Compatible):
     serves = ("xai",)
     issuer = "xai"
     endpoints = compatible("https://api.x.ai/v1", "XAI_API_KEY")
-    refused: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("logit_bias", "verbosity", "store", "metadata", "cache_key"), "this is not known here"
-    )
     # xai-sdk 1.21 (PyPI), proto/v6: ReasoningEffort in chat_pb2.pyi, ServiceTier in usage_pb2.pyi
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
-    tiers: ClassVar[tuple[str, ...]] = ("default", "priority")
+    fields = Compatible.fields.but(
+        Field("service_tier", text, among=("default", "priority")),
+        # @ai-sdk/xai 3.0.138 (npm), src/xai-chat-options.ts
+        Field("top_logprobs", whole, most=8),
+    ).refusing("logit_bias", "verbosity", "store", "metadata", "cache_key")
+    # "Model grok-4.6 does not support parameter presencePenalty", and so for all that reason:
+    # https://docs.x.ai/docs/guides/reasoning
+    reasoning_fields = fields.refusing(
+        "frequency_penalty", "presence_penalty", "stop",
+        why="{name} is not supported by the reasoning models of {target}",
+    )  # fmt: skip
 
-    def refused_by(self, facts: Facts) -> dict[str, str]:
-        """A name that tells nothing is that of a model that thinks, as all newer ones do."""
-        return self.refused if facts.thinks is not None else self.refused | THOUGHTFUL
+    def table(self, tree: Request, w: Writing) -> Fields:
+        """A name that tells nothing is that of a model that reasons, as all newer ones do."""
+        return self.fields if w.facts.thinks is not None else self.reasoning_fields
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         if is_flat(doc):
             yield "error", 0.8, ("an error of two words",)
         yield from told_by(MARKS.signs(doc), super().sniff(doc))
-
-    def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        params = tree.params
-        if (params.top_logprobs or 0) > MOST and not w.home:
-            where = params.where("top_logprobs")
-            w.log.approximated("top_logprobs", where, f"{MOST} alternatives at most here")
-            tree = replace(tree, params=replace(params, top_logprobs=MOST))
-        super().write_params(out, tree, w)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         """The tokens of the thoughts are beside those of the answer; the total tells."""

@@ -12,10 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from msgspec.structs import replace
-
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NO_MARKS, NO_MEDIA, NOWHERE, RARE, Capabilities
+from ..capabilities import (
+    NO_CITATIONS,
+    NO_MARKS,
+    NO_MEDIA,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+)
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
@@ -24,11 +31,9 @@ from ..model import (
     Extras,
     History,
     Json,
+    Media,
     Message,
-    Passage,
-    Raw,
     Reasoning,
-    Refusal,
     Text,
     Tool,
     Toolbox,
@@ -36,7 +41,7 @@ from ..model import (
     ToolChoice,
     ToolResult,
 )
-from ..reading import as_dict, as_list, as_str, compact, maybe_list, maybe_str, need_dict, need_str
+from ..reading import as_dict, as_list, as_str, maybe_list, maybe_str, need_dict, need_str
 from ..writing import Writing
 from ._xzatoma import Exchanges
 
@@ -57,8 +62,14 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 class Xzatoma(Exchanges):
     name = "xzatoma"
     can = Capabilities(
+        freeform="function",
+        strict=False,
+        choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
         citations=NO_CITATIONS,
         caching=NO_MARKS,
         media=NO_MEDIA,
@@ -197,24 +208,14 @@ class Xzatoma(Exchanges):
         match block:
             case Text():
                 return (block,)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return (Text(block.text, at=block.at, extras=block.extras),)
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Reasoning():
                 w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-                found = []
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                found = []
+            case Media():
+                w.log.dropped("media", block.at, "a message is text and calls here")
             case _:
-                what = {"Media": "media", "Hosted": "hosted"}.get(type(block).__name__)
-                w.log.dropped(what or "content.role", block.at, "a message is text and calls here")
-                found = []
+                self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)
-        return found
+        return ()
 
     def join(self, texts: Sequence[Text], w: Writing) -> str:
         for index, text in enumerate(texts):
@@ -224,13 +225,8 @@ class Xzatoma(Exchanges):
         return JOINT.join(text.text for text in texts)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        call = freeform.as_function(call)
         arguments = call.arguments or "{}" if not w.home else call.arguments
-        if call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            arguments = compact({"input": call.arguments})
         out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
         out["function"] = {"name": call.name, "arguments": arguments}
         return self.emit(out, call, w.log)
@@ -239,7 +235,7 @@ class Xzatoma(Exchanges):
         doc: dict[str, Json] = {"role": "tool"}
         texts: list[Text] = []
         for block in result.content:
-            if isinstance(block, Text | Passage):
+            if isinstance(block, Text):
                 texts += self.texts_in(block, w)
             else:
                 w.log.dropped("tool_result.content", block.at, "a result is one string here")
@@ -253,8 +249,6 @@ class Xzatoma(Exchanges):
             said = mark_plain(said)
         if said is not None:
             doc["content"] = said
-        if result.kind != "function":
-            w.log.approximated("tool_call.kind", result.at, "a freeform result is a function's")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         doc["tool_call_id"] = w.result_id(result)
@@ -262,21 +256,11 @@ class Xzatoma(Exchanges):
 
     def write_tools(self, tree: Toolbox, log: Ledger) -> Json:
         self.lose(tree.extras, tree.at, log)
-        written = (self.write_tool(tool, log) for tool in tree.tools)
-        return [doc for doc in written if doc is not None]
+        return [self.write_tool(tool, log) for tool in tree.tools]
 
-    def write_tool(self, tool: Tool, log: Ledger) -> Json | None:
-        if tool.kind == "hosted":
-            log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
+    def write_tool(self, tool: Tool, log: Ledger) -> Json:
         if not tool.name:
             raise Unsayable(NAMELESS, tool.at)
-        if tool.kind == "custom":
-            log.approximated("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            wrapped = freeform.wrap(tool)
-            tool = replace(tool, description=wrapped, schema=freeform.SCHEMA)
-        if tool.strict:
-            log.dropped("tool.strict", tool.at, "no schema is enforced here")
         out: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             out["description"] = tool.description
@@ -285,21 +269,9 @@ class Xzatoma(Exchanges):
         return self.emit(out, tool, log)
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        if tree.parallel is False:
-            log.dropped("tool_choice.parallel", tree.at, "not said here")
-        if tree.allowed is not None:
-            log.dropped("tool_choice.allowed", tree.at, "all tools may be chosen here")
         self.lose(tree.extras, tree.at, log)
-        if tree.payload is not None:
-            log.dropped("tool_choice", tree.at, "only the source knows this choice")
-            return "auto"
-        if tree.mode is None:
-            log.invented("tool_choice", tree.at, "'auto', which is the default")
-            return "auto"
         if tree.mode != "named":
             return self.spelling(tree).get("word", tree.mode)
-        if tree.kind == "custom":
-            log.approximated("tool_choice", tree.at, "a choice does not say what kind a tool is")
         name = tree.name or ""
         if not name:
             raise Unsayable(NAMELESS, tree.at)

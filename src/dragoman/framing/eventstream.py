@@ -71,7 +71,7 @@ class EventStream:
             if total > self.limit:
                 raise Malformed(f"a frame of more than {self.limit} bytes")
             if headers + LEAST > total:
-                raise Malformed("a frame that is shorter than its headers")
+                raise Malformed("a frame shorter than its headers")
             if len(buffer) < total:
                 return
             frame = bytes(buffer[:total])
@@ -118,12 +118,12 @@ def read_headers(data: bytes) -> dict[str, str]:
             else:
                 size = SIZES[kind]
             if place + size > len(data):
-                raise Malformed("a header that is longer than its frame says")
+                raise Malformed("a header longer than its frame declares")
             if kind == STRING:
                 found[name.decode()] = data[place : place + size].decode()
             place += size
     except (IndexError, KeyError, error, UnicodeError):
-        raise Malformed("the headers of a frame make no sense") from None
+        raise Malformed("the headers of a frame are invalid") from None
     return found
 
 

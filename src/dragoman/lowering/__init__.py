@@ -11,8 +11,14 @@ Of tools:
 - ``namespace``: tools in a namespace. Elsewhere both names become one, ``namespace__name``.
 - ``deferred``: tools that are loaded when a tool search finds them. Elsewhere they are loaded at
   once; so they are where the search itself cannot be said, as nothing would load them.
+- tools of a provider, where the target is not that provider;
+- freeform tools, which are functions with one string where there are none;
+- ``strict``: schemas that are enforced.
 - ``search``: a tool search that the client runs. Elsewhere it is a function, and what it finds is
   named in its result and joins the tools of the request.
+
+Of tool choices: modes, subsets of tools, whether calls may be parallel, and choices that only one
+dialect knows.
 
 And blocks of another dialect: tools that they bring join those of the request, what they say in
 plain words is text, and a compacted history that nobody else can read is reported as such.
@@ -28,16 +34,17 @@ from msgspec.structs import replace
 
 from ..capabilities import ALL_MARKS
 from ..ledger import Ledger
-from ..model import History, Request, Response, Toolbox, Tree
-from . import caching, messages, responses, tools
+from ..model import History, Request, Response, Toolbox, ToolChoice, Tree
+from . import caching, choices, messages, responses, tools
 from .messages import Messages
 from .opening import Opening
+from .roles import omit
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
     from ..dialect import Dialect
 
-__all__ = ["SEARCH", "Opening", "lower"]
+__all__ = ["SEARCH", "Opening", "lower", "omit"]
 
 
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
@@ -45,10 +52,12 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     if isinstance(tree, Request):
         if to.can.caching is not ALL_MARKS:
             tree = caching.request(tree, to, log)
-        special = tools.are_special(tree.tools or ())
-        if not special and messages.fit(tree.messages, to.can, "history"):
-            return tree
-        return _request(tree, Messages(to, log, "history", tree.model))
+        if tree.tool_choice is not None:
+            tree = choices.omitted(tree, to, log)
+        special = tools.are_special(tree.tools or (), to.can)
+        if special or not messages.fit(tree.messages, to.can, "history"):
+            tree = _request(tree, Messages(to, log, "history", tree.model))
+        return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):
             return tree
@@ -60,10 +69,12 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         return responses.lower(tree, Messages(to, log, "response"))
     if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
         tree = replace(tree, tools=caching.tools(tree.tools, to, log))
-    if isinstance(tree, Toolbox) and tools.are_special(tree.tools):
+    if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):
         lowered = Tools(to, log)
         lowered.define(tree.tools)
-        return replace(tree, tools=tuple(map(lowered.tool, tree.tools)))
+        return replace(tree, tools=lowered.all(tree.tools))
+    if isinstance(tree, ToolChoice):
+        return choices.lower_choice(tree, to, log)
     return tree
 
 
@@ -74,4 +85,6 @@ def _request(tree: Request, lowering: Messages) -> Request:
     said = lowering.all(tree.messages)
     written = named.end(found, brought)
     choice = None if tree.tool_choice is None else named.choice(tree.tool_choice)
-    return replace(tree, messages=said, tools=written or tree.tools, tool_choice=choice)
+    if tree.tools is None and not written:
+        return replace(tree, messages=said, tool_choice=choice)
+    return replace(tree, messages=said, tools=written, tool_choice=choice)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..capabilities import ALL_CITATIONS, ALL_MARKS, Capabilities, Place
 from ..ledger import Ledger
-from ..model import Block, Media, Message, Passage, Raw, Role, Text, ToolCall, ToolResult
+from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
 from ..models import UNKNOWN, Facts
 from . import caching, citations, media
 from .caching import Marked
@@ -19,26 +20,39 @@ if TYPE_CHECKING:
     from ..dialect import Dialect
 
 
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
-    unnamed, developer = place not in can.names, can.developer
-    cited, marked = can.citations is not ALL_CITATIONS, can.caching is not ALL_MARKS
+    plan = plan_of(can, place)
+    unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
+    free, cited = plan.free, can.citations is not ALL_CITATIONS
+    marked = can.caching is not ALL_MARKS
     for message in messages:
         if unnamed and message.name is not None:
             return False
         if message.role == "developer" and not developer:
             return False
+        rare = plan.rare[message.role]
         for block in message.content:
             if block.__class__ is Text:
                 if (cited and block.citations) or (marked and block.cache is not None):
                     return False
-            elif block.__class__ is ToolCall:
-                if block.namespace is not None or block.kind == "search":
+                continue
+            if block.__class__ in rare:
+                return False
+            if block.__class__ is ToolCall:
+                kind = block.kind
+                if block.namespace is not None or (kind != "function" and kind != free):
+                    return False
+                if block.item_id is not None and not item_ids:
                     return False
                 if marked and block.cache is not None:
                     return False
             elif block.__class__ is ToolResult:
-                if block.namespace is not None or block.kind == "search":
+                kind = block.kind
+                if block.namespace is not None or (kind != "function" and kind != free):
                     return False
                 if marked and block.cache is not None:
                     return False
@@ -46,11 +60,51 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
                     if inner.__class__ is Text:
                         if (cited and inner.citations) or (marked and inner.cache is not None):
                             return False
-                    elif inner.__class__ in HOLDERS or (inner.__class__ is Raw and is_known(inner)):
+                        continue
+                    if inner.__class__ in rare or inner.__class__ in HOLDERS:
+                        return False
+                    if inner.__class__ is Raw and is_known(inner):
                         return False
             elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
                 return False
     return True
+
+
+class Plan(Struct, frozen=True):
+    """What has to be looked at for a target in a place."""
+
+    can: Capabilities
+    unnamed: bool
+    developer: bool
+    item_ids: bool
+    free: str
+    """The kind of freeform calls, where there are such."""
+    rare: dict[str, frozenset[type]]
+    """Classes of blocks that the target cannot hold as they are, by role."""
+
+
+PLANS: dict[Place, dict[int, Plan]] = {"history": {}, "response": {}}
+
+
+def plan_of(can: Capabilities, place: Place) -> Plan:
+    """What to look at, made once for each declaration; to hash one would take longer."""
+    plan = PLANS[place].get(id(can))
+    if plan is None:
+        rare: list[type] = []
+        if place not in can.refusals:
+            rare.append(Refusal)
+        if place not in can.passages:
+            rare.append(Passage)
+        plan = Plan(
+            can,
+            place not in can.names,
+            can.developer,
+            place in can.item_ids,
+            "custom" if can.freeform == "native" else "function",
+            {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
+        )
+        PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
+    return plan
 
 
 SPEAKERS = {"assistant": "reply", "tool": "result part"}
@@ -80,8 +134,15 @@ class Messages:
         out: list[Message] = []
         for message in messages:
             lowered = self.message(message)
-            if lowered.content or not self.is_told(message):
+            if lowered.content or not message.content:
                 out.append(lowered)
+            elif not self.is_told(message):
+                if self.to.can.emptied:
+                    out.append(lowered)
+                    continue
+                self.to.lose(message.extras, message.at, self.log)
+                why = f"nothing of this message can be written for {self.to.name}"
+                self.log.dropped("message.empty", message.at, why)
         return tuple(out)
 
     def is_told(self, message: Message) -> bool:
@@ -116,16 +177,20 @@ class Messages:
 
     def block(self, block: Block, role: Role) -> Sequence[Block]:
         """A block as those that the target can hold."""
+        if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
+            return self.raw(block)
+        if block.__class__ in self.to.can.unfit.get(role, ()):
+            return self.misplaced(block, role)
         if isinstance(block, Text):
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
-            return (self.tools.call(self.marked(block, "call")),)
+            return (self.tools.freeform(self.call(self.marked(block, "call"))),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
-        if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
-            return self.raw(block)
+        if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
+            return (self.refusal(block),)
         if isinstance(block, Passage):
-            return (self.passage(self.marked(block, "passage"), role),)
+            return self.passage(block, role)
         if isinstance(block, Media):
             return self.media(block, role)
         return (block,)
@@ -136,15 +201,31 @@ class Messages:
             return block
         return caching.lower(block, what, self.to, self.place, self.log)
 
+    def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
+        if isinstance(block, Media) and block.transcript:
+            return (block,)  # which is written as text
+        why = f"a message of the role `{role}` cannot hold this in {self.to.name}"
+        self.log.dropped("content.role", block.at, why)
+        return ()
+
+    def call(self, call: ToolCall) -> ToolCall:
+        if call.item_id is not None and self.place not in self.to.can.item_ids:
+            why = f"a call has one id in {self.to.name}"
+            self.log.dropped("tool_call.item_id", call.at, why)
+            call = replace(call, item_id=None)
+        return self.tools.call(call)
+
+    def refusal(self, block: Refusal) -> Text:
+        if block.text:
+            why = f"{self.to.name} has no form for refusals; written as text"
+            self.log.approximated("refusal", block.at, why)
+        self.to.lose(block.extras, block.at, self.log)
+        return Text(block.text, at=block.at)
+
     def text(self, text: Text, role: Role) -> Text:
         if text.citations and self.to.can.citations is not ALL_CITATIONS:
             text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
         return text if text.cache is None else self.marked(text, SPEAKERS.get(role, "text"))
-
-    def passage(self, passage: Passage, role: Role) -> Passage:
-        content = caching.inside(passage.content, self.to, self.place, self.log)
-        content = self.content(content, role)
-        return passage if content is passage.content else replace(passage, content=content)
 
     def media(self, block: Media, role: Role) -> Sequence[Block]:
         lowered = media.lower(block, role, self)
@@ -158,13 +239,28 @@ class Messages:
                 block = replace(block, source=replace(block.source, blocks=blocks))
         return (block,)
 
+    def passage(self, block: Passage, role: Role) -> tuple[Block, ...]:
+        """A passage, or what it holds; what is written about it is lost then."""
+        if self.place in self.to.can.passages:
+            block = self.marked(block, "passage")
+            content = caching.inside(block.content, self.to, self.place, self.log)
+            content = self.content(content, role)
+            return (block if content is block.content else replace(block, content=content),)
+        why = f"{self.to.name} has no form for retrieved passages; written as text"
+        self.log.approximated("passage", block.at, why)
+        if block.cache is not None:
+            why = f"the passage that it marks is written as text for {self.to.name}"
+            self.log.dropped("cache", block.cache.at, why)
+        self.to.lose(block.extras, block.at, self.log)
+        return self.content(block.content, role)
+
     def result(self, result: ToolResult) -> ToolResult:
         if result.cache is not None and self.to.can.caching is not ALL_MARKS:
             result = caching.result(result, self.to, self.log)
         content = self.told(result.content)
         if content is not result.content:
             result = replace(result, content=content)
-        return self.tools.result(result)
+        return self.tools.answer(self.tools.result(result))
 
     def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The content of a result; what follows each other of another dialect is one text."""

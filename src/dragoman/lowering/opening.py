@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..events import Cite, Delta, Event, Open
 from ..ledger import Ledger
-from ..model import Block, Media, Raw, Text, ToolCall
+from ..model import Block, Media, Raw, Refusal, Text, ToolCall
 from . import citations
 from .messages import Messages, is_known
 
@@ -34,6 +34,8 @@ class Opening:
             if len(found) == 1 and isinstance(found[0], Media):
                 return [event if found[0] is block else replace(event, block=found[0])]
             return self.said(event, found) or [replace(event, block=Raw("", None, at=block.at))]
+        if isinstance(block, Refusal) and "response" not in self.lowering.to.can.refusals:
+            return [replace(event, block=self.lowering.refusal(block))]
         if isinstance(block, Raw) and is_known(block) and not self.lowering.to.accepts(block):
             return self.said(event, self.lowering.raw(block)) or [event]
         return [event]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..capabilities import LACKED, Capabilities
-from ..model import Candidate, Extras, Json, Response
+from ..model import Candidate, Extras, Json, Refusal, Response, Stop, ToolCall
 from .messages import Messages
 
 
@@ -55,7 +55,7 @@ def lower(tree: Response, lowering: Messages) -> Response:
 
 
 def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:
-    message, stop = lowering.message(candidate.message), candidate.stop
+    message, stop = lowering.message(candidate.message), _stop(candidate, lowering)
     lacks = lowering.to.can.lacks
     if message is not candidate.message:
         candidate = replace(candidate, message=message)
@@ -71,6 +71,22 @@ def _candidate(candidate: Candidate, lowering: Messages) -> Candidate:
         _lack("stop.detail", candidate.at, lowering)
         stop = replace(stop, detail=None)
     return candidate if stop is candidate.stop else replace(candidate, stop=stop)
+
+
+def _stop(candidate: Candidate, lowering: Messages) -> Stop | None:
+    """Why a response ended, where that is read off a refusal which cannot be written."""
+    to, stop = lowering.to, candidate.stop
+    if stop is None or stop.reason != "filter" or to.can.refused == "filter":
+        return stop
+    if "response" in to.can.refusals or to.is_home(stop.dialect):
+        return stop
+    if not any(isinstance(block, Refusal) and block.text for block in candidate.message.content):
+        return stop
+    if not any(isinstance(block, ToolCall) for block in candidate.message.content):
+        # Where there are calls, the writer says that they do not end it.
+        why = f"{to.name} has no stop reason for refusals"
+        lowering.log.approximated("stop.reason", candidate.at, why)
+    return replace(stop, reason=to.can.refused)
 
 
 def _lack(code: str, at: str, lowering: Messages) -> None:

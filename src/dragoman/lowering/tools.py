@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from .. import freeform
+from ..capabilities import Capabilities
 from ..ledger import Ledger
 from ..model import Block, Raw, Text, Tool, ToolCall, ToolChoice, ToolResult
 from ..reading import escape
@@ -23,18 +25,20 @@ USUAL = ("[a-zA-Z0-9_-]", 64)
 """What a tool may be called nearly everywhere."""
 FOUND = "Tools found: {}"
 NOTHING_FOUND = "No tools found."
+WRAPPED = "written as a function that takes {'input': text}"
 SEARCH = "tool_search"
 SEARCH_KEYS = frozenset({"type", "name", "cache_control"})
 """What of a provider's tool search is its name, or is read as what every tool has."""
 
 
-def are_special(tools: Sequence[Tool]) -> bool:
-    """Whether a tool is of a kind that some dialects cannot say."""
+def are_special(tools: Sequence[Tool], can: Capabilities) -> bool:
+    """Whether a tool is of a kind that some dialects do not have."""
+    strict, free = can.strict, "custom" if can.freeform == "native" else "function"
     for tool in tools:
-        if tool.namespace is not None or tool.deferred:
+        if tool.namespace is not None or tool.deferred or (tool.strict and not strict):
             return True
         kind = tool.kind
-        if kind != "function" and (kind == "search" or is_hosted_search(tool)):
+        if kind != "function" and kind != free:
             return True
     return False
 
@@ -53,6 +57,7 @@ class Tools:
         writing = getattr(to, "writing", None)
         rule = USUAL if writing is None else writing(Ledger(), None).names.rule
         self.names = Names(rule, "tool.name", made=set())
+        self.custom: set[str] = set()  # the freeform tools, by the names that are written
         self.plain: set[str] = set()  # the tools that have no namespace
         self.spaces: dict[str, list[str]] = {}  # name of a tool -> the namespaces that have it
         self.inside: dict[str, list[str]] = {}  # namespace -> the names of its tools
@@ -78,6 +83,9 @@ class Tools:
             for tool in tools:
                 if tool.namespace is not None and tool.kind != "hosted":
                     self.name(tool.namespace, tool.name)
+        for tool in tools:
+            if tool.kind == "custom":
+                self.custom.add(self.flat.get((tool.namespace or "", tool.name), tool.name))
 
     def name(self, namespace: str, name: str) -> str:
         """One name for both, legal at the target and nobody else's."""
@@ -118,7 +126,20 @@ class Tools:
         if self.refers:
             tools = self.referred(tools, brought)
         loads = self.refers or any(map(self.is_search, tools))
-        return tuple(self.tool(tool, loads) for tool in tools)
+        return self.all(tools, loads)
+
+    def all(self, tools: Sequence[Tool], loads: bool = True) -> tuple[Tool, ...]:
+        """The tools that the target has; ``loads``: a search there loads what is deferred."""
+        out: list[Tool] = []
+        for tool in tools:
+            if is_hosted_search(tool):
+                tool = self.hosted_search(tool)
+            if tool.kind == "hosted" and not self.to.has_tool(tool):
+                why = f"{tool.name} is a tool of a provider that {self.to.name} does not have"
+                self.log.dropped("tool", tool.at, why)
+            else:
+                out.append(self.tool(tool, loads))
+        return tuple(out)
 
     def is_search(self, tool: Tool) -> bool:
         """Whether a tool loads deferred ones at the target."""
@@ -157,11 +178,17 @@ class Tools:
             out.append(tool)
         return out
 
-    def tool(self, tool: Tool, loads: bool = True) -> Tool:
-        """A tool as the target can define it; ``loads``: a search there loads what is deferred."""
+    def tool(self, tool: Tool, loads: bool) -> Tool:
+        """A tool as the target can define it."""
         can = self.to.can
-        if is_hosted_search(tool):
-            tool = self.hosted_search(tool)
+        if tool.kind == "custom" and can.freeform != "native":
+            note = self.log.moved if can.freeform == "wrapped" else self.log.approximated
+            note("tool.kind", tool.at, f"a freeform tool {WRAPPED}")
+            tool = freeform.as_function(tool)
+        if tool.strict and not can.strict:
+            why = f"{self.to.name} does not enforce the schema of a tool"
+            self.log.dropped("tool.strict", tool.at, why)
+            tool = replace(tool, strict=None)
         if tool.kind == "search" and "search" not in can.tools:
             why = f"the client's tool search written as a function, {self.search!r}"
             self.log.approximated("tool.kind", tool.at, why)
@@ -218,6 +245,24 @@ class Tools:
         if name in self.spaces:
             return tuple(self.name(space, name) for space in self.spaces[name])
         return tuple(self.name(name, tool) for tool in self.inside.get(name, ())) or (name,)
+
+    def freeform(self, call: ToolCall) -> ToolCall:
+        """A freeform call as the target can express it, under its name there."""
+        if call.kind != "custom" or self.to.can.freeform == "native":
+            return call
+        known = self.to.can.freeform == "wrapped" and call.name in self.custom
+        note = self.log.moved if known else self.log.approximated
+        note("tool_call.kind", call.at, f"a freeform call {WRAPPED}")
+        return freeform.as_function(call)
+
+    def answer(self, result: ToolResult) -> ToolResult:
+        """The result of a freeform call; what it is follows from its call, if that is known."""
+        if result.kind != "custom" or self.to.can.freeform == "native":
+            return result
+        if not self.custom or self.to.can.freeform != "wrapped":
+            why = "the result of a freeform call written as that of a function"
+            self.log.approximated("tool_call.kind", result.at, why)
+        return replace(result, kind="function")
 
     def call(self, call: ToolCall) -> ToolCall:
         if call.kind == "search" and "search" not in self.to.can.tools:

@@ -328,11 +328,11 @@ def _own(entry: _Entry, at: str, base: Models) -> Row:
     vendor, known, sources = entry.vendor, dict[str, Any](), dict[str, str]()
     if vendor is not None and base.table(vendor) is None:
         names = ", ".join(each.name for each in builtin())
-        raise Malformed(f"unknown vendor {vendor!r}; there are: {names}", f"{at}/vendor")
+        raise Malformed(f"unknown vendor {vendor!r}; known: {names}", f"{at}/vendor")
     if entry.like is not None:
         found = base.find(vendor, entry.like)
         if found.row is None:
-            raise Malformed(f"nothing is known of a model {entry.like!r}", f"{at}/like")
+            raise Malformed(f"unknown model {entry.like!r}", f"{at}/like")
         vendor = vendor or found.row.vendor
         known, sources = to_builtins(found.facts), dict(found.row.sources)
     try:

@@ -1,4 +1,4 @@
-"""What several passes need."""
+"""What the passes share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ N = TypeVar("N", bound=Node)
 
 
 class Bench:
-    """One repair under way: the ledger, and what the dialect's API wants."""
+    """The context of one repair: the ledger, and what the dialect's API requires."""
 
     def __init__(self, dialect: Dialect, log: Ledger) -> None:
         rules: Any = dialect if isinstance(dialect, Ruled) else Ruled
@@ -66,9 +66,9 @@ def with_content(message: Message, content: Sequence[Block]) -> Message:
 
 
 def resettle(old: Sequence[Message], new: Sequence[Message]) -> list[Message]:
-    """The new order, where a message that has another neighbour before it forgets its spelling.
+    """The new order; a message with another predecessor than before loses its spelling.
 
-    Among the results of one turn the neighbour does not matter.
+    Among the results of one turn the predecessor does not matter.
     """
     before = {id(m): old[i - 1] if i else None for i, m in enumerate(old)}
     out: list[Message] = []
@@ -87,7 +87,7 @@ def resettle(old: Sequence[Message], new: Sequence[Message]) -> list[Message]:
 
 
 def unspell(node: N) -> N:
-    """The node without the spelling of its document; what it says beyond the tree stays."""
+    """The node without the spelling of its document; its extra fields stay."""
     extras = node.extras
     if extras is None or not extras.spelling:
         return node
@@ -96,13 +96,13 @@ def unspell(node: N) -> N:
 
 
 def lose_extras(node: Node, why: str, log: Ledger) -> None:
-    """What a node that goes said beyond the tree goes with it."""
+    """Record the extra fields of a node that is dropped."""
     for key in node.extras.fields if node.extras is not None else ():
         log.dropped("extras", f"{node.at}/{escape(key)}", why)
 
 
 def lose_text(block: Block, why: str, log: Ledger) -> None:
-    """A text that goes, with all that hangs on it."""
+    """Record a text that is dropped, with its cache breakpoint and citations."""
     log.dropped("text.empty", block.at, why)
     lose_extras(block, why, log)
     if isinstance(block, Text):
@@ -137,7 +137,7 @@ def turn_ends(messages: Sequence[Message], bench: Bench) -> Iterator[tuple[int, 
 
 
 def is_stored(tree: Conversation) -> bool:
-    """Whether a part of the conversation is at the server, where no pass can see it."""
+    """Whether a part of the conversation is stored by the provider, where no pass can see it."""
     if isinstance(tree, Request):
         if tree.params.previous_id is not None or tree.params.conversation_id is not None:
             return True
@@ -166,13 +166,17 @@ def with_tools(tree: Request, tools: Sequence[Tool]) -> Request:
 
 
 def merged(first: Message, second: Message, log: Ledger) -> Message:
-    """Two messages as one. Of two extra fields of one name, the first stays."""
+    """Two messages as one. Of two extra fields with the same name, the first stays."""
     log.approximated("message.boundary", second.at, "merged with the message before it")
     mine, more = unspell(first).extras, unspell(second).extras
     if mine is not None and more is not None:
         for key in mine.fields.keys() & more.fields.keys():
             if mine.fields[key] != more.fields[key]:
-                log.dropped("extras", f"{second.at}/{escape(key)}", "the message before it says it")
+                log.dropped(
+                    "extras",
+                    f"{second.at}/{escape(key)}",
+                    "the message before it has this field too",
+                )
         fields, blanks = more.fields | mine.fields, more.blanks | mine.blanks
         mine = Extras(mine.dialect, fields, blanks)
     content = (*first.content, *second.content)

@@ -1,4 +1,4 @@
-"""Cache marks."""
+"""Cache breakpoints."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from ..model import (
 from .bench import Bench, Conversation, each_block, with_tools
 
 MARKS = 4
-"""How many cache marks a request may have."""
+"""How many cache breakpoints a request may have."""
 
 
 def limit_cache_marks(tree: Conversation, bench: Bench) -> Conversation:
-    """At most four cache marks.
+    """At most four cache breakpoints.
 
-    Marks in the messages go first, the oldest first, but for the newest of them, which is what a
-    growing conversation lives on. Then marks on tools and system prompt go, the oldest first.
-    The automatic mark of a request counts, and never goes.
+    Those in the messages are removed first, the oldest first, but not the newest, which a growing
+    conversation depends on. Then those on tools and system prompt, the oldest first. The automatic
+    breakpoint of a request counts and is never removed.
     """
     marks = marks_in(tree)
     room = MARKS - is_automatic(tree, marks)
@@ -47,7 +47,7 @@ def limit_cache_marks(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def is_automatic(tree: Conversation, marks: list[Mark]) -> bool:
-    """Whether the API sets a mark of its own: on the last block, if that has none yet."""
+    """Whether the API sets a breakpoint itself: on the last block, if that has none yet."""
     if not isinstance(tree, Request) or tree.params.cache is None:
         return False
     content = tree.messages[-1].content if tree.messages else ()
@@ -55,7 +55,7 @@ def is_automatic(tree: Conversation, marks: list[Mark]) -> bool:
 
 
 class Mark:
-    """A cache mark: the node that bears it, and whether that is in the conversation proper."""
+    """A cache breakpoint: its node, and whether that is after the system prompt."""
 
     __slots__ = ("in_messages", "node")
 
@@ -65,7 +65,7 @@ class Mark:
 
 
 def marks_in(tree: Conversation) -> list[Mark]:
-    """All marks, in the order of the prefix: tools, system prompt, messages."""
+    """All breakpoints, in the order of the prefix: tools, system prompt, messages."""
     out: list[Mark] = []
     for tool in (tree.tools or ()) if isinstance(tree, Request) else ():
         if is_marked(tool):
@@ -106,7 +106,7 @@ B = TypeVar("B", Text, Media, Passage, ToolCall, ToolResult, Tool, Block)
 
 
 def unmark(node: B, log: Ledger) -> B:
-    why = f"there may be {MARKS} marks; others matter more"
+    why = f"a request may have {MARKS} cache breakpoints; others are kept"
     if isinstance(node, Hosted | Raw) or (isinstance(node, Tool) and node.kind == "hosted"):
         log.dropped("cache", f"{node.at}/cache_control", why)
         payload = {k: v for k, v in node.payload.items() if k != "cache_control"}

@@ -1,4 +1,4 @@
-"""Arguments and identifiers of calls, names of tools."""
+"""Arguments and ids of calls, names of tools."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fixed_call(call: ToolCall, log: Ledger) -> ToolCall:
         or spelled is None
         or (spelled.__class__ is str and is_blank(spelled))
     ):
-        log.approximated("tool_call.arguments", call.at, "no arguments are an empty object")
+        log.approximated("tool_call.arguments", call.at, "empty arguments written as `{}`")
         return unspell(replace(call, arguments="{}"))
     try:
         if parse(call.arguments).__class__ is dict:
@@ -66,14 +66,14 @@ def fixed_call(call: ToolCall, log: Ledger) -> ToolCall:
     mended = mend_object(call.arguments)
     if mended is None:
         return call
-    log.approximated("tool_call.arguments", call.at, "broken JSON was mended")
+    log.approximated("tool_call.arguments", call.at, "invalid JSON repaired")
     return replace(call, arguments=mended)
 
 
 def dedupe_tool_ids(tree: Conversation, bench: Bench) -> Conversation:
-    """A call whose id was used before gets another; so does its result, which is found by place.
+    """A call whose id was used before gets another; so does its result, which is found by position.
 
-    A result belongs to the latest call of its id that is still open; among the calls of one
+    A result belongs to the latest call with its id that has no result yet; among the calls of one
     message, to the first.
     """
     unique = Unique({call.id for m in tree.messages for call in calls_in(m)})
@@ -99,7 +99,7 @@ def dedupe_tool_ids(tree: Conversation, bench: Bench) -> Conversation:
 
 
 class Unique:
-    """Ids that are used once: the second ``a`` is ``a_2``, or what is still free."""
+    """Unique ids: the second ``a`` is ``a_2``, or the next free number."""
 
     def __init__(self, taken: set[str | None]) -> None:
         self.taken = taken
@@ -115,7 +115,9 @@ class Unique:
                 new = f"{name[: ID_LIMIT - len(str(number)) - 1]}_{number}"
             self.numbers[name] = number
             self.taken.add(new)
-            log.renamed("tool_call.id", at, f"{name!r} was used before; this call is {new!r}")
+            log.renamed(
+                "tool_call.id", at, f"{name!r} is the id of an earlier call; renamed to {new!r}"
+            )
         self.seen.add(new)
         return new
 
@@ -127,15 +129,14 @@ def paired(result: ToolResult, waiting: dict[str, list[deque[str]]], log: Ledger
             new = ids.popleft()
             if new == result.call_id:
                 return result
-            log.renamed("tool_call.id", result.at, f"answers the call that is now {new!r}")
+            log.renamed("tool_call.id", result.at, f"its call was renamed to {new!r}")
             return replace(result, call_id=new)
     return result
 
 
 def pair_results(tree: Conversation, bench: Bench) -> Conversation:
-    """A result that names no call answers the first open one of its turn, by tool name if it can.
-
-    Where calls have no ids either, there is nothing to name.
+    """A result without a call id gets that of the first call of its turn without a result, by tool
+    name where possible. Where calls have no ids either, nothing changes.
     """
     out: list[Message] = []
     waiting: list[ToolCall] = []
@@ -149,7 +150,11 @@ def pair_results(tree: Conversation, bench: Bench) -> Conversation:
             named = [call for call in waiting if call.name == result.name]
             call = (named or waiting)[0]
             waiting = [other for other in waiting if other is not call]
-            bench.log.invented("tool_call.id", result.at, f"answers {call.id!r}, by its place")
+            bench.log.invented(
+                "tool_call.id",
+                result.at,
+                f"the result has no id; by its position it belongs to {call.id!r}",
+            )
             message = with_content(message, [replace(result, call_id=call.id)])
         out.append(message)
     return with_messages(tree, out)
@@ -172,29 +177,31 @@ def legal_tool_ids(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def reserve(names: Names, used: Iterator[str | None]) -> None:
-    """Legal names stay whose they are, even if an illegal one that comes earlier would fit."""
+    """A legal name is kept, even if an illegal one that comes earlier would be renamed to it."""
     for name in used:
         if name is not None:
             names.stays(name)
 
 
 def drop_item_ids(tree: Conversation, bench: Bench) -> Conversation:
-    """Ids of items that the API cannot have given. They may be absent; they may not be wrong."""
+    """Ids of items that the API cannot have issued. They may be absent, but not wrong."""
 
     def change(block: Block) -> Block:
         match block:
             case ToolCall():
                 if is_wrong(block.item_id, bench.item_prefixes.get(block.kind)):
-                    bench.log.dropped("tool_call.item_id", block.at, "not an id of this API")
+                    bench.log.dropped(
+                        "tool_call.item_id", block.at, "not an id that this API issues"
+                    )
                     return replace(block, item_id=None)
             case Reasoning():
                 if is_wrong(block.id, bench.item_prefixes.get("reasoning")):
-                    bench.log.dropped("reasoning.id", block.at, "not an id of this API")
+                    bench.log.dropped("reasoning.id", block.at, "not an id that this API issues")
                     return replace(block, id=None)
             case Text() | Refusal() if block.extras is not None:
                 fields = block.extras.fields
                 if is_wrong(fields.get("id"), bench.item_prefixes.get("message")):
-                    bench.log.dropped("extras", f"{block.at}/id", "not an id of this API")
+                    bench.log.dropped("extras", f"{block.at}/id", "not an id that this API issues")
                     kept = {key: value for key, value in fields.items() if key != "id"}
                     return replace(block, extras=replace(block.extras, fields=kept))
         return block

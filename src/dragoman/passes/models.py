@@ -1,4 +1,4 @@
-"""What the model of a request refuses: the table says so, and the dialect knows how it is said."""
+"""What the model of a request rejects: the model table has it, the dialect removes it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from .bench import Bench, Conversation
 
 
 def fit_model(tree: Conversation, bench: Bench) -> Conversation:
-    """The request without what its model does not take."""
+    """The request without what its model does not accept."""
     return bench.dialect.fit_model(tree, bench.log) if isinstance(tree, Request) else tree

@@ -1,4 +1,4 @@
-"""Calls and their results: every one has the other, and stands where it should."""
+"""Calls and their results: each has the other, at the place that the API requires."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .bench import (
 
 
 def calls_last(tree: Conversation, bench: Bench) -> Conversation:
-    """Text behind a call goes before the calls; where turns merge, the whole turn counts."""
+    """Text after a call moves before the calls; where turns are merged, in the whole turn."""
     out: list[Message] = []
     for run in runs(tree.messages, bench):
         message = run[0]
@@ -42,7 +42,7 @@ def calls_last(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def runs(messages: Messages, bench: Bench) -> list[list[Message]]:
-    """Messages that the API takes for one turn."""
+    """Messages that the API merges into one turn."""
     out: list[list[Message]] = []
     for message in messages:
         if bench.merges and out and out[-1][0].role == message.role == "assistant":
@@ -66,13 +66,13 @@ def before_calls(content: Sequence[Block], log: Ledger) -> list[Block]:
     first = next(i for i, block in enumerate(content) if isinstance(block, ToolCall))
     late = [block for block in content[first:] if isinstance(block, Text)]
     for block in late:
-        log.moved("content.order", block.at, "nothing may be said behind a call")
+        log.moved("content.order", block.at, "text is not allowed after a tool call")
     rest = [block for block in content[first:] if not isinstance(block, Text)]
     return [*content[:first], *late, *rest]
 
 
 def results_first(tree: Conversation, bench: Bench) -> Conversation:
-    """Results stand right behind their calls. A group that does already is left in its order."""
+    """Results directly after their calls. A group that is there already keeps its order."""
     messages = tree.messages
     found = answers(messages)
     used: set[int] = set()
@@ -95,10 +95,10 @@ def results_first(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def brought(message: Message, far: bool, log: Ledger) -> Message:
-    """A result that is brought to its call; what its old message said of itself stays behind."""
+    """A result that is moved to its call; the extra fields of its old message are dropped."""
     if far:
-        log.moved("message.position", message.at, "a result stands right behind its call")
-    lose_extras(message, "the result left its message", log)
+        log.moved("message.position", message.at, "a tool result must directly follow its call")
+    lose_extras(message, "the result was moved out of this message", log)
     return message if message.extras is None else replace(message, extras=None)
 
 
@@ -127,15 +127,15 @@ def drop_orphan_results(tree: Conversation, bench: Bench) -> Conversation:
     out: list[Message] = []
     for message in tree.messages:
         if id(message) in orphans:
-            bench.log.dropped("tool_result", message.at, "a result without its call")
-            lose_extras(message, "a result without its call", bench.log)
+            bench.log.dropped("tool_result", message.at, "a tool result without its call")
+            lose_extras(message, "a tool result without its call", bench.log)
         else:
             out.append(message)
     return with_messages(tree, resettle(tree.messages, out))
 
 
 def demote_orphan_results(tree: Conversation, bench: Bench) -> Conversation:
-    """A result without its call becomes the user's words, behind the results that have theirs."""
+    """A result without its call becomes a user message, after the results that have their calls."""
     orphans = find_orphans(tree, bench)
     out: list[Message] = []
     held: list[Message] = []
@@ -153,7 +153,7 @@ def demote_orphan_results(tree: Conversation, bench: Bench) -> Conversation:
 def demoted(message: Message, log: Ledger) -> Message:
     result = result_in(message)
     assert result is not None
-    why = "a result without its call is said by the user"
+    why = "a tool result without its call, written as a user message"
     log.approximated("message.role", message.at, why)
     lose_extras(result, why, log)
     if result.cache is not None:
@@ -188,7 +188,7 @@ def find_orphans(tree: Conversation, bench: Bench) -> set[int]:
 
 
 def answer_orphan_calls(tree: Conversation, bench: Bench) -> Conversation:
-    """A call without a result gets one, which says that there is none."""
+    """A call without a result gets an error result."""
     if is_stored(tree):
         return tree
     messages = tree.messages
@@ -209,7 +209,7 @@ def answer_orphan_calls(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def no_answer(call: ToolCall, log: Ledger) -> Message:
-    log.invented("tool_result", call.at, f"the call {call.id!r} was not answered")
+    log.invented("tool_result", call.at, f"the call {call.id!r} has no result")
     text = Text(NO_RESULT, at=call.at)
     result = ToolResult(call.id, (text,), is_error=True, kind=call.kind, at=call.at)
     return Message("tool", (result,), at=call.at)

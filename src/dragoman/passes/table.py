@@ -18,11 +18,11 @@ from .bench import Bench, Conversation
 Run: TypeAlias = Callable[[Conversation, Bench], Conversation]
 
 ROUNDS = 5
-"""How often a repair looks again: what one pass leaves behind may be another's to mend."""
+"""How often a repair checks again: one pass may leave a problem that another repairs."""
 
 
 class Pass(Struct, frozen=True):
-    """One kind of mending. ``mends`` are the rules of ``check`` that call for it."""
+    """One kind of repair. ``mends`` are the rules of ``check`` that it repairs."""
 
     run: Run
     does: str
@@ -33,16 +33,16 @@ def _pass(run: Run, does: str, *mends: str) -> Pass:
     return Pass(run, does, frozenset(mends))
 
 
-# In this order they run when nobody names any. Those that mend no rule run only if named.
+# The order in which they run, unless passes are named. Those without a rule run only if named.
 PASSES: dict[str, Pass] = {
     "fix-arguments": _pass(
         calls.fix_arguments,
-        "mends argument text that is blank, cut off, or has a comma too many; other is left",
+        "repairs arguments that are empty, cut off or have a trailing comma",
         "arguments",
     ),
     "pair-results": _pass(
         calls.pair_results,
-        "gives results that name no call the id of the call they answer, by place",
+        "gives results without a call id the id of their call, by position",
         "orphan-result",
     ),
     "legal-tool-names": _pass(
@@ -52,29 +52,29 @@ PASSES: dict[str, Pass] = {
     ),
     "legal-tool-ids": _pass(
         calls.legal_tool_ids,
-        "renames ids of calls that the API rejects, on both sides of the pair",
+        "renames call ids that the API rejects, in call and result alike",
         "call-id",
     ),
     "drop-item-ids": _pass(
         calls.drop_item_ids,
-        "drops ids of items that the API cannot have given",
+        "drops item ids that the API cannot have issued",
         "item-id",
     ),
     "dedupe-tool-ids": _pass(
         calls.dedupe_tool_ids,
-        "renames ids of calls that were used before, on both sides of the pair, by place",
+        "renames call ids that were used before, in call and result alike, by position",
         "duplicate-call-id",
     ),
     "results-first": _pass(
         pairs.results_first,
-        "moves results right behind their calls, in the order of the calls",
+        "moves results directly after their calls, in the order of the calls",
         "results-first",
         "unanswered-call",
         "orphan-result",
     ),
     "demote-orphan-results": _pass(
         pairs.demote_orphan_results,
-        "turns results without a call into words of the user",
+        "turns results without a call into user messages",
         "orphan-result",
         "duplicate-result",
     ),
@@ -84,17 +84,17 @@ PASSES: dict[str, Pass] = {
     ),
     "answer-orphan-calls": _pass(
         pairs.answer_orphan_calls,
-        "answers calls without a result with an error that says so",
+        "adds an error result to calls without a result",
         "unanswered-call",
     ),
     "calls-last": _pass(
         pairs.calls_last,
-        "moves what the assistant says behind its calls to before them",
+        "moves assistant text that follows tool calls before them",
         "calls-last",
     ),
     "strip-foreign-reasoning": _pass(
         thoughts.strip_foreign_reasoning,
-        "drops thoughts that the API did not seal",
+        "drops reasoning that the API did not sign or encrypt",
         "thinking-signature",
     ),
     "disable-thinking": _pass(
@@ -104,22 +104,22 @@ PASSES: dict[str, Pass] = {
     ),
     "drop-lone-reasoning": _pass(
         thoughts.drop_lone_reasoning,
-        "drops stored thoughts without the item they led to",
+        "drops stored reasoning that no item follows",
         "reasoning-alone",
     ),
     "complete-reasoning": _pass(
         thoughts.complete_reasoning,
-        "gives thoughts without a list of summaries an empty one",
+        "gives reasoning without a `summary` list an empty one",
         "reasoning-summary",
     ),
     "drop-empty-text": _pass(
         words.drop_empty_text,
-        "drops blank texts that stand beside something else",
+        "drops empty texts beside other content",
         "empty-text",
     ),
     "drop-empty-messages": _pass(
         words.drop_empty_messages,
-        "drops messages that say nothing",
+        "drops messages without content",
         "empty-message",
         "empty-text",
     ),
@@ -130,13 +130,13 @@ PASSES: dict[str, Pass] = {
     ),
     "limit-cache-marks": _pass(
         caches.limit_cache_marks,
-        "keeps four cache marks: the newest in the messages, then those on tools and system "
+        "keeps four cache breakpoints: the newest in the messages, then those on tools and system "
         "prompt, the newest first",
         "cache-marks",
     ),
     "fit-model": _pass(
         models.fit_model,
-        "leaves out what the model of the request refuses: sampling, efforts, budgets, prefill",
+        "removes what the model of the request rejects: sampling, efforts, budgets, prefill",
         *MODEL_RULES,
         "thinking-display",
         "thinking-temperature",
@@ -147,7 +147,7 @@ PASSES: dict[str, Pass] = {
     ),
     "merge-same-role": _pass(
         words.merge_same_role,
-        "merges messages of the user, or of the assistant, that follow each other",
+        "merges consecutive user messages, or assistant messages",
     ),
 }
 
@@ -159,7 +159,7 @@ def run(chosen: Iterable[Pass], tree: Conversation, bench: Bench) -> Conversatio
 
 
 def mend(speaker: Dialect, tree: Conversation, doc: Json, facet: str, bench: Bench) -> Conversation:
-    """Mend what ``check`` finds until it finds nothing that a pass can mend."""
+    """Repair what ``check`` finds until it finds nothing that a pass can repair."""
     for _ in range(ROUNDS):
         broken = {problem.rule for problem in speaker.check(doc, facet, bench.log.models)}
         mended = run((each for each in PASSES.values() if each.mends & broken), tree, bench)
@@ -171,5 +171,5 @@ def mend(speaker: Dialect, tree: Conversation, doc: Json, facet: str, bench: Ben
 
 def find(name: str) -> Pass:
     if name not in PASSES:
-        raise Unsupported(f"unknown pass {name!r}; there are: {', '.join(PASSES)}")
+        raise Unsupported(f"unknown pass {name!r}; the passes are: {', '.join(PASSES)}")
     return PASSES[name]

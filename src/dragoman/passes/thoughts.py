@@ -1,4 +1,4 @@
-"""What the model thought."""
+"""Reasoning."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .bench import (
 
 
 def strip_foreign_reasoning(tree: Conversation, bench: Bench) -> Conversation:
-    """Thoughts that the API did not seal itself. One that it stored is known by its id."""
+    """Drop reasoning that this API did not sign or encrypt; stored reasoning is known by its id."""
     out: list[Message] = []
     for message in tree.messages:
         kept: list[Block] = []
         for block in message.content:
             if isinstance(block, Reasoning) and is_foreign(block, bench.issuer):
-                why = f"{bench.issuer or 'the API'} did not seal this thought"
+                why = f"{bench.issuer or 'the API'} did not sign or encrypt this reasoning"
                 bench.log.dropped("reasoning", block.at, why)
                 lose_extras(block, why, bench.log)
             else:
@@ -39,13 +39,15 @@ def is_foreign(block: Reasoning, issuer: str) -> bool:
 
 
 def complete_reasoning(tree: Conversation, bench: Bench) -> Conversation:
-    """A thought without a list of summaries gets an empty one."""
+    """Reasoning without a ``summary`` list gets an empty one."""
 
     def change(block: Block) -> Block:
         extras = block.extras if isinstance(block, Reasoning) else None
         if extras is None or "summary" not in extras.spelling:
             return block
-        bench.log.invented("reasoning.summary", block.at, "a thought lists its summaries: none")
+        bench.log.invented(
+            "reasoning.summary", block.at, "a reasoning item requires `summary`; written as []"
+        )
         spelling = {key: value for key, value in extras.spelling.items() if key != "summary"}
         return replace(block, extras=replace(extras, spelling=spelling))
 
@@ -53,8 +55,8 @@ def complete_reasoning(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def drop_lone_reasoning(tree: Conversation, bench: Bench) -> Conversation:
-    """Stored thoughts at the end of a turn, which led to nothing that is there."""
-    why = "a thought without what it led to"
+    """Drop stored reasoning at the end of a turn, without the item that must follow it."""
+    why = "stored reasoning without the item that must follow it"
     out: list[Message] = []
     for message in tree.messages:
         end = len(message.content)
@@ -77,7 +79,7 @@ def is_stored_thought(block: Block) -> bool:
 
 
 def disable_thinking(tree: Conversation, bench: Bench) -> Conversation:
-    """Without thinking, a tool loop may go on whose first block was not kept, and so may a turn."""
+    """Without thinking, the API accepts a tool loop that lacks its first thinking block."""
     if not isinstance(tree, Request) or tree.params.thinking is None:
         return tree
     config = tree.params.thinking

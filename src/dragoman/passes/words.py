@@ -1,4 +1,4 @@
-"""What says nothing, and what is said in two messages."""
+"""Empty texts and messages, and consecutive messages of one role."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .bench import (
 
 
 def drop_empty_text(tree: Conversation, bench: Bench) -> Conversation:
-    """Blank texts beside something else. A message that is all blank is a message to drop."""
+    """Drop empty texts beside other content. A message of empty texts only is an empty message."""
     out: list[Message] = []
     for message in tree.messages:
         content = [without_blanks(block, bench) for block in message.content]
@@ -27,7 +27,7 @@ def drop_empty_text(tree: Conversation, bench: Bench) -> Conversation:
         if spoken and len(spoken) < len(content):
             for block in content:
                 if is_blank_text(block):
-                    lose_text(block, "empty text says nothing", bench.log)
+                    lose_text(block, "empty text dropped", bench.log)
             content = spoken
         out.append(with_content(message, content))
     return with_messages(tree, out)
@@ -38,7 +38,7 @@ def is_blank_text(block: Block) -> bool:
 
 
 def without_blanks(block: Block, bench: Bench) -> Block:
-    """A tool result without its blank texts; all of it may go where a result may be silent."""
+    """A tool result without its empty texts; all of them where a result may have no content."""
     if not isinstance(block, ToolResult) or not any(map(is_blank_text, block.content)):
         return block
     kept = tuple(b for b in block.content if not is_blank_text(b))
@@ -46,12 +46,12 @@ def without_blanks(block: Block, bench: Bench) -> Block:
         return block
     for inner in block.content:
         if is_blank_text(inner):
-            lose_text(inner, "empty text says nothing", bench.log)
+            lose_text(inner, "empty text dropped", bench.log)
     return replace(block, content=kept)
 
 
 def drop_empty_messages(tree: Conversation, bench: Bench) -> Conversation:
-    """Messages that say nothing; but if that is all there is, it is not for a pass to drop it."""
+    """Drop messages without content, unless there are no others."""
     rest = [m for m in tree.messages if m.role not in ("system", "developer")]
     if all(m.role != "tool" and all(map(is_blank_text, m.content)) for m in rest):
         return tree
@@ -60,7 +60,7 @@ def drop_empty_messages(tree: Conversation, bench: Bench) -> Conversation:
         if message.role == "tool" or not all(map(is_blank_text, message.content)):
             out.append(message)
             continue
-        why = "a message that says nothing"
+        why = "message without content"
         bench.log.dropped("message.empty", message.at, why)
         lose_extras(message, why, bench.log)
         for block in message.content:
@@ -70,7 +70,7 @@ def drop_empty_messages(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def trim_final_text(tree: Conversation, bench: Bench) -> Conversation:
-    """The last words of a final assistant turn lose the white space behind them."""
+    """Remove white space at the end of a final assistant turn."""
     last = tree.messages[-1] if tree.messages else None
     block = last.content[-1] if last is not None and last.content else None
     if last is None or last.role != "assistant" or not isinstance(block, Text):
@@ -78,7 +78,9 @@ def trim_final_text(tree: Conversation, bench: Bench) -> Conversation:
     text = block.text.rstrip()
     if text == block.text or not text:
         return tree
-    bench.log.approximated("text.space", block.at, "a final text cannot end in white space")
+    bench.log.approximated(
+        "text.space", block.at, "a final assistant text must not end with white space"
+    )
     content = (*last.content[:-1], replace(block, text=text))
     return with_messages(tree, [*tree.messages[:-1], replace(last, content=content)])
 

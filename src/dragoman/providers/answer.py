@@ -59,7 +59,9 @@ class Answer:
     def message(self) -> Json:
         """What the answer adds to a history, where that is one message, as in most dialects."""
         if len(self.messages) != 1:
-            raise Unsupported(f"the answer adds {len(self.messages)} items, not one: use .messages")
+            raise Unsupported(
+                f"the response adds {len(self.messages)} items, not one: use .messages"
+            )
         return self.messages[0]
 
     @property

@@ -31,7 +31,7 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name != "aiohttp":
         raise
-    raise MissingExtra("talking to providers", "providers") from None
+    raise MissingExtra("dragoman.providers", "providers") from None
 
 T = TypeVar("T")
 
@@ -127,7 +127,9 @@ class Client:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     return await work()
-        raise TimedOut(f"the answer did not end in time (total_timeout={self.total_timeout})")
+        raise TimedOut(
+            f"the response did not complete in time (total_timeout={self.total_timeout})"
+        )
 
     async def _try(self, message: Message, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request, and again if that may help and the caller wants it.
@@ -175,7 +177,7 @@ class Client:
         except aiohttp.ConnectionTimeoutError:
             failure = TimedOut(f"no connection in time ({limits})")
         except TimeoutError:
-            what = "no more of the answer" if begun else "no answer"
+            what = "no further data" if begun else "no response"
             failure = TimedOut(f"{what} in time ({limits})")
         except (aiohttp.ClientError, OSError) as problem:
             failure = broken(problem, begun)
@@ -198,7 +200,7 @@ class Client:
         async for chunk in response.content.iter_any():
             body += chunk
             if len(body) > self.limit:
-                raise BadAnswer(f"the answer is longer than {self.limit} bytes")
+                raise BadAnswer(f"the response is longer than {self.limit} bytes")
 
     def _open(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -212,7 +214,7 @@ class Client:
                 headers={"user-agent": AGENT},
             )
         elif self._loop is not loop:
-            raise Unsupported("this provider is in use in another event loop; make one for each")
+            raise Unsupported("this provider is used in another event loop; create one per loop")
         return self._session
 
     async def close(self) -> None:
@@ -379,7 +381,7 @@ class Worker:
             except BaseException:
                 future.cancel()  # whoever is interrupted here no longer waits for an answer
                 raise
-        raise ConnectionFailed("the provider was closed before the answer came")
+        raise ConnectionFailed("the provider was closed before the response arrived")
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T] | None:
         with self._lock:  # what is submitted before the end is told of the end
@@ -400,19 +402,19 @@ class Worker:
 def broken(problem: Exception, begun: bool) -> ProviderError:
     """Our error for one of aiohttp's, with the reason but without the request."""
     if isinstance(problem.__cause__, ContentEncodingError):
-        return BadAnswer("the answer is not compressed as its headers say")
+        return BadAnswer("the response is not compressed as its headers declare")
     if begun:
-        return ConnectionFailed("the connection broke in the middle of the answer")
+        return ConnectionFailed("the connection was lost in the middle of the response")
     match problem:
         case aiohttp.ClientConnectorError():
             reason = problem.os_error.strerror or str(problem.os_error)
             return ConnectionFailed(f"no connection to {problem.host}:{problem.port}: {reason}")
         case aiohttp.ClientHttpProxyError():
-            return ConnectionFailed(f"the proxy refuses the connection with {problem.status}")
+            return ConnectionFailed(f"the proxy rejected the connection with {problem.status}")
         case aiohttp.ClientResponseError():
-            return BadAnswer("the answer is not HTTP")
+            return BadAnswer("the response is not HTTP")
         case _:
-            return ConnectionFailed("the connection broke before the answer came")
+            return ConnectionFailed("the connection was lost before the response")
 
 
 def proxy_for(url: str) -> str | None:

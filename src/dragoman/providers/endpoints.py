@@ -76,7 +76,7 @@ def resolve(
     trusted = url is None
     if url is None:
         if row is None or not own:
-            raise Unsupported(f"no address is known for {upstream.name}: give url=")
+            raise Unsupported(f"no URL is known for {upstream.name}: give url=")
         key = key or first_variable(row.key_variables)
         url = variable_url(row)
         vendors = url is None
@@ -95,7 +95,7 @@ def resolve(
     sent.update(given)
     for name, value in sent.items():
         if ILLEGAL.search(value):
-            raise Unsupported(f"the header {name!r} holds what no header can hold")
+            raise Unsupported(f"the header {name!r} has invalid characters")
     secrets.keep((key or "", *secrets_of(sent)))
     return Address(place, row, sent, secrets, sign)
 
@@ -155,7 +155,7 @@ def variable_url(row: Endpoint) -> str | None:
 def vendor_url(row: Endpoint, upstream: Dialect, settings: Mapping[str, str] | None) -> str:
     if row.base is None:
         names = " or ".join(("url=", *row.url_variables))
-        raise Unsupported(f"no address is known for {upstream.name}: give {names}")
+        raise Unsupported(f"no URL is known for {upstream.name}: give {names}")
     base = filled(row.base, known_settings(row, upstream, settings, None, row.base))
     return row.other_bases.get(base, base)
 
@@ -209,7 +209,7 @@ def refuse_unknown(settings: Mapping[str, str], row: Endpoint, upstream: Dialect
     for name in settings:
         if name not in row.settings and name not in row.defaults:
             there = ", ".join(sorted({*row.settings, *row.defaults}))
-            raise Unsupported(f"{upstream.name} has no setting {name!r} here; it has: {there}")
+            raise Unsupported(f"{upstream.name} has no setting {name!r}; it has: {there}")
 
 
 # -- who signs ------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def signer_of(
     if callable(auth):
         return Signer.of(auth, secrets)
     if auth is not None and auth != "key" and auth not in SIGNERS:
-        raise Unsupported(f"unknown auth {auth!r}; there are: key, {', '.join(SIGNERS)}")
+        raise Unsupported(f"unknown auth {auth!r}; known: key, {', '.join(SIGNERS)}")
     host = urlsplit(place.start).hostname or ""
     way = auth or row.auth
     if key is not None or way == "key":
@@ -251,12 +251,12 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - reading it is what checks it
     except ValueError:
-        raise Unsupported("the url is none") from None
+        raise Unsupported("invalid url") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Unsupported("the url must begin with https:// (or http://) and a host")
     named = [name for name, _ in parse_qsl(parts.query) if SECRET.search(name)]
     if "@" in parts.netloc or named:  # addresses are shown; they must hold nothing that is not
-        raise Unsupported("a url with a secret in it; give key= or headers= instead")
+        raise Unsupported("the url contains a secret; give key= or headers= instead")
     return url
 
 

@@ -161,7 +161,7 @@ def failed(
     document = error_document(body, secrets)
     tree = read_failure(with_type(document, headers), upstream)
     kind = kind_of(tree.kind, status)
-    message = tree.message or "no reason is given"
+    message = tree.message or "no reason given"
     return OF_KIND[kind](
         message,
         kind=kind,
@@ -178,7 +178,7 @@ def broken_off(
     """The error that a stream ended in."""
     document = caller.write(failure, Ledger()) if has_errors(caller) else None
     return OF_KIND[failure.kind](
-        secrets.hide(failure.message or "no reason is given"),
+        secrets.hide(failure.message or "no reason given"),
         kind=failure.kind,
         status=status,
         request_id=secrets.hide(failure.request_id) if failure.request_id else named,
@@ -269,13 +269,13 @@ def no_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: Sec
     """What came with a good status and is no answer all the same."""
     said = excerpt(body, secrets)
     if status >= 300:
-        what = "a redirect, which is not followed; give the url that it leads to"
+        what = "redirects are not followed; give the url of its target"
     elif not said:
-        what = "the answer is empty"
+        what = "the response is empty"
     elif said.startswith("<"):
-        what = f"the answer is a page, not JSON; is the url right? It begins: {said}"
+        what = f"the response is HTML, not JSON; check the url. It begins: {said}"
     else:
-        what = f"the answer is not a JSON object; it begins: {said}"
+        what = f"the response is not a JSON object; it begins: {said}"
     return BadAnswer(what, status=status, request_id=request_id(headers, secrets))
 
 

@@ -259,9 +259,9 @@ class Provider:
         if self.model is not None and key:
             asked = with_model_named(asked, key, self.model)
         if asked.get("stream") and not stream:
-            raise Unsupported("a whole answer is asked for here, and the request wants a stream")
+            raise Unsupported("the request has stream=true; use stream() instead")
         if asked.get("stream") is False and stream:
-            raise Unsupported("a stream is asked for here, and the request wants a whole answer")
+            raise Unsupported("the request has stream=false; use create() or request() instead")
         if stream and "stream" in stream_fields(self._caller):
             asked["stream"] = True
         exchange = Exchange(
@@ -316,7 +316,7 @@ class Provider:
         try:
             result = exchange.response(heard)
         except Malformed as problem:
-            what = secrets.hide(f"not an answer in {self.upstream}: {problem}")
+            what = secrets.hide(f"not a response of {self.upstream}: {problem}")
             return BadAnswer(what, status=reply.status, request_id=named)
         twice = duplicates.losses(reply.body, heard)
         return Answer(result.document, heard, (*twice, *result.losses), named, exchange)

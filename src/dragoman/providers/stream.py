@@ -122,7 +122,7 @@ class Flow:
         if failure is None:
             await self._incoming.finish()
         elif self._transcoder.problem is not None:
-            what = f"not a stream in {self.exchange.upstream}: {failure.message}"
+            what = f"not a stream of {self.exchange.upstream}: {failure.message}"
             self.error = BadAnswer(
                 self._secrets.hide(what), status=status, request_id=self.request_id
             )
@@ -159,7 +159,7 @@ class Flow:
             return failed(*reply, self._upstream, self._caller, self._secrets)
         if reply[0] >= 300 or heard is None:
             return no_answer(*reply, self._secrets)
-        what = "the answer came whole, not as a stream; ask for it with create() or request()"
+        what = "the upstream sent a whole response, not a stream; use create() or request()"
         return BadAnswer(what, status=reply[0], request_id=self.request_id)
 
     # -- what is said -----------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Flow:
         """The whole answer, once it is whole."""
         transcoder = self._transcoder
         if not self.is_complete:
-            raise Unsupported("there is no answer: the stream has not come to its end")
+            raise Unsupported("no response yet: the stream has not ended")
         return Answer(
             transcoder.document or {},
             transcoder.reader.document() or {},
@@ -273,7 +273,7 @@ class BaseStream:
         if error is not None:
             raise error
         if self._flow.over and not self._flow.is_complete:
-            raise Unsupported("this stream was closed, or it failed, before its end")
+            raise Unsupported("this stream was closed or failed before its end")
 
 
 class AsyncStream(BaseStream):

@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
     """How large a schema may be, all in all."""
 
     levels: int
-    """objects inside each other"""
+    """nested objects"""
     properties: int
     letters: int
     """of the names of properties and definitions, and of the values of ``enum`` and ``const``"""
@@ -120,7 +120,7 @@ def strictly(node: Schematic, schema: Json, rules: Rules, log: Ledger) -> tuple[
     found = enforced(schema, rules)
     if isinstance(found, Refused):
         what = "tool.strict" if isinstance(node, Tool) else "output.strict"
-        log.dropped(what, place_of(node, found.at), f"cannot be enforced here: {found.why}")
+        log.dropped(what, place_of(node, found.at), f"the schema cannot be enforced: {found.why}")
         return schema, None
     return found.told(node, log), True
 
@@ -174,7 +174,7 @@ class _Compiler:
             rest = {k: v for k, v in node.items() if k != "$ref"}
             both, lost = merge(rest, {k: v for k, v in found[0].items() if k not in SILENT})
             if not lost:
-                self.notes.same(Place("/$ref"), "the top is no reference; it is written out")
+                self.notes.same(Place("/$ref"), "a reference at the top is written out")
                 node = both
         if node.get("type") != "object" or "anyOf" in node or "oneOf" in node:
             self.cut(Place(), "the top must be an object, without alternatives")
@@ -182,12 +182,12 @@ class _Compiler:
 
     def write(self, schema: Json, at: Place, depth: int) -> Json:
         if depth > DEPTH:
-            self.cut(at, "it is nested too deeply")
+            self.cut(at, "nested too deeply")
             return schema
         if schema.__class__ is not dict:
             if schema is True and not self.rules.typed:
                 return schema
-            self.cut(at, "this is no schema of an object, a list or a value")
+            self.cut(at, "not a schema of an object, a list or a value")
             return {}
         node: Node = schema
         if "$ref" in node:
@@ -230,15 +230,15 @@ class _Compiler:
             self.cut(here, f"{ref!r} points to nothing in this schema")
             return rest
         if at.pointer in self.circles and not at.merged:
-            self.cut(here, f"{ref!r} goes round in a circle")
+            self.cut(here, f"{ref!r} is a circular reference")
             goal = found[0] if found[0].__class__ is dict else {}
             return {k: goal[k] for k in ("type", "description") if k in goal} | rest
         if not rest.keys() - {"$defs", "definitions"}:
             return node
         if "anyOf" in rest:
-            self.cut(here, "a reference cannot stand beside alternatives")
+            self.cut(here, "'$ref' is not allowed beside 'anyOf'")
             return rest
-        self.notes.same(here, "nothing stands beside a reference; it is the one alternative")
+        self.notes.same(here, "nothing is allowed beside '$ref'; it is written as the only 'anyOf'")
         return rest | {"anyOf": [{"$ref": ref}]}
 
     def joined(self, node: Node, at: Place) -> tuple[Node, Place]:
@@ -246,7 +246,7 @@ class _Compiler:
         out = {k: v for k, v in node.items() if k != "allOf"}
         branches, here = node["allOf"], at / "allOf"
         if branches.__class__ is not list:
-            self.cut(here, "'allOf' is no list")
+            self.cut(here, "'allOf' is not a list")
             return out, at
         merged = Merged(out)
         for branch in branches:
@@ -257,8 +257,8 @@ class _Compiler:
             else:
                 lost = merged.add({k: v for k, v in part.items() if k not in SILENT})
             if lost:
-                self.cut(here, "the parts of 'allOf' cannot be joined to one")
-        self.notes.same(here, "the parts of 'allOf' are joined to one")
+                self.cut(here, "the parts of 'allOf' cannot be merged")
+        self.notes.same(here, "'allOf' merged into one schema")
         return merged.out, at.mixed()
 
     def any_of(self, node: Node, at: Place) -> Node:
@@ -266,11 +266,11 @@ class _Compiler:
         out = {("anyOf" if k == "oneOf" else k): v for k, v in node.items() if k != "anyOf"}
         self.ones.add(at.pointer)
         if "anyOf" in node:
-            self.cut(here, "'oneOf' stands beside 'anyOf'")
+            self.cut(here, "'oneOf' beside 'anyOf'")
         elif branches.__class__ is list and are_apart([self.seen(b) for b in branches]):
-            self.notes.same(here, "'oneOf' is 'anyOf': no value can be of several")
+            self.notes.same(here, "'oneOf' written as 'anyOf': no value matches several")
         else:
-            self.cut(here, "'oneOf' would be 'anyOf', so that a value may be of several")
+            self.cut(here, "'oneOf' cannot be written as 'anyOf': a value may match several")
         return out
 
     def seen(self, branch: Json) -> Json:
@@ -292,7 +292,7 @@ class _Compiler:
                 and texts
                 and not (value.__class__ is str and value in rules.formats)
             ):
-                self.notes.gone(at / key, f"the format {value!r} is not known")
+                self.notes.gone(at / key, f"the format {value!r} is not supported")
                 hints[key] = value
             elif few or key in rules.unknown or (key == "items" and value.__class__ is list):
                 self.cut(at / key, f"{key!r} is not supported")
@@ -313,12 +313,12 @@ class _Compiler:
             values = [node["const"]] if "const" in node else node.get("enum")
             if values.__class__ is list and values:
                 kinds = list(dict.fromkeys(type_of(value) for value in values))
-                self.notes.same(at, "the type is that of the values")
+                self.notes.same(at, "the type is taken from the values")
                 node = {"type": kinds[0] if len(kinds) == 1 else kinds, **node}
             else:
                 self.cut(at, "a schema must have a type")
         if "array" in types_of(node.get("type")) and node.get("items").__class__ is not dict:
-            self.cut(at, "what a list holds must be said")
+            self.cut(at, "a list must have 'items'")
         return node
 
     def closed(self, node: Node, at: Place) -> Node:
@@ -328,32 +328,32 @@ class _Compiler:
         here = at / "additionalProperties" if "additionalProperties" in node else at
         if more is not False:
             if not table and ("properties" not in node or "additionalProperties" in node):
-                self.cut(here, "an object of any properties could only be empty")
+                self.cut(here, "an object without 'properties' could only be empty")
             elif "additionalProperties" in node:
-                self.cut(here, "other properties than those described cannot come")
+                self.cut(here, "additional properties are not supported")
             else:
-                self.notes.other(here, "no properties may come but those that are described")
+                self.notes.other(here, "'additionalProperties' set to false")
             node = node | {"additionalProperties": False}
         if "type" not in node and "anyOf" not in node:
-            self.notes.other(at, "no type is said; properties are those of an object")
+            self.notes.other(at, "no type; 'object', as it has properties")
             node = {"type": "object", **node}
         return self.required(node, table, at) if self.rules.all_required else node
 
     def required(self, node: Node, table: Node, at: Place) -> Node:
         names = node.get("required", [])
         if names.__class__ is not list or any(name not in table for name in map(str, names)):
-            self.cut(at / "required", "a property is required that is not described")
+            self.cut(at / "required", "a required property is not in 'properties'")
             names = [name for name in table if names.__class__ is list and name in names]
         left = [name for name in table if name not in names]
         for name in left:
             if not self.may_be_null(table[name], 0):
-                self.cut(at / "properties" / name, f"{name!r} is optional and may not be null")
+                self.cut(at / "properties" / name, f"{name!r} is optional and not nullable")
         if left:
             said = ", ".join(map(repr, left))
-            self.notes.other(at, f"a property that may be null has to come: {said}")
+            self.notes.other(at, f"an optional property that may be null made required: {said}")
         if left or "required" not in node:
             if not left:
-                self.notes.same(at, "that nothing is required has to be said")
+                self.notes.same(at, "empty 'required' added")
             return node | {"required": list(table)}
         return node
 
@@ -419,14 +419,18 @@ class _Measure:
         self.values += len(values)
         self.letters += letters + length(node.get("const"))
         for count, most, what in (
-            (level, sizes.levels, "objects inside each other"),
+            (level, sizes.levels, "nested objects"),
             (self.properties, sizes.properties, "properties"),
-            (self.letters, sizes.letters, "letters in names and values"),
+            (self.letters, sizes.letters, "characters in names and values"),
             (self.values, sizes.values, "values of 'enum'"),
-            (letters if len(values) > sizes.many else 0, sizes.many_letters, "letters in 'enum'"),
+            (
+                letters if len(values) > sizes.many else 0,
+                sizes.many_letters,
+                "characters in 'enum'",
+            ),
         ):
             if count > most:
-                raise Refused("", f"there are more than {most} {what}")
+                raise Refused("", f"more than {most} {what}")
         for key in ("properties", "$defs", "definitions"):
             if node.get(key).__class__ is dict:
                 for inner in node[key].values():

@@ -107,7 +107,7 @@ class _Writer:
                 rest = {k: v for k, v in node.items() if k in ("$defs", "definitions")}
                 return node | self.below(rest, at, depth, way) if rest else node
         else:
-            self.notes.other(at, "too many references in a row")
+            self.notes.other(at, "too many consecutive references")
             node = {k: v for k, v in node.items() if k != "$ref"}
         if "const" in node:
             node = self.listed(node, at)
@@ -143,7 +143,7 @@ class _Writer:
             return held | rest, at, way
         goal, pointer = found
         if self.circles.get(at.pointer) is False and not at.merged:
-            self.notes.other(here, "a circle in which all is required is cut here")
+            self.notes.other(here, "a circular reference of required properties is cut")
             kind = {"type": goal["type"]} if goal.__class__ is dict and "type" in goal else {}
             return held | kind | rest, at.mixed(), way
         name = self.named(pointer, goal, here, ref)
@@ -151,15 +151,17 @@ class _Writer:
         if not rest:
             return held | lone, at, way
         if pointer in way or self.count > MOST or not pointer:
-            self.notes.same(here, "nothing stands beside a reference; it is the one alternative")
+            self.notes.same(
+                here, "nothing is allowed beside '$ref'; it is written as the only 'anyOf'"
+            )
             if "anyOf" in rest:
-                self.notes.other(here, "a reference beside alternatives is left out")
+                self.notes.other(here, "'$ref' beside 'anyOf' omitted")
                 return held | rest, at.mixed(), way
             return held | rest | {"anyOf": [lone]}, at.mixed(), way
         both, lost = merge(rest, goal if goal.__class__ is dict else {})
-        self.notes.same(here, f"nothing stands beside a reference; {ref!r} is written out")
+        self.notes.same(here, f"nothing is allowed beside '$ref'; {ref!r} is written out")
         for key in lost:
-            self.notes.other(at, f"{key!r} is said here and where '$ref' points, and not both hold")
+            self.notes.other(at, f"{key!r} conflicts with the schema that '$ref' points to")
         inner = {k: v for k, v in both.items() if k not in SILENT}
         plain = rest.keys() <= NOTHING_OF_VALUES
         return held | inner, Place(pointer) if plain else at.mixed(), (*way, pointer)
@@ -169,9 +171,9 @@ class _Writer:
         name = self.names.get(pointer)
         if name is not None and pointer.startswith("/$defs/"):
             if ref != f"#{pointer}" and ref != f"#/$defs/{pointed(name)}":
-                self.notes.same(here, "spelled as a pointer to '$defs'")
+                self.notes.same(here, "written as a pointer to '$defs'")
             return name
-        self.notes.same(here, f"what {ref!r} points to stands under '$defs'")
+        self.notes.same(here, f"the target of {ref!r} moved to '$defs'")
         if name is None:
             stem = pointer.rpartition("/")[2] or "root"
             taken, number = {*self.names.values(), *self.moved}, 2
@@ -212,7 +214,7 @@ class _Writer:
                     return stays
             if merged.add(branch) or "$ref" in branch:
                 return stays
-        self.notes.same(at / "allOf", "the parts of 'allOf' are joined to one")
+        self.notes.same(at / "allOf", "'allOf' merged into one schema")
         return merged.out, at.mixed(), way
 
     def listed(self, node: Node, at: Place) -> Node:
@@ -222,7 +224,7 @@ class _Writer:
         values = node.get("enum", [value])
         if values.__class__ is not list or not any(alike(value, v) for v in values):
             return node
-        self.notes.same(at / "const", "'const' is an 'enum' of one")
+        self.notes.same(at / "const", "'const' written as an 'enum' of one value")
         out = {k: v for k, v in node.items() if k not in ("const", "enum")}
         return {"type": type_of(value), **out, "enum": [value]}
 
@@ -233,7 +235,7 @@ class _Writer:
         ):
             limit, other = node.get(word), node.get(key)
             if limit is not None and is_number(limit) and (other is None or is_number(other)):
-                self.notes.same(at / word, f"{key!r} is the next whole number")
+                self.notes.same(at / word, f"{key!r} set to the next integer")
                 limit = step * (int(step * limit // 1) + 1)
                 if other is not None:
                     limit = max(limit, other) if step > 0 else min(limit, other)

@@ -75,7 +75,7 @@ class _Writer:
     def write(self, schema: Json, at: Place, depth: int, way: tuple[str, ...]) -> Node:
         self.count += 1
         if depth > DEPTH:
-            self.notes.other(at, "nested too deeply, and cut here")
+            self.notes.other(at, "nested too deeply; cut")
             return self.any_value()
         node, at, way = self.whole(self.known(schema, at), at, way, depth)
         return self.write_whole(node, at, depth, way)
@@ -84,9 +84,9 @@ class _Writer:
         if schema.__class__ is dict:
             return schema
         if schema is False:
-            self.notes.other(at, "that no value will do cannot be said")
+            self.notes.other(at, "a schema that accepts no value is not supported")
         elif schema is not True:
-            self.notes.other(at, "this is no schema, and read as any value")
+            self.notes.other(at, "not a schema; read as any value")
         return {}
 
     # -- references and what must hold together ----------------------------------------------
@@ -99,13 +99,13 @@ class _Writer:
             if "$ref" in node:
                 node, at, way = self.follow(node, at, way)
             elif "$dynamicRef" in node or "$recursiveRef" in node:
-                self.notes.other(at, "a dynamic reference cannot be followed")
+                self.notes.other(at, "dynamic references are not supported")
                 node = {k: v for k, v in node.items() if k not in ("$dynamicRef", "$recursiveRef")}
             elif "allOf" in node:
                 node, at, way = self.join(node, at, way, depth)
             else:
                 return node, at, way
-        self.notes.other(at, "too many references in a row")
+        self.notes.other(at, "too many consecutive references")
         return {k: v for k, v in node.items() if k not in ("$ref", "allOf")}, at, way
 
     def follow(
@@ -120,10 +120,10 @@ class _Writer:
         goal, pointer = found
         goal = {} if goal is True else {"not": {}} if goal is False else goal
         if pointer in way:
-            self.notes.other(here, f"{ref!r} goes round in a circle, and is cut here")
+            self.notes.other(here, f"{ref!r} is a circular reference; cut")
             return rest | self.stub(goal, rest), at.mixed(), way
         if self.count > MOST:
-            self.notes.other(here, "written out, the schema would be too large; it is cut here")
+            self.notes.other(here, "the schema is too large with references written out; cut")
             return rest | self.stub(goal, rest), at.mixed(), way
         self.notes.same(here, f"{ref!r} is written out")
         way = (*way, pointer)
@@ -131,7 +131,7 @@ class _Writer:
             return goal | self.shown(rest, at), Place(pointer), way
         both, lost = merge(rest, goal)
         for key in lost:
-            self.notes.other(at, f"{key!r} is said here and where '$ref' points, and not both hold")
+            self.notes.other(at, f"{key!r} conflicts with the schema that '$ref' points to")
         return both, at.mixed(), way
 
     def stub(self, goal: Node, rest: Node) -> Node:
@@ -147,9 +147,9 @@ class _Writer:
         branches, here = node["allOf"], at / "allOf"
         out = {k: v for k, v in node.items() if k != "allOf"}
         if branches.__class__ is not list:
-            self.notes.other(here, "'allOf' is no list, and left out")
+            self.notes.other(here, "'allOf' is not a list; omitted")
             return out, at, way
-        self.notes.same(here, "the parts of 'allOf' are joined to one")
+        self.notes.same(here, "'allOf' merged into one schema")
         one = len(branches) == 1 and out.keys() <= NOTHING_OF_VALUES
         alone = at
         if one:
@@ -158,13 +158,13 @@ class _Writer:
         for index, branch in enumerate(branches):
             self.count += 1
             if depth > DEPTH or self.count > MOST:
-                self.notes.other(here, "too large to be joined, and cut")
+                self.notes.other(here, "too large to be merged; cut")
                 break
             place = here / index
             part, place, more = self.whole(self.known(branch, place), place, way, depth + 1)
             way = (*way, *(pointer for pointer in more if pointer not in way))
             for key in merged.add(part):
-                self.notes.other(here / index, f"{key!r} is said more than once, and not all hold")
+                self.notes.other(here / index, f"{key!r} conflicts with another part of 'allOf'")
             alone = place
         return merged.out, alone if one else at.mixed(), way
 
@@ -176,10 +176,10 @@ class _Writer:
         for key in ("anyOf", "oneOf"):
             branches = node.get(key)
             if key in node and (branches.__class__ is not list or not branches):
-                self.notes.other(at / key, f"{key!r} offers nothing, and is left out")
+                self.notes.other(at / key, f"empty {key!r} omitted")
                 node = {k: v for k, v in node.items() if k != key}
         if "anyOf" in node and "oneOf" in node:
-            self.notes.other(at / "oneOf", "alternatives of 'anyOf' are said, these are not")
+            self.notes.other(at / "oneOf", "'oneOf' beside 'anyOf' omitted")
             node = {k: v for k, v in node.items() if k != "oneOf"}
         key = "anyOf" if "anyOf" in node else "oneOf"
         if key in node:
@@ -193,9 +193,9 @@ class _Writer:
         out = {k: v for k, v in node.items() if k != "const"}
         known = node.get("enum")
         if known.__class__ is list and node["const"] not in known:
-            self.notes.other(at / "const", "'const' is none of 'enum'")
+            self.notes.other(at / "const", "'const' is not a value of 'enum'")
         else:
-            self.notes.same(at / "const", "'const' is an 'enum' of one")
+            self.notes.same(at / "const", "'const' written as an 'enum' of one value")
         out["enum"] = [node["const"]]
         self.consts.add(at.pointer)
         return out
@@ -221,24 +221,30 @@ class _Writer:
                 part, lost = merge(part, rules)
                 place = at.mixed()
                 for word in lost:
-                    self.notes.other(at / key, f"{word!r} of the whole does not hold in each part")
+                    self.notes.other(at / key, f"{word!r} does not apply to each alternative")
             parts.append((part, place, more))
         nullable = nullable and may_be_null(rest)
         if key == "oneOf" and not are_apart([part for part, _, _ in parts]):
-            self.notes.other(at / key, "'oneOf' is 'anyOf': a value may be of several")
+            self.notes.other(at / key, "'oneOf' written as 'anyOf': a value may match several")
         elif key == "oneOf" and len(parts) > 1:
-            self.notes.same(at / key, "'oneOf' is 'anyOf': no value can be of several")
+            self.notes.same(at / key, "'oneOf' written as 'anyOf': no value matches several")
         if not parts:
-            self.notes.same(at / key, "null is all there is to choose")
+            self.notes.same(at / key, "null is the only alternative")
             return self.write_types(rest | {"type": "null"}, at, depth, way)
         if len(parts) == 1:
-            why = "null is said as 'nullable'" if nullable else "one alternative is none"
+            why = (
+                "null written as 'nullable'"
+                if nullable
+                else "a single alternative written as the schema itself"
+            )
             self.notes.same(at / key, why)
             part, place, more = parts[0]
             out = self.write_whole(part | self.shown(about, at), place, depth, more)
         else:
             if rules or nullable:
-                self.notes.same(at / key, "what holds of all alternatives is said in each")
+                self.notes.same(
+                    at / key, "keywords beside the alternatives written in each of them"
+                )
             out = {"anyOf": [self.write_part(p, w, depth, m) for p, w, m in parts]}
             self.say_in_each(out, about, at)
         return made_nullable(out) if nullable else out
@@ -246,7 +252,7 @@ class _Writer:
     def write_part(self, part: Node, at: Place, depth: int, way: tuple[str, ...]) -> Node:
         self.count += 1
         if depth >= DEPTH or self.count > 2 * MOST:
-            self.notes.other(at, "too large or too deep, and cut here")
+            self.notes.other(at, "too large or too deep; cut")
             return {"type": "OBJECT"}
         return self.write_whole(part, at, depth + 1, way)
 
@@ -267,7 +273,7 @@ class _Writer:
             if word != "description":
                 self.leave(word, about[word], at)
             elif text.__class__ is str:
-                self.notes.same(at / word, "said of each alternative")
+                self.notes.same(at / word, "written in each alternative")
                 describe(out, text)
             else:
                 self.leave(word, text, at)
@@ -278,7 +284,7 @@ class _Writer:
         """A schema without alternatives, by the types it allows."""
         values = node.get("enum")
         if "enum" in node and (values.__class__ is not list or not values):
-            self.notes.other(self.at_enum(at), "no value is listed, and any will do")
+            self.notes.other(self.at_enum(at), "'enum' without values; any value is accepted")
             node = {k: v for k, v in node.items() if k != "enum"}
         types = self.types(node, at)
         nullable = "null" in types
@@ -286,7 +292,7 @@ class _Writer:
         if not types and nullable:
             return self.write_typed(node, "null", at, depth, way)
         if not types:
-            self.notes.other(at, "any value becomes a text, a number, a boolean or an object")
+            self.notes.other(at, "any value written as string, number, boolean or object")
             out = self.any_value()
             self.say_in_each(out, {k: v for k, v in node.items() if k != "type"}, at)
         elif len(types) == 1:
@@ -310,7 +316,7 @@ class _Writer:
         said, values = node.get("type"), node.get("enum")
         types = [kind for kind in types_of(said) if kind in TYPES]
         if said is not None and (not types or len(types) != len(types_of(said))):
-            self.notes.other(at / "type", "what is no type is left out")
+            self.notes.other(at / "type", "unknown type omitted")
         if "number" in types and "integer" in types:
             types.remove("integer")
         if values is not None:
@@ -318,32 +324,34 @@ class _Writer:
         elif not types:
             types = self.guess(node, at)
         if said.__class__ is list and not (len(said) == 2 and said[1] == "null" != said[0]):
-            self.notes.same(at / "type", "each type is an alternative, null is 'nullable'")
+            self.notes.same(
+                at / "type", "a list of types written as alternatives, null as 'nullable'"
+            )
         return types
 
     def types_of_values(self, types: list[str], values: list[Json], at: Place) -> list[str]:
         if not types:
             if at.pointer not in self.consts:
-                self.notes.same(self.at_enum(at), "the type is that of the values")
+                self.notes.same(self.at_enum(at), "the type is taken from the values")
             found = list(dict.fromkeys(type_of(value) for value in values))
             return [t for t in found if t != "integer" or "number" not in found]
         if not all(any(fits(value, kind) for kind in types) for value in values):
-            self.notes.same(self.at_enum(at), "values of other types are left out")
+            self.notes.same(self.at_enum(at), "values of other types omitted")
         left = [kind for kind in types if any(fits(value, kind) for value in values)]
         if not left:
-            self.notes.other(self.at_enum(at), "no value is of the type, and any will do")
+            self.notes.other(self.at_enum(at), "no value has the type; any value is accepted")
             return types
         if len(left) != len(types):
-            self.notes.same(at / "type", "there are no values of some types")
+            self.notes.same(at / "type", "types without a value omitted")
         return left
 
     def guess(self, node: Node, at: Place) -> list[str]:
         for kind, words in (("object", OBJECT), ("array", ARRAY), ("string", STRING)):
             if not words.isdisjoint(node):
-                self.notes.other(at, f"no type is said; its words are those of {kind}s")
+                self.notes.other(at, f"no type; {kind}, by its keywords")
                 return [kind]
         if not NUMBER.isdisjoint(node):
-            self.notes.other(at, "no type is said; its words are those of numbers")
+            self.notes.other(at, "no type; number, by its keywords")
             return ["number"]
         return []
 
@@ -364,7 +372,7 @@ class _Writer:
             if key in ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
                 continue
             if key in TYPED and key not in words:
-                self.notes.same(at / key, f"{key!r} says nothing of a value that is {kind}")
+                self.notes.same(at / key, f"{key!r} does not apply to {kind}")
             elif key in KEPT and (value.__class__ is str or key == "example"):
                 out[key] = value
             elif key == "enum":
@@ -400,45 +408,50 @@ class _Writer:
     def leave(self, key: str, value: Json, at: Place) -> None:
         """Leave out what there is no field for."""
         if key == "additionalProperties" and (value is True or value == {}):
-            self.notes.same(at / key, "that others may come goes without saying")
+            self.notes.same(at / key, "additional properties are allowed by default")
         elif key == "additionalProperties":
-            self.notes.other(at / key, "what other properties there may be cannot be said")
+            self.notes.other(at / key, "a schema for additional properties is not supported")
         elif key in ("$defs", "definitions"):
-            self.notes.gone(at / key, "what is referred to stands where it is used")
+            self.notes.gone(at / key, "definitions are written where they are used")
         elif key in NOTHING_OF_VALUES or key == "format" or key not in RULES:
-            self.notes.gone(at / key, f"there is no field for {key!r}")
+            self.notes.gone(at / key, f"no field for {key!r}")
         else:
-            self.notes.other(at / key, f"{key!r} cannot be said")
+            self.notes.other(at / key, f"{key!r} is not supported")
 
     def write_count(self, out: Node, key: str, value: Json, at: Place) -> None:
         if is_number(value) and value >= 0 and value == int(value):
             out[key] = int(value)
         else:
-            self.notes.other(at / key, "this is no number of things")
+            self.notes.other(at / key, "not a count")
 
     def write_enum(self, out: Node, hints: Node, kind: str, values: list[Json], at: Place) -> None:
         fitting = [v for v in values if fits(v, kind)]
         if not fitting:
             return  # said before
         if None in values and values[-1] is not None:
-            self.notes.same(self.at_enum(at), "null comes last")
+            self.notes.same(self.at_enum(at), "null moved to the end")
         if kind == "string":
             out["enum"] = [value for value in dict.fromkeys(fitting) if value]
             if "" in fitting:
-                self.notes.other(self.at_enum(at), "the empty text cannot be listed")
+                self.notes.other(self.at_enum(at), "an empty string is not allowed in 'enum'")
             elif len(out["enum"]) != len(fitting):
-                self.notes.same(self.at_enum(at), "each value is listed once")
+                self.notes.same(self.at_enum(at), "duplicate values omitted")
             if not out["enum"]:
                 del out["enum"]
         elif kind == "boolean" and len(set(fitting)) == 2:
-            self.notes.same(self.at_enum(at), "both values of a boolean may come anyway")
+            self.notes.same(self.at_enum(at), "'enum' of both boolean values omitted")
         elif kind == "null":
-            self.notes.same(self.at_enum(at), "null is the only value of its type")
+            self.notes.same(self.at_enum(at), "'enum' of null omitted")
         elif kind in ("number", "integer") and is_run(fitting, kind):
-            self.notes.same(self.at_enum(at), "a run of numbers is said by its ends")
+            self.notes.same(
+                self.at_enum(at), "consecutive integers written as 'minimum' and 'maximum'"
+            )
             self.bound(out, min(fitting), max(fitting))
         else:
-            self.notes.other(self.at_enum(at), "only texts can be listed; these are described")
+            self.notes.other(
+                self.at_enum(at),
+                "'enum' is supported for strings only; the values are in the description",
+            )
             hints["enum"] = fitting
             if kind in ("number", "integer"):
                 self.bound(out, min(fitting), max(fitting))
@@ -456,7 +469,7 @@ class _Writer:
             if is_number(node.get(key)):
                 found.append(node[key])
             elif key in node:
-                self.notes.other(at / key, "this is no number")
+                self.notes.other(at / key, "not a number")
             limit = node.get(word)
             if limit is True and found:  # as it was until draft 4
                 limit = found[-1]
@@ -464,12 +477,14 @@ class _Writer:
                 if kind == "integer":
                     # The next whole number: floor + 1 above it, ceil - 1 below it.
                     limit = step * (int(step * limit // 1) + 1)
-                    self.notes.same(at / word, f"{key!r} is the next whole number")
+                    self.notes.same(at / word, f"{key!r} set to the next integer")
                 else:
-                    self.notes.other(at / word, f"{key!r} is said, so the limit itself may come")
+                    self.notes.other(
+                        at / word, f"written as {key!r}, which includes the limit itself"
+                    )
                 found.append(limit)
             elif word in node:
-                self.notes.gone(at / word, f"{word!r} says nothing here")
+                self.notes.gone(at / word, f"{word!r} has no effect")
             if found:
                 out[key] = max(found) if step > 0 else min(found)
 
@@ -481,7 +496,9 @@ class _Writer:
         if items.__class__ is list and places is None:
             places, items, key = items, node.get("additionalItems"), "items"
         if places.__class__ is list and places:
-            self.notes.other(at / key, "each place has a schema; here, any of them may be anywhere")
+            self.notes.other(
+                at / key, "a schema per position written as alternatives for every position"
+            )
             parts = [self.write(s, at / key / i, depth + 1, way) for i, s in enumerate(places)]
             if items.__class__ is dict:
                 rest = "items" if key == "prefixItems" else "additionalItems"
@@ -498,16 +515,16 @@ class _Writer:
     ) -> None:
         here = at / "properties"
         if table.__class__ is not dict:
-            self.notes.other(here, "'properties' is no table, and left out")
+            self.notes.other(here, "'properties' is not an object; omitted")
             return
         if not table:
             # "properties: should be non-empty for OBJECT type"
-            self.notes.same(here, "a table without properties is left out")
+            self.notes.same(here, "empty 'properties' omitted")
             return
         found: Node = {}
         for name, child in table.items():
             if child is False:
-                self.notes.other(here / name, "that a property may not come cannot be said")
+                self.notes.other(here / name, "a property that must be absent is not supported")
             else:
                 found[name] = self.write(child, here / name, depth + 1, way)
         if found:
@@ -518,14 +535,14 @@ class _Writer:
             return
         names, known = node["required"], out.get("properties", {})
         if names.__class__ is not list or not all(name.__class__ is str for name in names):
-            self.notes.other(at / "required", "'required' is no list of names, and left out")
+            self.notes.other(at / "required", "'required' is not a list of names; omitted")
             return
         kept = [name for name in dict.fromkeys(names) if name in known]
         if len(kept) != len(set(names)):
-            why = "a property that is not described cannot be required"
+            why = "a required property that is not in 'properties' omitted"
             self.notes.other(at / "required", why)
         elif len(kept) != len(names):
-            self.notes.same(at / "required", "each name is said once")
+            self.notes.same(at / "required", "duplicate names omitted")
         if kept or not names:
             out["required"] = kept
 

@@ -14,18 +14,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
     ALL_MARKS,
+    ANY_MODE,
+    NO_MODE,
+    NOT_TEXT,
     NOWHERE,
     POINTED,
     RARE,
     WORDS,
     Caching,
     Capabilities,
+    Choices,
     Citations,
     Form,
     MediaForms,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
-from ...model import Json
+from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -87,8 +91,18 @@ class AnthropicMessages(Sniff, Rules, Responses):
 
     can = Capabilities(
         tools=frozenset({"deferred"}),
+        freeform="wrapped",
+        choices=Choices(alone=NO_MODE, subsets=NO_MODE, parallel=ANY_MODE - {"none"}),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        unfit={
+            "system": NOT_TEXT | {Passage},
+            "developer": NOT_TEXT | {Passage},
+            "user": frozenset({Reasoning, ToolCall}),
+            "assistant": frozenset({Media, Passage, ToolResult}),
+        },
         citations=Citations(forms=("signed", "place")),
         caching=Caching(on=ALL_MARKS.on, ttls=("5m", "1h"), longest="1h"),
         media=MediaForms(

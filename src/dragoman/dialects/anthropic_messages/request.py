@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from msgspec.structs import replace
 
 from ... import schemas
+from ...fields import Field, Fields, flag, number, strings, text, whole
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -24,19 +23,8 @@ from ...model import (
 )
 from ...models import UNKNOWN
 from ...normal import SILENCE
-from ...reading import (
-    as_dict,
-    as_str,
-    expected,
-    maybe_bool,
-    maybe_dict,
-    maybe_int,
-    maybe_list,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
-from ...writing import Writing, is_plain_text, write_usual
+from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_str, need_list
+from ...writing import Writing, is_plain_text
 from .._claude import (
     CONTINUE,
     EXCLUDED,
@@ -73,39 +61,25 @@ THINKING = {
 }
 THINKING_TYPES = {mode: kind for kind, mode in THINKING.items()}
 
-TAKEN = frozenset(
-    {
-        "model", "max_tokens", "messages", "system", "tools", "tool_choice", "stop_sequences",
-        "stream", "service_tier", "cache_control", "temperature", "top_p", "top_k",
-    }
+FIELDS = Fields(
+    Field("max_tokens", whole),
+    Field("temperature", number, least=0, most=1.0),
+    Field("top_p", number, least=0, most=1),
+    Field("top_k", whole),
+    Field("stream", flag),
+    Field(
+        "stop", strings, "stop_sequences", only=str.strip,
+        why="{target} accepts no stop string of white space alone",
+    ),
+    Field("user_id", text, "metadata/user_id"),
+    Field("service_tier", text, among=("auto", "standard_only")),
+    methods={
+        "cache": ("cache_control",),
+        "thinking": ("thinking", "output_config"),
+        "output": ("output_config", "output_format"),
+    },
+    keys=("model", "messages", "system", "tools", "tool_choice", "cache_control"),
 )  # fmt: skip
-RARE = frozenset(
-    {
-        "stop_sequences", "metadata", "thinking", "output_config", "output_format", "top_p",
-        "top_k", "service_tier", "cache_control",
-    }
-)  # fmt: skip
-# What the tree can say and this API cannot.
-UNSAID = {
-    "seed": "there is no seed here",
-    "frequency_penalty": "there are no penalties here",
-    "presence_penalty": "there are no penalties here",
-    "logit_bias": "there are no token biases here",
-    "logprobs": "there are no token probabilities here",
-    "top_logprobs": "there are no token probabilities here",
-    "verbosity": "there is no verbosity here",
-    "metadata": "only a user id can be said here",
-    "cache_key": "caches are marked in the content here",
-    "store": "nothing is stored here",
-    "previous_id": "nothing is stored here; send the whole conversation",
-    "conversation_id": "nothing is stored here; send the whole conversation",
-    "truncation": "a conversation that is too long is rejected here",
-}
-
-
-unsaid = attrgetter(*UNSAID)
-NEVER = (None,) * len(UNSAID)
-sampling = attrgetter("temperature", "top_p", "top_k", "stream")
 
 
 class Requests(Turns):
@@ -133,7 +107,7 @@ class Requests(Turns):
             params,
             True if messages and begins_answer(messages[-1]) else None,
             dialect=NAME,
-            extras=self.keep(doc, TAKEN, spelling, partly=partly),
+            extras=self.keep(doc, FIELDS.taken, spelling, partly=partly),
         )
 
     def read_messages(self, doc: Json) -> History:
@@ -173,39 +147,15 @@ class Requests(Turns):
         self, doc: dict[str, Json], spelling: dict[str, Json]
     ) -> tuple[Params, dict[str, tuple[str, ...]]]:
         partly: dict[str, tuple[str, ...]] = {}
-        if RARE.isdisjoint(doc):  # the usual request
-            return Params(
-                max_tokens=maybe_int(doc, "max_tokens", ""),
-                temperature=maybe_number(doc, "temperature", ""),
-                stream=maybe_bool(doc, "stream", ""),
-            ), partly
+        if (usual := FIELDS.usual(doc)) is not None:
+            return usual, partly
         ats: dict[str, str] = {}
-        stop = maybe_list(doc, "stop_sequences", "") or None
-        if stop is not None:
-            ats["stop"] = "/stop_sequences"
-        metadata = maybe_dict(doc, "metadata", "")
-        user_id = None
-        if metadata is not None:
-            partly["metadata"] = ("user_id",)
-            user_id = maybe_str(metadata, "user_id", "/metadata")
-            ats["user_id"] = "/metadata/user_id"
-        thinking = self.read_thinking_config(doc, partly)
-        output = self.read_output(doc, partly, spelling)
-        params = Params(
-            max_tokens=maybe_int(doc, "max_tokens", ""),
-            temperature=maybe_number(doc, "temperature", ""),
-            top_p=maybe_number(doc, "top_p", ""),
-            top_k=maybe_int(doc, "top_k", ""),
-            stop=None if stop is None else tuple(as_str(s, "/stop_sequences") for s in stop),
-            output=output,
-            thinking=thinking,
-            stream=maybe_bool(doc, "stream", ""),
-            user_id=user_id,
-            service_tier=maybe_str(doc, "service_tier", ""),
-            cache=self.read_cache(doc, ""),
-            ats=ats,
-        )
-        return params, partly
+        given = FIELDS.read(doc, ats, spelling, set(), partly)
+        if not FIELDS.special.isdisjoint(doc):
+            given["thinking"] = self.read_thinking_config(doc, partly)
+            given["output"] = self.read_output(doc, partly, spelling)
+            given["cache"] = self.read_cache(doc, "")
+        return Params(**given, ats=ats), partly
 
     def read_thinking_config(
         self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
@@ -258,8 +208,6 @@ class Requests(Turns):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        if tree.tools:
-            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -355,16 +303,6 @@ class Requests(Turns):
         self, out: dict[str, Json], tree: Request, choice: ToolChoice, w: Writing
     ) -> None:
         if not w.home:
-            if not out.get("tools"):
-                # "tool_choice may only be specified while providing tools"
-                if choice.mode in ("required", "named"):
-                    w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
-                elif choice.mode is not None or choice.parallel is False:
-                    w.log.dropped("tool_choice", choice.at, "a choice needs tools")
-                return
-            if choice.payload is not None:
-                w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-                choice = replace(choice, payload=None)
             if choice.mode is None and choice.parallel is not False:
                 return  # as usual
             if is_excluded(choice, tree.params):
@@ -373,61 +311,26 @@ class Requests(Turns):
         out["tool_choice"] = self.write_choice(choice, w)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        params, log = tree.params, w.log
-        if params.max_tokens is not None:
-            if params.temperature is None or params.temperature <= 1 or w.home:
-                if write_usual(out, params, "max_tokens"):
-                    return
-        self.write_limit(out, params, w)
-        for key in ("temperature", "top_p", "top_k", "stream"):
-            if (value := getattr(params, key)) is not None:
-                out[key] = value
-        if params.temperature is not None and params.temperature > 1 and not w.home:
-            out["temperature"] = 1.0
-            log.approximated("temperature", params.where("temperature"), "1 is the highest here")
-        if params.stop is not None:
-            out["stop_sequences"] = self.write_stops(params, w)
-        if params.user_id is not None:
-            out["metadata"] = {"user_id": params.user_id}
-        if params.service_tier is not None:
-            if params.service_tier in ("auto", "standard_only") or w.home:
-                out["service_tier"] = params.service_tier
-            else:
-                why = f"{params.service_tier!r} is a tier of another provider"
-                log.dropped("service_tier", params.where("service_tier"), why)
+        given = tree.params
+        if given.max_tokens is None and not w.home:
+            given = self.with_limit(given, w)
+        if (params := FIELDS.write(out, given, w, self.name)) is None:
+            return
         if params.cache is not None:
             out["cache_control"] = self.write_cache(params.cache, w)
         if params.thinking is not None:
             self.write_thinking_config(out, params.thinking, w)
         if params.output is not None:
             self.write_output(out, params.output, self.spelling(tree).get("output"), w)
-        if params.candidates is not None and params.candidates > 1:
-            log.dropped("candidates", params.where("candidates"), "there is one answer here")
-        if unsaid(params) != NEVER:
-            for key, why in UNSAID.items():
-                if getattr(params, key) is not None:
-                    log.dropped(key, params.where(key), why)
-        self.lose(params.extras, params.at, log)
+        self.lose(params.extras, params.at, w.log)
 
-    def write_stops(self, params: Params, w: Writing) -> list[str]:
-        stops = list(params.stop or ())
-        said = stops if w.home else [stop for stop in stops if stop.strip()]
-        if len(said) != len(stops):
-            # "stop_sequences: each stop sequence must contain non-whitespace"
-            w.log.dropped("stop", params.where("stop"), "white space cannot stop an answer here")
-        return said
-
-    def write_limit(self, out: dict[str, Json], params: Params, w: Writing) -> None:
-        limit = params.max_tokens
-        if limit is None:
-            if w.home:
-                return
-            limit = DEFAULT_MAX_TOKENS
-            if params.thinking is not None and params.thinking.budget is not None:
-                limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
-            limit = min(limit, w.facts.max_tokens or limit)
-            w.log.invented("max_tokens", "", f"a limit is required; it is {limit} here")
-        out["max_tokens"] = limit
+    def with_limit(self, params: Params, w: Writing) -> Params:
+        limit = DEFAULT_MAX_TOKENS
+        if params.thinking is not None and params.thinking.budget is not None:
+            limit += params.thinking.budget  # "max_tokens must be greater than budget_tokens"
+        limit = min(limit, w.facts.max_tokens or limit)
+        w.log.invented("max_tokens", "", f"{self.name} requires max_tokens; {limit} is written")
+        return replace(params, max_tokens=limit)
 
     def write_thinking_config(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         mode, effort = config.mode, config.effort

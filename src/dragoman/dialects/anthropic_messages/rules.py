@@ -29,21 +29,22 @@ from ...models import DEFAULT, Models
 from ...writing import is_blank
 from .._model_rules import RULES as MODEL_RULES
 from .model_rules import adaptive, display, model
+from .request import FIELDS
 
 UNSAID = ("model-output", "model-media")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/errors
 RULES: dict[str, str] = {
-    "malformed": "The document has not the shape of this API.",
+    "malformed": "The document does not have the structure of this API.",
     "max-tokens": "The output limit is required and not negative: 'max_tokens: Field required'.",
     "no-messages": "'messages: at least one message is required'.",
-    "role": "A message is the user's, the assistant's, or (mid-conversation) the system's.",
-    "system-placement": "A system message inside the conversation stands alone, follows a user "
-    "message (or work of a server tool), and is the last or precedes the assistant's.",
+    "role": "Roles are user, assistant and, inside the conversation, system.",
+    "system-placement": "A system message inside the conversation follows a user message (or a "
+    "server tool result), not another system message, and is last or before an assistant message.",
     "empty-message": "'all messages must have non-empty content except for the optional final "
     "assistant message'.",
-    "empty-text": "'text content blocks must be non-empty', and a message that is all white space "
+    "empty-text": "'text content blocks must be non-empty', and a message of white space only "
     "'must contain non-whitespace text'.",
     "trailing-space": "'final assistant content cannot end with trailing whitespace'.",
     "content-role": "'`tool_use` blocks can only be in `assistant` messages', and tool results "
@@ -53,12 +54,12 @@ RULES: dict[str, str] = {
     "orphan-result": "'Each `tool_result` block must have a corresponding `tool_use` block in the "
     "previous message.'",
     "duplicate-result": "'each tool_use must have a single result'.",
-    "calls-last": "Nothing is said behind a call in the assistant's turn; the server takes it for "
+    "calls-last": "No text may follow a tool call in an assistant turn; the API takes the call for "
     "unanswered: '`tool_use` ids were found without `tool_result` blocks immediately after'.",
-    "results-first": "Tool results come first in the user turn that answers the calls.",
+    "results-first": "Tool results come first in the user turn that follows the calls.",
     "duplicate-call-id": "'`tool_use` ids must be unique'.",
-    "call-id": "Ids of calls match '^[a-zA-Z0-9_-]+$'.",
-    "tool-name": "Names of tools match '^[a-zA-Z0-9_-]{1,128}$'.",
+    "call-id": "Call ids match '^[a-zA-Z0-9_-]+$'.",
+    "tool-name": "Tool names match '^[a-zA-Z0-9_-]{1,128}$'.",
     "duplicate-tool": "'Tool names must be unique.'",
     "tool-schema": "The schema of a tool is an object schema: 'input_schema.type: Field required'.",
     "tool-deferred": "'At least one tool must have defer_loading=false. All tools cannot be "
@@ -67,8 +68,8 @@ RULES: dict[str, str] = {
     "available tools'.",
     "tool-choice": "A choice is auto, any, tool or none, needs tools, and names one of them: "
     "'tool_choice may only be specified while providing tools'.",
-    "thinking-signature": "A thought comes back as it was signed: 'thinking.signature: Field "
-    "required'.",
+    "thinking-signature": "A thinking block is sent back with its signature: 'thinking.signature: "
+    "Field required'.",
     "thinking-first": "'If an assistant message contains any thinking blocks, the first block "
     "must be `thinking` or `redacted_thinking`.'",
     "thinking-missing": "'When `thinking` is enabled, a final `assistant` message must start with "
@@ -80,15 +81,15 @@ RULES: dict[str, str] = {
     "greater than `thinking.budget_tokens`'.",
     "thinking-temperature": "'`temperature` may only be set to 1 when thinking is enabled.'",
     "cache-marks": "'A maximum of 4 blocks with cache_control may be provided.'",
-    "cache-place": "A thought bears no cache mark: 'thinking.cache_control: Extra inputs are not "
-    "permitted'. Nor does an empty text.",
+    "cache-place": "A thinking block has no cache_control: 'thinking.cache_control: Extra inputs "
+    "are not permitted'. Nor does an empty text.",
     "media-type": "Images are image/jpeg, png, gif or webp; documents are PDF or plain text.",
-    "range": "temperature and top_p lie between 0 and 1.",
+    "range": f"{FIELDS.describe()}.",
     "stop-sequence": "'each stop sequence must contain non-whitespace'.",
-    "response-field": "An answer has all its fields; clients rely on them.",
-    "error-field": "An error says its type and a message.",
-    "thinking-display": "Only thinking that is on is displayed: 'thinking.disabled.display: Extra "
-    "inputs are not permitted'.",
+    "response-field": "A response has all its fields; clients rely on them.",
+    "error-field": "An error has a type and a message.",
+    "thinking-display": "`display` is allowed only with thinking enabled: "
+    "'thinking.disabled.display: Extra inputs are not permitted'.",
     **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 
@@ -178,10 +179,10 @@ def limit(page: Page) -> Problems:
 
 
 def ranges(page: Page) -> Problems:
-    for key in ("temperature", "top_p"):
+    for key, (least, most) in FIELDS.ranges.items():
         value = number(page.top.get(key))
-        if value is not None and not 0 <= value <= 1:
-            yield Problem("range", f"/{key}", f"{key}: range: 0..1")
+        if value is not None and not least <= value <= most:
+            yield Problem("range", f"/{key}", f"{key}: range: {least:g}..{most:g}")
 
 
 def stop_sequences(page: Page) -> Problems:
@@ -482,7 +483,7 @@ def results(turn: Turn, before: Turn | None) -> Problems:
             yield Problem("duplicate-result", at, message)
         elif early and not late:
             late = True
-            message = "tool results must come first in the turn that answers the calls"
+            message = "tool results must come first in the turn that follows the calls"
             yield Problem("results-first", at, message)
         seen.add(name)
 

@@ -69,26 +69,19 @@ class Tools(Blocks):
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+    def write_tool(self, tool: Tool, w: Writing) -> Json:
         if tool.kind == "hosted":
-            if self.is_home(tool.dialect):
-                return tool.payload
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
+            return tool.payload
+        tool = freeform.as_function(tool, w.home)
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            out["description"] = freeform.wrap(tool)
-            out["input_schema"] = freeform.SCHEMA
-        else:
-            if tool.description is not None:
-                out["description"] = tool.description
-            if tool.schema is not None or not w.home:
-                out["input_schema"] = self.write_schema(tool, w)
+        if tool.description is not None:
+            out["description"] = tool.description
+        if tool.schema is not None or not w.home:
+            out["input_schema"] = self.write_schema(tool, w)
         strict = tool.strict
-        if strict and not w.home and tool.kind != "custom":
+        if strict and not w.home:
             schema = out["input_schema"]
             out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
         if strict is not None:
@@ -129,28 +122,16 @@ class Tools(Blocks):
 
     def write_choice(self, choice: ToolChoice, w: Writing) -> Json:
         if choice.payload is not None:
-            if self.is_home(choice.dialect):
-                return choice.payload
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return {"type": "auto"}
-        mode, name = choice.mode, choice.name
-        if choice.allowed is not None and mode == "required" and len(choice.allowed) == 1:
-            mode, name = "named", choice.allowed[0]
-            w.log.approximated("tool_choice.allowed", choice.at, "the one allowed is demanded")
-        elif choice.allowed is not None:
-            w.log.dropped("tool_choice.allowed", choice.at, "all tools of a request may be used")
+            return choice.payload
+        mode = choice.mode
         if mode is None:
             mode = "auto"
             w.log.invented("tool_choice", choice.at, "'auto', to say whether calls are parallel")
         out: dict[str, Json] = {"type": KINDS[mode]}
         if mode == "named":
-            out["name"] = w.tool_name(name or "", choice.at)
+            out["name"] = w.tool_name(choice.name or "", choice.at)
         if choice.parallel is not None and (w.home or not choice.parallel):
-            if mode == "none" and not w.home:
-                why = "without calls there are no parallel calls"
-                w.log.dropped("tool_choice.parallel", choice.at, why)
-            else:
-                out["disable_parallel_tool_use"] = not choice.parallel
+            out["disable_parallel_tool_use"] = not choice.parallel
         return self.emit(out, choice, w.log)
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:

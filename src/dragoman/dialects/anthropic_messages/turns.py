@@ -13,8 +13,6 @@ from ...model import (
     Json,
     Media,
     Message,
-    Passage,
-    Reasoning,
     Text,
     ToolCall,
     ToolResult,
@@ -22,9 +20,6 @@ from ...model import (
 from ...normal import results_in_place
 from ...writing import Writing, is_plain_text, object_of
 from .tools import Tools
-
-NOT_ASSISTANT = frozenset({Media, Passage, ToolResult})
-NOT_USER = frozenset({Reasoning, ToolCall})
 
 
 class Turns(Tools):
@@ -79,23 +74,13 @@ class Turns(Tools):
             if index:
                 why = "the system prompt is one here, in several blocks"
                 w.log.approximated("message.boundary", message.at, why)
-            blocks += self.write_blocks(self.only_text(message, w), w)
+            blocks += self.write_blocks(message.content, w)
         if blocks or w.home:
             out["system"] = blocks
 
     def note_system(self, message: Message, w: Writing) -> None:
         if message.extras is not None and not self.is_home(message.extras.dialect):
             self.lose(message.extras, message.at, w.log)
-
-    def only_text(self, message: Message, w: Writing) -> list[Block]:
-        """A system turn holds text alone; at home, whatever it held."""
-        kept: list[Block] = []
-        for block in message.content:
-            if isinstance(block, Text) or w.home:
-                kept.append(block)
-            else:
-                w.log.dropped("content.role", block.at, "a system turn can hold only text here")
-        return kept
 
     def write_turns(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         """The messages; tool results that follow each other share one user turn."""
@@ -200,7 +185,6 @@ class Turns(Tools):
                 if (
                     block.extras is not None
                     or block.cache is not None
-                    or block.item_id is not None
                     or block.id is None
                     or block.kind != "function"
                 ):
@@ -292,12 +276,8 @@ class Turns(Tools):
             doc = {"role": role, "content": text}
         else:
             blocks: Sequence[Block] = content
-            if role == "system":
-                blocks = self.only_text(message, w)
             if role == "assistant" and not w.home:
                 blocks = self.fit_assistant(content, w)
-            elif role == "user" and not w.home:
-                blocks = self.fit_user(content, w)
             doc = {"role": role, "content": self.write_blocks(blocks, w)}
         return doc if message.extras is None else self.emit(doc, message, w.log)
 
@@ -321,8 +301,6 @@ class Turns(Tools):
                 w.log.approximated("media", block.at, "what was spoken is written here")
                 self.lose(block.extras, block.at, w.log)
                 (calls if calls else said).append(Text(block.transcript, at=block.at))
-            elif kind in NOT_ASSISTANT:
-                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
             elif calls and not w.answer:
                 # Text behind a call makes it unanswered: "`tool_use` ids were found without
                 # `tool_result` blocks immediately after"
@@ -331,14 +309,3 @@ class Turns(Tools):
             else:
                 (calls if calls else said).append(block)
         return said + calls
-
-    def fit_user(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        if NOT_USER.isdisjoint(map(type, content)):
-            return content
-        kept: list[Block] = []
-        for block in content:
-            if block.__class__ in NOT_USER:
-                w.log.dropped("content.role", block.at, "the user cannot say this here")
-            else:
-                kept.append(block)
-        return kept

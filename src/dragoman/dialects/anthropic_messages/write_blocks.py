@@ -18,7 +18,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     ToolCall,
     ToolResult,
@@ -70,7 +69,6 @@ class WriteBlocks(Dialect):
         return out
 
     def write_block(self, block: Block, w: Writing) -> Json | None:
-        log = w.log
         match block:
             case Text():
                 return self.write_text(block, w)
@@ -91,22 +89,11 @@ class WriteBlocks(Dialect):
                 out["content"] = self.write_blocks(block.content, w)
                 self.write_citable(out, block.citable)
                 return self.finish(out, block, block.cache, w)
-            case Refusal():
-                log.approximated("refusal", block.at, "a refusal is plain text here")
-                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
-            case Hosted():
-                if self.is_home(block.dialect):
-                    return block.payload
-                why = f"{block.service} is work of another provider's tool"
-                log.dropped("hosted", block.at, why)
-                return None
-            case Raw():
-                if self.is_home(block.dialect):
-                    return block.payload
-                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                return None
+            case Hosted() | Raw() if self.is_home(block.dialect):
+                return block.payload
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return None
 
     def write_text(self, block: Text, w: Writing) -> Json | None:
         text = block.text
@@ -154,11 +141,6 @@ class WriteBlocks(Dialect):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if call.kind == "custom":
             arguments: dict[str, Json] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         else:
             arguments = object_of(call, w.log)
         name = call.name
@@ -172,8 +154,6 @@ class WriteBlocks(Dialect):
             "name": name if name in w.names.staying else w.tool_name(name, call.at),
             "input": arguments,
         }
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         if call.extras is None and call.cache is None:
             return out
         return self.finish(out, call, call.cache, w)

@@ -15,19 +15,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
     ALL_MARKS,
+    MODES,
+    NO_MODE,
+    NOT_TEXT,
     NOWHERE,
     POINTED,
     RARE,
     WORDS,
     Caching,
     Capabilities,
+    Choices,
     Citations,
     Form,
     MediaForms,
 )
 from ...dialect import Problem
 from ...endpoint import Endpoint
-from ...model import Json
+from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from ...models import DEFAULT, Models
 from .formats import TAKEN
 from .response import Responses
@@ -43,8 +47,18 @@ class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(modes=MODES - {"none"}, subsets=NO_MODE, parallel=NO_MODE, omits="unused"),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        unfit={
+            "system": NOT_TEXT | {Passage},
+            "developer": NOT_TEXT | {Passage},
+            "user": frozenset({Reasoning, ToolCall}),
+            "assistant": frozenset({Passage, ToolResult}),
+        },
         citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
         caching=Caching(
             on=ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"

@@ -112,7 +112,6 @@ class Requests(ParamFields):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        w.custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
         w.signed = is_claude(tree.model, log.models)
         out: dict[str, Json] = {}
         if tree.model is not None:
@@ -177,12 +176,6 @@ class Requests(ParamFields):
     def write_config(self, tree: Request, w: Said) -> dict[str, Json]:
         config: dict[str, Json] = {}
         choice, used = tree.tool_choice, used_tools(tree.messages)
-        if choice is not None and choice.mode == "none" and not used and not w.home:
-            # There is no "none": without tools, none is called.
-            self.write_choice(choice, w)
-            for tool in tree.tools or ():
-                w.log.dropped("tool", tool.at, "the tools are left out, as none may be used")
-            return config
         tools = self.write_tool_list(tree.tools or (), w)
         if tools or (w.home and tree.tools is not None):
             config["tools"] = tools
@@ -193,8 +186,7 @@ class Requests(ParamFields):
         if choice is None:
             return config
         if not config and not w.home:
-            if choice.mode is not None or choice.parallel is False or choice.payload is not None:
-                w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
+            w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
             return config
         if not w.home and is_excluded(choice, tree.params):
             w.log.approximated("tool_choice", choice.at, EXCLUDED)

@@ -81,32 +81,24 @@ class Tools(ReadBlocks, WriteBlocks):
     def write_tool_list(self, tools: tuple[Tool, ...], w: Said) -> list[Json]:
         out: list[Json] = []
         for tool in tools:
-            if (doc := self.write_tool(tool, w)) is not None:
-                out.append(doc)
-                if tool.cache is not None:
-                    self.write_mark(out, tool.cache, w)
+            out.append(self.write_tool(tool, w))
+            if tool.cache is not None:
+                self.write_mark(out, tool.cache, w)
         return out
 
-    def write_tool(self, tool: Tool, w: Said) -> Json | None:
+    def write_tool(self, tool: Tool, w: Said) -> Json:
         if tool.kind == "hosted":
-            if self.is_home(tool.dialect):
-                return tool.payload
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
+            return tool.payload
+        tool = freeform.as_function(tool, w.home)
         spec: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            spec["description"] = freeform.wrap(tool)
-            spec["inputSchema"] = {"json": freeform.SCHEMA}
-        else:
-            if tool.description or (tool.description is not None and w.home):
-                spec["description"] = tool.description
-            elif tool.description is not None:
-                w.log.approximated("tool", tool.at, "an empty description is left out")
-            if tool.schema is not None or not w.home:
-                spec["inputSchema"] = {"json": self.write_schema(tool, w)}
+        if tool.description or (tool.description is not None and w.home):
+            spec["description"] = tool.description
+        elif tool.description is not None:
+            w.log.approximated("tool", tool.at, "an empty description is left out")
+        if tool.schema is not None or not w.home:
+            spec["inputSchema"] = {"json": self.write_schema(tool, w)}
         strict = tool.strict
-        if strict and not w.home and tool.kind != "custom":
+        if strict and not w.home:
             schema = spec["inputSchema"]["json"]
             schema, strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
             spec["inputSchema"] = {"json": schema}
@@ -141,32 +133,15 @@ class Tools(ReadBlocks, WriteBlocks):
         )
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        doc = self.write_choice(tree, self.writing(log, tree.dialect))
-        if doc is None:
-            doc = {"auto": {}}
-            if tree.mode is None and tree.payload is None:
-                log.invented("tool_choice", tree.at, "'auto', as something must be said")
-        return doc
+        return self.write_choice(tree, self.writing(log, tree.dialect))
 
     def write_choice(self, choice: ToolChoice, w: Said) -> Json | None:
         """A choice; None where there is none to be said."""
         if choice.payload is not None:
-            if self.is_home(choice.dialect):
-                return choice.payload
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return None
-        mode, name = choice.mode, choice.name
-        if choice.allowed is not None and mode == "required" and len(choice.allowed) == 1:
-            mode, name = "named", choice.allowed[0]
-            w.log.approximated("tool_choice.allowed", choice.at, "the one allowed is demanded")
-        elif choice.allowed is not None:
-            w.log.dropped("tool_choice.allowed", choice.at, "all tools of a request may be used")
-        if choice.parallel is False:
-            w.log.dropped("tool_choice.parallel", choice.at, "calls may always be parallel here")
-        if mode == "none":
-            w.log.dropped("tool_choice", choice.at, "that no tool may be used cannot be said here")
-        if mode is None or mode == "none":
+            return choice.payload
+        if choice.mode is None:
             self.lose(choice.extras, choice.at, w.log)
             return None
-        inner = {"name": w.tool_name(name or "", choice.at)} if mode == "named" else {}
-        return self.emit({WORDS[mode]: inner}, choice, w.log)
+        named = choice.mode == "named"
+        inner = {"name": w.tool_name(choice.name or "", choice.at)} if named else {}
+        return self.emit({WORDS[choice.mode]: inner}, choice, w.log)

@@ -15,12 +15,9 @@ from ...model import (
     Json,
     Media,
     Message,
-    Passage,
     Raw,
-    Reasoning,
     Text,
     ToolCall,
-    ToolResult,
 )
 from ...normal import SILENCE, results_in_place
 from .tools import Tools
@@ -53,7 +50,7 @@ class Turns(Tools):
         blocks: list[Json] = []
         for message in messages:
             self.lose(message.extras, message.at, w.log)
-            said = self.write_blocks(self.only_text(message.content, w), w)
+            said = self.write_blocks(message.content, w)
             if blocks and said:
                 why = "the system prompt is one here, in several blocks"
                 w.log.approximated("message.boundary", message.at, why)
@@ -115,14 +112,8 @@ class Turns(Tools):
     def write_turn(self, message: Message, w: Said) -> dict[str, Json]:
         role, content = message.role, message.content
         blocks: Sequence[Block] = content
-        if role == "system":
-            blocks = self.only_text(content, w)
-        elif w.home:
-            pass
-        elif role == "assistant":
+        if role == "assistant" and not w.home:
             blocks = self.fit_assistant(content, w)
-        elif role == "user":
-            blocks = self.fit_user(content, w)
         said = "user" if role == "tool" else role
         if said == "system" and w.facts.system_turns is False:
             why = f"a system turn is not supported by {w.model}; said by the user"
@@ -141,10 +132,8 @@ class Turns(Tools):
                 w.log.approximated("media", block.at, "what was spoken is written here")
                 self.lose(block.extras, block.at, w.log)
                 (calls if calls else said).append(Text(block.transcript, at=block.at))
-            elif isinstance(block, Passage | ToolResult) or (
-                isinstance(block, Media) and not (w.answer and block.kind == "image")
-            ):
-                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            elif isinstance(block, Media) and not (w.answer and block.kind == "image"):
+                self.omit(block, w.log)
             elif calls and not w.answer:
                 # Claude takes a call with text behind it for one that was not answered.
                 if not isinstance(block, Hosted | Raw):  # which are not said at all
@@ -153,12 +142,3 @@ class Turns(Tools):
             else:
                 (calls if calls else said).append(block)
         return said + calls
-
-    def fit_user(self, content: Sequence[Block], w: Said) -> Sequence[Block]:
-        kept: list[Block] = []
-        for block in content:
-            if isinstance(block, Reasoning | ToolCall):
-                w.log.dropped("content.role", block.at, "the user cannot say this here")
-            else:
-                kept.append(block)
-        return kept

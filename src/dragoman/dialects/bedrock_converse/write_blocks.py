@@ -18,7 +18,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     ToolCall,
     ToolResult,
@@ -117,22 +116,11 @@ class WriteBlocks(Dialect):
                 return self.write_media(block, w)
             case Passage():
                 return self.write_passage(block, w)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
-            case Hosted():
-                if self.is_home(block.dialect):
-                    return block.payload
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-                return None
-            case Raw():
-                if self.is_home(block.dialect):
-                    return block.payload
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                return None
+            case Hosted() | Raw() if self.is_home(block.dialect):
+                return block.payload
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return None
 
     # -- texts ------------------------------------------------------------------------------
 
@@ -220,11 +208,6 @@ class WriteBlocks(Dialect):
             arguments = spelling["input"]  # it is said as it was
         elif call.kind == "custom":
             arguments = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         else:
             arguments = object_of(call, w.log)
         inner: dict[str, Json] = {
@@ -232,8 +215,6 @@ class WriteBlocks(Dialect):
             "name": w.tool_name(call.name, call.at),
             "input": arguments,
         }
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         if call.extras is None:
             return {"toolUse": inner}
         more = {key: value for key, value in spelling.items() if key != "input"}
@@ -291,7 +272,7 @@ class WriteBlocks(Dialect):
             if isinstance(block, Text) or w.home:
                 kept.append(block)
             else:
-                w.log.dropped("content.role", block.at, "only text can be said in this place")
+                self.omit(block, w.log)
         return kept
 
     # -- media ------------------------------------------------------------------------------

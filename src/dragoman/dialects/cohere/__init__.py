@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
     NO_MARKS,
+    NO_MODE,
     NOWHERE,
     RARE,
     WORDS,
     Capabilities,
+    Choices,
     Citations,
     Form,
     MediaForms,
@@ -38,8 +40,17 @@ class Cohere(Rules, Sniff, Responses):
     serves = ("cohere",)
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(
+            modes=frozenset({"none", "required"}),
+            alone=frozenset({"none"}),
+            subsets=NO_MODE,
+            parallel=NO_MODE,
+        ),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
         citations=Citations(everyone=False, forms=("url", "document")),
         caching=NO_MARKS,
         media=MediaForms(

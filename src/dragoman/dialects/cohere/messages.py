@@ -21,7 +21,6 @@ from ...model import (
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Role,
     Text,
     ToolCall,
@@ -315,15 +314,11 @@ class Messages(Parts):
             return None
         if w.home:
             return last if "plan" in self.spelling(message) else None
-        alone = not any(isinstance(block, Text | Refusal) for block in blocks[:-1])
+        alone = not any(isinstance(block, Text) for block in blocks[:-1])
         return last if calls and alone and last.text else None
 
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
-        if isinstance(block, Refusal) and not (block.text or w.home):
-            w.log.dropped("text.empty", block.at, "an empty refusal says nothing here")
-            self.lose(block.extras, block.at, w.log)
-            return []
         if isinstance(block, Text):
             if block.text or block.citations or w.home:
                 return [self.write_text(block, w)]
@@ -350,7 +345,7 @@ class Messages(Parts):
         return doc
 
     def write_call(self, call: ToolCall, w: CohereWriting) -> Json:
-        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
+        call = freeform.as_function(call, w.home)
         spelling = self.spelling(call)
         out: dict[str, Json] = {}
         if call.id is not None or not w.home:
@@ -361,8 +356,6 @@ class Messages(Parts):
         if "arguments" in spelling:
             del function["arguments"]
         out["function"] = function
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         return self.emit(out, call, w.log)
 
     def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
@@ -404,7 +397,6 @@ class Messages(Parts):
                 w.log.invented("text.empty", result.at, "a result has a text here")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
-        freeform.note_result(result, w)
         return self.emit(doc, result, w.log)
 
     def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from ...model import (
     Block,
-    Hosted,
     Json,
     Media,
     Passage,
     Raw,
     Reasoning,
-    Refusal,
     Source,
     Text,
 )
@@ -116,9 +114,6 @@ class Parts(Citations):
         match block:
             case Text():
                 found = [block.text]
-            case Refusal():
-                log.approximated("refusal", block.at, "a refusal is plain text here")
-                found = [block.text]
             case Passage() | Media() if is_document(block):
                 code = "passage" if isinstance(block, Passage) else "media"
                 log.approximated(code, block.at, "a document is plain text here")
@@ -127,12 +122,8 @@ class Parts(Citations):
                 found = self.texts_of(block, w)
             case Media():
                 log.dropped("media", block.at, "only images and documents of text are sent here")
-            case Hosted():
-                log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             case _:
-                log.dropped("content.role", block.at, "this speaker cannot say this here")
+                self.omit(block, log)
         self.lose(block.extras, block.at, log)
         return found
 

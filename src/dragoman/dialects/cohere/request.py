@@ -161,7 +161,6 @@ class Requests(Tools):
         facts = w.address(self.vendor, tree.model)
         if facts is not UNKNOWN:
             tree = fitting.without_media(fitting.fit(tree, facts, log), facts, log)
-        w.custom = freeform.names_in(tree.tools)
         form = tree.params.output
         tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
         if tools and form is not None and form.kind != "text" and not w.home:
@@ -206,11 +205,6 @@ class Requests(Tools):
     def write_wish(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
         choice = tree.tool_choice
         if choice is None:
-            return
-        if not out.get("tools") and choice.mode != "none" and not w.home:
-            if choice.mode is not None or choice.parallel is False or choice.payload is not None:
-                w.log.dropped("tool_choice", choice.at, "there are no tools to choose from")
-            self.lose(choice.extras, choice.at, w.log)
             return
         said = self.write_choice(choice, w)
         if said is not None:

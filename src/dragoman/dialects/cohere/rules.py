@@ -30,7 +30,7 @@ from .tools import NONE, REQUIRED
 # rule -> what it says, in quotes as the server says it.
 # https://docs.cohere.com/reference/errors and https://docs.cohere.com/reference/chat
 RULES: dict[str, str] = {
-    "malformed": "The document has not the shape of this API.",
+    "malformed": "The document does not have the structure of this API.",
     "model": "'a model parameter is required for this endpoint.'",
     "role": "Roles are system, user, assistant and tool.",
     "empty-message": "'message must not be empty in a turn'.",
@@ -43,15 +43,15 @@ RULES: dict[str, str] = {
     "tool-name": "'tool names can only contain certain characters (A-Za-z0-9_) and can't begin "
     "with a digit'.",
     "tool-field": "'unknown field: parameter 'strict' is not a valid field.'",
-    "tool-choice": "A choice is REQUIRED or NONE; what is required must be there.",
+    "tool-choice": "A choice is REQUIRED or NONE; REQUIRED needs tools.",
     "documents": "'document at index 0 cannot be empty', 'duplicate document ID at index 1 and 0'.",
     "format-documents": "'response_format is not supported with RAG', nor with tools.",
     "strict-tools": "A strict tool has a required parameter; all have at most 200 parameters.",
     "range": "temperature 0..1, p 0.01..0.99, k 0..500, frequency_penalty and presence_penalty "
     "0..1: 'temperature must be between 0 and 1.0 inclusive.'",
     "stop": "At most 5 stop sequences.",
-    "response-field": "An answer has an id, a finish_reason and a message.",
-    "error-field": "An error holds a message.",
+    "response-field": "A response has an id, a finish_reason and a message.",
+    "error-field": "An error has a message.",
 }
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -237,7 +237,7 @@ def answer(page: Page) -> Problems:
 
 def failure(page: Page) -> Problems:
     if page.top.get("message").__class__ is not str:
-        yield Problem("error-field", "", "an error holds a message")
+        yield Problem("error-field", "", "an error has a message")
 
 
 HISTORY: tuple[Rule, ...] = (turns, pairing, calls)

@@ -14,6 +14,7 @@ from .documents import CohereWriting, respell
 from .messages import Messages
 
 REQUIRED, NONE = "REQUIRED", "NONE"
+WORDS = {"required": REQUIRED, "none": NONE}
 NOTHING_NEEDED: Json = {"type": "object", "properties": {}}
 
 
@@ -58,13 +59,10 @@ class Tools(Messages):
         return self.write_tool_list(tree.tools, w)
 
     def write_tool_list(self, tools: Sequence[Tool], w: CohereWriting) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: CohereWriting) -> Json | None:
-        if tool.kind == "hosted":
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
+    def write_tool(self, tool: Tool, w: CohereWriting) -> Json:
+        tool = freeform.as_function(tool, w.home)
         function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             function["description"] = tool.description
@@ -108,25 +106,7 @@ class Tools(Messages):
 
     def write_choice(self, choice: ToolChoice, w: CohereWriting) -> Json | None:
         """A choice; None where there is none to be said."""
-        log, at = w.log, choice.at
         if choice.payload is not None:
-            if self.is_home(choice.dialect):
-                return choice.payload
-            log.dropped("tool_choice", at, "only the source knows this choice")
-        if choice.parallel is False:
-            log.dropped("tool_choice.parallel", at, "calls may always be parallel here")
-        if choice.allowed is not None:
-            log.dropped("tool_choice.allowed", at, "all tools of a request may be used")
-        self.lose(choice.extras, at, log)
-        match choice.mode:
-            case "required":
-                return REQUIRED
-            case "none":
-                return NONE
-            case "named":
-                why = "that a tool must be used can be said here, but not which"
-                log.approximated("tool_choice", at, why)
-                return REQUIRED
-            case "auto":
-                log.dropped("tool_choice", at, "that the model decides goes without saying")
-        return None
+            return choice.payload
+        self.lose(choice.extras, choice.at, w.log)
+        return None if choice.mode is None else WORDS.get(choice.mode)

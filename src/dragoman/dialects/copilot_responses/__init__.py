@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, ClassVar
 from ...capabilities import (
     NO_CITATIONS,
     NO_MARKS,
+    NO_MODE,
     NOWHERE,
     RARE,
     WORDS,
     Capabilities,
+    Choices,
     Form,
     MediaForms,
 )
@@ -45,8 +47,13 @@ class CopilotResponses(Sniff, Answers):
     event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
     can = Capabilities(
+        freeform="function",
+        choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
         citations=NO_CITATIONS,
         caching=NO_MARKS,
         media=MediaForms(

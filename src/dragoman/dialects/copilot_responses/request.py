@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
 from ...media import sniff
@@ -18,10 +17,8 @@ from ...model import (
     Media,
     Message,
     Node,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Request,
     Text,
     Tool,
@@ -29,25 +26,16 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...reading import compact
-from ...writing import Writing, data_uri, leave_out, note_summary
+from ...writing import Writing, data_uri, note_summary
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
+from ..openai_responses.request import FIELDS
 from ..openai_responses.response import Responses
 
 THOUGHT = "reasoning"
 """The type of an item, and what is included in an answer so that thoughts come with it."""
 THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
-UNSENT = dict.fromkeys(
-    (
-        "max_tokens", "top_p", "top_k", "stop", "seed", "frequency_penalty", "presence_penalty",
-        "logit_bias", "logprobs", "top_logprobs", "candidates", "output", "verbosity", "metadata",
-        "user_id", "service_tier", "cache_key", "cache", "store", "previous_id",
-        "conversation_id", "truncation",
-    ),
-    "a request has no place for this here",
-)  # fmt: skip
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 NAMELESS = "the name of a tool is empty"
 JOINT = " "
@@ -60,6 +48,7 @@ class Requests(Responses):
 
     speakers: ClassVar[tuple[Speaker, ...]] = ("user", "system")
     listed = True
+    fields = FIELDS.refusing(*{*FIELDS.names} - {"temperature", "stream", "thinking"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,13 +157,7 @@ class Requests(Responses):
                 w.log.approximated("content.order", block.at, why)
             highest = max(highest, rank)
         order = sorted(range(len(content)), key=ranks.__getitem__)
-        return [self.as_text(content[index], w) for index in order]
-
-    def as_text(self, block: Block, w: ItemWriting) -> Block:
-        if not isinstance(block, Refusal):
-            return block
-        w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        return Text(block.text, at=block.at, extras=block.extras)
+        return [content[index] for index in order]
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
         return {"type": "message", "role": "assistant", "content": self.write_spoken(blocks, w)}
@@ -190,29 +173,18 @@ class Requests(Responses):
         return block.text
 
     def write_call(self, call: ToolCall, w: ItemWriting) -> Json:
-        if not w.home and (call.item_id is not None or call.kind != "function"):
-            if call.item_id is not None:
-                w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
-            if call.kind != "function":
-                why = "a freeform call is wrapped as {'input': text}"
-                w.log.approximated("tool_call.kind", call.at, why)
-                call = replace(call, arguments=compact({"input": call.arguments}))
-            call = replace(call, item_id=None, kind="function")
         return super().write_call(call, w)
 
     def write_result(self, result: ToolResult, w: ItemWriting) -> Json:
         """The output of a tool is one string."""
         if w.home:
             return super().write_result(result, w)
-        if result.kind != "function":
-            why = "a freeform result is that of a function"
-            w.log.approximated("tool_call.kind", result.at, why)
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         out: dict[str, Json] = {"type": CALL_OUTPUT, "call_id": w.result_id(result)}
         texts: list[Block] = []
         for block in result.content:
-            if isinstance(block, Text | Passage):
+            if isinstance(block, Text):
                 texts.append(block)
             else:
                 w.log.dropped("tool_result.content", block.at, "an output is one string here")
@@ -223,24 +195,10 @@ class Requests(Responses):
             w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
-    def only_texts(self, blocks: Sequence[Block], w: Writing) -> list[Text]:
-        """The texts of a passage; all else in it is lost."""
-        for block in blocks:
-            if not isinstance(block, Text):
-                w.log.dropped("tool_result.content", block.at, "an output is text here")
-        return [block for block in blocks if isinstance(block, Text)]
-
     def join(self, blocks: Sequence[Block], w: Writing) -> str:
         texts: list[str] = []
         for block in blocks:
-            if isinstance(block, Passage):
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                if texts:
-                    w.log.approximated("text.boundary", block.at, "joined with a space")
-                self.lose(block.extras, block.at, w.log)
-                inner = self.only_texts(block.content, w)
-                texts.append(JOINT.join(self.text_of(part, w) for part in inner))
-            elif isinstance(block, Text):
+            if isinstance(block, Text):
                 if texts:
                     w.log.approximated("text.boundary", block.at, "joined with a space")
                 texts.append(self.text_of(block, w))
@@ -301,18 +259,13 @@ class Requests(Responses):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if self.is_home(tree.dialect):
             return super().write_request(tree, log)
-        choice, params = tree.tool_choice, leave_out(tree.params, UNSENT, log)
-        if choice is not None and choice.parallel is not None:
-            if not choice.parallel:
-                why = "whether calls may be parallel is not said here"
-                log.dropped("tool_choice.parallel", choice.at, why)
-            choice = replace(choice, parallel=None)
+        params = tree.params
         thinking = params.thinking
         if thinking is not None and thinking.display is not None:
             why = "what of the reasoning is seen is not said here"
             log.dropped("thinking.display", thinking.at, why)
             params = replace(params, thinking=replace(thinking, display=None))
-        tree = replace(tree, tool_choice=choice, params=params)
+        tree = replace(tree, params=params)
         out: dict[str, Json] = super().write_request(tree, log)
         del out["store"]  # there is no such field; nothing is stored
         if out.get("reasoning", {}).get("effort", "none") != "none":
@@ -334,12 +287,6 @@ class Requests(Responses):
             return super().write_tool(tool, w)
         if not tool.name:
             raise Unsayable(NAMELESS, tool.at)
-        if tool.kind == "custom":
-            w.log.approximated(
-                "tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}"
-            )
-            wrapped = freeform.wrap(tool)
-            tool = replace(tool, kind="function", description=wrapped, schema=freeform.SCHEMA)
         out: dict[str, Json] = super().write_tool(tool, w) or {}
         out.setdefault("strict", False)
         kind = out.pop("type")
@@ -363,14 +310,9 @@ class Requests(Responses):
         if choice.payload is not None or self.spelling(choice):
             return super().write_choice(choice, w)
         self.lose(choice.extras, choice.at, w.log)
-        if choice.allowed is not None:
-            w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
         if choice.mode == "named":
             if not choice.name:
                 raise Unsayable(NAMELESS, choice.at)
-            if choice.kind != "function":
-                why = "a freeform tool is chosen as a function"
-                w.log.approximated("tool_choice", choice.at, why)
             return {"function": {"name": w.tool_name(choice.name, choice.at)}}
         return None if choice.mode is None else {CHOICES[choice.mode]: True}
 

@@ -22,7 +22,6 @@ from ...model import (
 )
 from ...reading import (
     as_dict,
-    compact,
     expected,
     maybe_dict,
     maybe_str,
@@ -156,7 +155,7 @@ class Answers(Requests):
                     w.log.approximated("content.order", block.at, "reasoning comes first here")
                 thoughts += self.write_thought(block, thoughts, w)
             else:
-                said.append(self.as_text(block, w) if not w.home else block)
+                said.append(block)
         if thoughts and THOUGHT in out:
             for block in message.content:
                 if isinstance(block, Reasoning):
@@ -193,19 +192,12 @@ class Answers(Requests):
         """All texts as one; None where there are none."""
         for block in blocks:
             if not isinstance(block, Text):
-                w.log.dropped("content.role", block.at, "an answer is text and calls here")
-                self.lose(block.extras, block.at, w.log)
+                self.omit(block, w.log)
         texts = [block for block in blocks if isinstance(block, Text)]
         return self.join(texts, w) if texts else None
 
     def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
         spelling = self.spelling(call)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
-        if call.kind != "function":
-            why = "a freeform call is wrapped as {'input': text}"
-            w.log.approximated("tool_call.kind", call.at, why)
-            call = replace(call, arguments=compact({"input": call.arguments}))
         inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
         inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
         if spelling:

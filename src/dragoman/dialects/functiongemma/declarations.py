@@ -91,15 +91,10 @@ class Declarations(Gemma):
         return "".join(self.write_tool(tool, w) for tool in tools)
 
     def write_tool(self, tool: Tool, w: Writing) -> str:
-        if tool.kind == "hosted":
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of a provider")
-            return ""
         losses = len(w.log.losses)
         written = self.declare(tool, w.tool_name(tool.name, tool.at), w.log)
         self.lose_tool(tool, w.log)
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-        elif tool.description == "":
+        if tool.description == "" and tool.kind != "custom":
             w.log.dropped("text.empty", tool.at, "an empty description is none here")
         if written.unsaid:
             why = f"a declaration does not say all of it: {', '.join(written.unsaid)}"
@@ -113,11 +108,10 @@ class Declarations(Gemma):
             raise Unsayable("the schema nests too deeply", tool.at) from None
 
     def declare_schema(self, tool: Tool, name: str, values: Values) -> Written:
-        custom = tool.kind == "custom"
-        schema = freeform.SCHEMA if custom else tool.schema
-        body: dict[str, Json] = {
-            "description": freeform.wrap(tool) if custom else tool.description or ""
-        }
+        tool = freeform.as_function(tool)
+        schema = tool.schema
+        custom = freeform.unwrap(tool.description, schema) is not None
+        body: dict[str, Json] = {"description": tool.description or ""}
         # The template leaves out parameters that say nothing: `{%- if params -%}`
         if schema.__class__ is dict and schema:
             body["parameters"] = say(schema)

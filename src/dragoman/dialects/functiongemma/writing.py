@@ -67,7 +67,6 @@ class Texts(Reading):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
         tools = tree.tools or ()
-        w.custom = frozenset(tool.name for tool in tools if tool.kind == "custom")
         self.lose_settings(tree, w)
         spelling = self.spelling(tree)
         doc = self.write_record(tree.messages, tools, spelling, w)
@@ -323,8 +322,6 @@ class Texts(Reading):
         elif result.name is None and called is None:
             log.invented("tool_result.name", result.at, f"a result names its tool: {name!r}")
         self.lose(result.extras, result.at, log)
-        if result.kind == "custom" and name not in w.custom:
-            log.approximated("tool_call.kind", result.at, "a freeform call has become a function")
         text = self.say_result(result, w.tool_name(name, result.at), w)
         return text if result.extras is None else respelled(self, result, text, log, losses)
 

@@ -15,17 +15,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
     NO_MARKS,
+    NO_MODE,
+    NOT_TEXT,
     NOWHERE,
     POINTED,
     RARE,
     RESPONSE,
     WORDS,
     Capabilities,
+    Choices,
     Citations,
     Form,
     MediaForms,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
+from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -42,8 +46,20 @@ class Gemini(Sniff, Rules, Responses):
     serves = ("google",)
     pairs = True
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=Choices(alone=NO_MODE, subsets=frozenset({"auto", "required"}), parallel=NO_MODE),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        unfit={
+            "system": NOT_TEXT,
+            "developer": NOT_TEXT,
+            "user": frozenset({Reasoning, ToolCall, ToolResult}),
+            "assistant": frozenset({ToolResult}),
+        },
         citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
         caching=NO_MARKS,
         media=MediaForms(

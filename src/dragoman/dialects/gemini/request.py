@@ -292,8 +292,6 @@ class Requests(Tools):
         facts = w.address(self.vendor, tree.model)
         tree = fitting.fit(tree, facts, log)
         spelling = {} if tree.extras is None else self.spelling(tree)
-        if tree.tools:
-            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -364,24 +362,8 @@ class Requests(Tools):
     def write_request_choice(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         choice = tree.tool_choice
         assert choice is not None
-        if not w.home:
-            functions = [tool for tool in tree.tools or () if tool.kind != "hosted"]
-            if choice.mode is None and choice.parallel is not False and choice.payload is None:
-                return  # as usual
-            if not functions:
-                # "Function calling config is set without function_declarations."
-                w.log.dropped("tool_choice", choice.at, "a choice needs functions")
-                return
-            if choice.payload is not None:
-                w.log.dropped("tool_choice", choice.at, "a choice that only the source knows")
-                choice = replace(choice, payload=None)
-                if choice.mode is None and choice.parallel is not False:
-                    return
-            if choice.mode is None:
-                why = "several calls may always come at once here"
-                w.log.dropped("tool_choice.parallel", choice.at, why)
-                return
-        out["toolConfig"] = self.write_choice(choice, w)
+        if w.home or choice.mode is not None:
+            out["toolConfig"] = self.write_choice(choice, w)
 
     def write_params(
         self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Saying

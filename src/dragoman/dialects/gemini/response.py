@@ -292,7 +292,7 @@ class Responses(Requests):
             return None, None
         parts: list[Json] = []
         placed: list[tuple[int, Block]] = []
-        for block in self.fit(message, w):
+        for block in message.content:
             if isinstance(block, Text) and block.citations:
                 placed.append((len(parts), block))
             parts += self.write_part(block, w, {})

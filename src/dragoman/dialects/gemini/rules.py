@@ -24,7 +24,7 @@ from .turns import IDS, NAMES, ROLES
 UNSAID = ("model-parameter", "model-limit", "model-prefill", "model-media")
 # rule -> what it says, in quotes as the server says it.
 RULES: dict[str, str] = {
-    "malformed": "The document has not the shape of this API.",
+    "malformed": "The document does not have the structure of this API.",
     "no-messages": "'contents is not specified'.",
     "role": "'Please use a valid role: user, model.'",
     "empty-message": "'contents.parts must not be empty.'",
@@ -42,9 +42,9 @@ RULES: dict[str, str] = {
     "are names of functions.",
     "format-tools": "'Function calling with a response mime type: 'application/json' is "
     "unsupported' (before Gemini 3).",
-    "result-media": "The results of tools hold media (Gemini 3 and later).",
+    "result-media": "Media in function responses require Gemini 3 or later.",
     "thinking": "'You can only set only one of thinking budget and thinking level.' Models before "
-    "Gemini 3 know no level.",
+    "Gemini 3 have no thinking level.",
     "range": "temperature 0..2, topP 0..1.",
     "stop": "At most 5 stop sequences.",
     **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
@@ -206,7 +206,7 @@ def tool_choice(page: Page) -> Problems:
     names = {string(tool.get("name")) for _, tool in page.tools}
     for index, name in enumerate(allowed):
         if page.whole and string(name) not in names:
-            message = f"{name!r} is allowed, but is no function of this request"
+            message = f"allowed function {name!r} is not a function of this request"
             yield Problem("tool-choice", f"{where}/{index}", message)
 
 
@@ -314,7 +314,7 @@ def result_media(page: Page) -> Problems:
         for where, part in those(parts_of(at, content), "functionResponse"):
             said, inner = look(part, "functionResponse", where)
             if said.get("parts"):
-                message = "media in the result of a function are for Gemini 3 and later"
+                message = "media in a function response require Gemini 3 or later"
                 yield Problem("result-media", f"{inner}/parts", message)
 
 

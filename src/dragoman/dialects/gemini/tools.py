@@ -149,9 +149,6 @@ class Tools(Turns):
             kind = "hosted" if tool.kind == "hosted" else "function"
             joined = spelling.get("joined", kind == before == "function") and bool(out)
             if kind == "hosted":
-                if not self.is_home(tool.dialect):
-                    w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-                    continue
                 if not joined:
                     out.append({})
                 out[-1] |= tool.payload
@@ -168,13 +165,11 @@ class Tools(Turns):
 
     def write_tool(self, tool: Tool, w: Saying) -> Json:
         spelling = NOTHING if tool.extras is None else self.spelling(tool)
+        tool = freeform.as_function(tool)
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
-        schema, description = tool.schema, tool.description
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            schema, description = freeform.SCHEMA, freeform.wrap(tool)
-        if description is not None:
-            out["description"] = description
+        schema = tool.schema
+        if tool.description is not None:
+            out["description"] = tool.description
         if schema is not None:
             own = spelling.get("schema")
             if own == "parameters":
@@ -185,8 +180,6 @@ class Tools(Turns):
                 out["parametersJsonSchema"] = schema
             else:
                 write_parameters(out, tool, schema, w)
-        if tool.strict:
-            w.log.dropped("tool.strict", tool.at, "a single tool cannot be strict here")
         if tool.extras is None or (not w.home and self.is_mute(tool.extras)):
             return out
         return self.emit(spelled(out, self.said(tool)), tool, w.log)
@@ -245,8 +238,6 @@ class Tools(Turns):
         spelling = self.spelling(choice)
         if "config" in spelling:
             return self.emit({}, choice, w.log)
-        if choice.payload is not None:
-            w.log.dropped("tool_choice", choice.at, "a choice that only the source knows")
         config: dict[str, Json] = {}
         if choice.mode is not None and not self.has_own_mode(choice.extras):
             config["mode"] = spelling.get("mode", MODE_WORDS[choice.mode])
@@ -258,9 +249,6 @@ class Tools(Turns):
             self.write_allowed(config, choice, choice.allowed, w)
         elif "allowed" in spelling:
             config["allowedFunctionNames"] = []
-        if choice.parallel is False:
-            why = "several calls may always come at once here"
-            w.log.dropped("tool_choice.parallel", choice.at, why)
         said = self.said(choice)
         out = spelled({"functionCallingConfig": spelled(config, said)}, said)
         return self.emit(out, choice, w.log)
@@ -275,14 +263,10 @@ class Tools(Turns):
         self, config: dict[str, Json], choice: ToolChoice, allowed: tuple[str, ...], w: Writing
     ) -> None:
         """ "allowedFunctionNames [...] should only be set when the Mode is ANY or VALIDATED." """
-        if choice.mode != "required" and not w.home:
-            if choice.mode == "auto":
-                config["mode"] = "VALIDATED"
-                why = "a subset can only be named where calls follow their schemas"
-                w.log.approximated("tool_choice.allowed", choice.at, why)
-            else:
-                w.log.dropped("tool_choice.allowed", choice.at, "no tool may be used")
-                return
+        if choice.mode == "auto" and not w.home:
+            config["mode"] = "VALIDATED"
+            why = "a subset can only be named where calls follow their schemas"
+            w.log.approximated("tool_choice.allowed", choice.at, why)
         elif len(allowed) == 1 and not w.home:
             w.log.approximated("tool_choice.allowed", choice.at, "the one allowed is demanded")
         config["allowedFunctionNames"] = [w.tool_name(name, choice.at) for name in allowed]

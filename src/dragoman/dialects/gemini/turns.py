@@ -15,10 +15,8 @@ from ...model import (
     Json,
     Media,
     Message,
-    Reasoning,
     Role,
     Text,
-    ToolCall,
     ToolResult,
 )
 from ...normal import SILENCE, mark_custom_results, place_of, unhoist
@@ -47,8 +45,6 @@ SPEAKERS: dict[Role, str] = {
 CONTENT_KEYS = frozenset({"role", "parts"})
 PLAIN_CONTENT = only("role", "parts")
 PLAIN_SYSTEM = only("parts")
-NOT_USER = frozenset({Reasoning, ToolCall})
-UNFIT = NOT_USER | {ToolResult}
 UNASKED = f"the user speaks before a call here, by saying {SILENCE!r}"
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
@@ -236,7 +232,7 @@ class Turns(WriteParts):
                 return {"parts": [{"text": block.text}]}  # the usual shape
         parts: list[Json] = []
         for message in messages:
-            said = self.write_parts(self.only_text(message, w), w, {})
+            said = self.write_parts(message.content, w, {})
             if parts and said:
                 why = "the system instruction is one here, in several parts"
                 w.log.approximated("message.boundary", message.at, why)
@@ -249,16 +245,6 @@ class Turns(WriteParts):
             self.note_empty(messages[0], w)
             return None
         return {"parts": parts}
-
-    def only_text(self, message: Message, w: Writing) -> list[Block]:
-        """A system turn holds text alone; at home, whatever it held."""
-        kept: list[Block] = []
-        for block in message.content:
-            if isinstance(block, Text) or w.home:
-                kept.append(block)
-            else:
-                w.log.dropped("content.role", block.at, "a system turn can hold only text here")
-        return kept
 
     def write_turns(self, messages: Sequence[Message], w: Saying) -> list[Json]:
         """The contents; results that follow each other share one."""
@@ -298,7 +284,7 @@ class Turns(WriteParts):
                     results = False
                     continue
             elif role == "assistant" and (home or not follows_model(out)):
-                parts = self.write_parts(content, w, called, role)
+                parts = self.write_parts(content, w, called)
                 if parts or home:
                     out.append({"role": "model", "parts": parts})
                     results = False
@@ -331,7 +317,9 @@ class Turns(WriteParts):
         extras, joined = message.extras, results and message.role == "tool"
         if extras is not None:
             joined = self.spelling(message).get("joined", joined)
-        parts = self.write_parts(self.fit(message, w), w, called, message.role)
+        if message.role == "system" and not w.home:
+            w.log.approximated("message.role", message.at, "said by the user here")
+        parts = self.write_parts(message.content, w, called)
         if message.role == "assistant" and not w.home and follows_model(out):
             if has_call(parts) or (out and has_call(out[-1]["parts"])):
                 joined = self.join_call(out, message, w)
@@ -384,26 +372,6 @@ class Turns(WriteParts):
             case "absent":
                 del out["parts"]
         return self.emit(out, message, w.log)
-
-    def fit(self, message: Message, w: Writing) -> Sequence[Block]:
-        """What a turn may hold, by its speaker."""
-        role, content = message.role, message.content
-        if w.home:
-            return content
-        if role == "system":
-            w.log.approximated("message.role", message.at, "said by the user here")
-            return self.only_text(message, w)
-        if role != "user" or UNFIT.isdisjoint(map(type, content)):
-            return content  # as usual; write_parts looks after what the model cannot say
-        kept: list[Block] = []
-        for block in content:
-            if block.__class__ in NOT_USER:
-                w.log.dropped("content.role", block.at, "the user cannot say this here")
-            elif block.__class__ is ToolResult:
-                self.note_result(block, w)
-            else:
-                kept.append(block)
-        return kept
 
 
 def holds_all(result: ToolResult) -> bool:

@@ -15,11 +15,8 @@ from ...model import (
     Json,
     Media,
     Node,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
-    Role,
     Source,
     Text,
     ToolCall,
@@ -50,9 +47,7 @@ EMPTY: Json = {"text": ""}
 class WriteParts(ReadParts):
     """What stands inside a content, out of the tree."""
 
-    def write_parts(
-        self, blocks: Sequence[Block], w: Writing, called: Called, role: Role | None = None
-    ) -> list[Json]:
+    def write_parts(self, blocks: Sequence[Block], w: Writing, called: Called) -> list[Json]:
         out: list[Json] = []
         home, log, staying = w.home, w.log, w.names.staying
         for block in blocks:
@@ -71,21 +66,14 @@ class WriteParts(ReadParts):
                     and (name in staying or home)
                     and block.kind == "function"
                     and block.arguments
-                    and block.item_id is None
                     and block.cache is None
                 ):
                     called[call_id] = name
                     inner = {"id": call_id, "name": name, "args": object_of(block, log)}
                     out.append({"functionCall": inner})
                     continue
-            if block.__class__ is ToolResult and role == "assistant" and not home:
-                self.note_result(block, w)
-            else:
-                out += self.write_part(block, w, called)
+            out += self.write_part(block, w, called)
         return out
-
-    def note_result(self, result: ToolResult, w: Writing) -> None:
-        w.log.dropped("content.role", result.at, "a result is no part of this turn here")
 
     def write_part(self, block: Block, w: Writing, called: Called) -> list[Json]:
         """One block as parts: a document made of blocks, or a passage, may be several."""
@@ -106,26 +94,11 @@ class WriteParts(ReadParts):
             case Media():
                 part = self.write_media(block, w)
                 return [] if part is None else [part]
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return [self.emit({"text": block.text}, block, w.log)]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                return self.write_parts(block.content, w, called)
-            case Hosted():
-                if self.is_home(block.dialect):
-                    return [block.payload]
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-                return []
-            case Raw():
-                if self.is_home(block.dialect):
-                    return [block.payload]
-                w.log.dropped("raw", block.at, f"a part that only {block.dialect} knows")
-                return []
+            case Hosted() | Raw() if self.is_home(block.dialect):
+                return [block.payload]
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return []
 
     def said(self, node: Node) -> dict[str, str]:
         """Which keys of a node were spelled in snake_case."""
@@ -187,15 +160,8 @@ class WriteParts(ReadParts):
         inner["name"] = name
         if call.kind == "custom":
             inner["args"] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         elif call.arguments or not w.home:
             inner["args"] = object_of(call, w.log)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         return self.finish({"functionCall": inner}, call, w)
 
     def write_result(self, result: ToolResult, w: Writing, called: Called) -> Json:
@@ -256,7 +222,7 @@ class WriteParts(ReadParts):
         """The words of a result, and its parts that are not words."""
         texts: list[Text] = []
         parts: list[Json] = []
-        for block in self.flat(result.content, w):
+        for block in result.content:
             if isinstance(block, Text):
                 if parts:
                     why = "the words of a result come first here"
@@ -280,18 +246,6 @@ class WriteParts(ReadParts):
             w.moved("tool_result.content", result.at, why)
         elif not w.home:
             w.log.approximated("tool_result.content", result.at, why)
-
-    def flat(self, content: Sequence[Block], w: Writing) -> list[Block]:
-        """The blocks of a result; a passage is what it says."""
-        out: list[Block] = []
-        for block in content:
-            if isinstance(block, Passage):
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                out += block.content
-            else:
-                out.append(block)
-        return out
 
     def write_answer(
         self, inner: dict[str, Json], result: ToolResult, texts: list[Text], more: bool, w: Writing

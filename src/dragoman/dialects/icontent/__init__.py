@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_CHOICE,
     NO_CITATIONS,
     NO_MARKS,
     NOWHERE,
@@ -42,8 +43,14 @@ class IContent(Sniff, Requests):
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=NO_CHOICE,
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
         citations=NO_CITATIONS,
         caching=NO_MARKS,
         media=MediaForms(

@@ -27,7 +27,6 @@ from ...model import (
     Tool,
     Toolbox,
     ToolCall,
-    ToolChoice,
     Usage,
 )
 from ...reading import (
@@ -132,16 +131,12 @@ class Requests(ClientErrors, Write):
         w = self.writing(log, tree.dialect)
         out: dict[str, Json] = {}
         messages = tree.messages
-        if tree.tools:
-            w.custom = frozenset(tool.name for tool in tree.tools if tool.kind == "custom")
         if count := self.count_instructions(messages, w):
             self.write_instruction(out, messages[:count], w)
         out["contents"] = self.write_history(messages[count:], w)
         if tree.tools is not None and (groups := self.write_groups(tree.tools, w) or w.home):
             out["tools"] = [] if groups is True else groups
         self.write_params(out, tree, w)
-        if tree.tool_choice is not None:
-            self.note_choice(tree.tool_choice, w)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", messages[-1].at, why)
@@ -170,7 +165,7 @@ class Requests(ClientErrors, Write):
             self.lose(message.extras, message.at, w.log)
             for block in message.content:
                 if not isinstance(block, Text):
-                    w.log.dropped("content.role", block.at, "the system prompt is text here")
+                    self.omit(block, w.log)
                     continue
                 self.lose(block.extras, block.at, w.log)
                 if texts:
@@ -201,13 +196,6 @@ class Requests(ClientErrors, Write):
             at = value.at if hasattr(value, "at") else params.where(name)
             w.log.dropped(name, at, "llxprt keeps this in its settings, not in a request")
         self.lose(params.extras, params.at, w.log)
-
-    def note_choice(self, choice: ToolChoice, w: ContentWriting) -> None:
-        said = choice.mode is not None or choice.payload is not None
-        if said or choice.allowed is not None:
-            w.log.dropped("tool_choice", choice.at, "the model chooses by itself here")
-        if choice.parallel is False:
-            w.log.dropped("tool_choice.parallel", choice.at, "nothing limits the calls here")
 
     # -- histories --------------------------------------------------------------------------
 
@@ -265,10 +253,7 @@ class Requests(ClientErrors, Write):
         groups: list[dict[str, Json]] = []
         for tool in tools:
             if tool.kind == "hosted":
-                if self.is_home(tool.dialect):
-                    groups.append(dict(tool.payload))
-                else:
-                    w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
+                groups.append(dict(tool.payload))
                 continue
             function = self.write_function(tool, w)
             if not groups or self.spelling(tool).get("group") == "new":
@@ -277,13 +262,8 @@ class Requests(ClientErrors, Write):
         return list(groups)
 
     def write_function(self, tool: Tool, w: ContentWriting) -> Json:
-        if tool.strict:
-            w.log.dropped("tool.strict", tool.at, "schemas are not enforced here")
+        tool = freeform.as_function(tool)
         out: dict[str, Json] = {"name": tool.name}
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            out |= {"description": freeform.wrap(tool), SCHEMAS[0]: freeform.SCHEMA}
-            return self.emit(out, tool, w.log)
         if tool.description is not None:
             out["description"] = tool.description
         if tool.schema is not None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...dialect import Dialect
 from ...errors import Malformed
 from ...ids import to_history
 from ...ledger import Ledger
@@ -20,10 +18,8 @@ from ...model import (
     Media,
     Message,
     Node,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Text,
     ToolCall,
     ToolResult,
@@ -149,23 +145,11 @@ class Write(Read):
                 return self.write_media(block, w)
             case Reasoning():
                 return self.write_reasoning(block, w)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return [self.write_text(Text(block.text, at=block.at, extras=block.extras), w)]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                return self.write_blocks(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-                return []
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
-                return []
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
+                return []
 
     def write_text(self, block: Text, w: Writing) -> Json:
         extras = block.extras
@@ -174,8 +158,6 @@ class Write(Read):
         return self.emit({"type": "text", "text": block.text}, block, w.log)
 
     def write_call(self, call: ToolCall, w: ContentWriting) -> Json:
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         w.tools[call.id] = call.name
         spelling = self.spelling(call)
         call_id = call.id if call.id is not None else w.call_id(call)
@@ -184,11 +166,6 @@ class Write(Read):
             out["id"] = spelling["id"]
         if call.kind == "custom":
             out["parameters"] = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         elif spelling.get("parameters") == "text":
             out["parameters"] = call.arguments
         elif "parameters" not in spelling or call.arguments != "{}":
@@ -239,7 +216,7 @@ class Write(Read):
         texts: list[Text] = []
         before: list[Json] = []
         media: list[Json] = []
-        for block in flat(content, self, w):
+        for block in content:
             if isinstance(block, Text):
                 self.lose(block.extras, block.at, w.log)
                 if not texts:
@@ -391,16 +368,3 @@ class Write(Read):
         if isinstance(said, str):
             out["mimeType"] = said
         return self.emit(out, block, w.log)
-
-
-def flat(content: Sequence[Block], dialect: Dialect, w: Writing) -> list[Block]:
-    """What a result holds, passages as their texts."""
-    out: list[Block] = []
-    for block in content:
-        if isinstance(block, Passage):
-            w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-            dialect.lose(block.extras, block.at, w.log)
-            out += block.content
-        else:
-            out.append(block)
-    return out

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 from ...capabilities import (
     NO_CITATIONS,
     NO_MARKS,
+    NO_MODE,
     NOWHERE,
     POINTED,
     RARE,
     WORDS,
     Capabilities,
+    Choices,
     Form,
     MediaForms,
 )
@@ -42,11 +44,17 @@ class Mistral(Responses):
     vendor = "mistral"
     serves = ("mistral",)
     pairs = True
-    # Its own are references to results of tools, which nobody else has.
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(alone=NO_MODE, subsets=NO_MODE, beside=frozenset({"parallel"})),
         names=NOWHERE,
         developer=False,
-        citations=NO_CITATIONS,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
+        unfit=Responses.can.unfit,
+        refused="end",
+        citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
         caching=NO_MARKS,
         media=MediaForms(
             kinds={

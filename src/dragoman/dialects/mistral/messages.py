@@ -39,9 +39,7 @@ class Messages(Parts):
     call_ids: ClassVar[tuple[str, int]] = ID_RULE
     joins_texts = False  # what follows each other is one text, as in a stream
     fills_silence = False
-    has_freeform = False
     has_signatures = False
-    has_subsets = False
     enforces = False
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
@@ -153,8 +151,6 @@ class Messages(Parts):
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 continue
-            if isinstance(block, Refusal) and not w.home:
-                block = self.as_text(block, w)
             if not self.is_content(block, w):
                 said.others.append(block)
                 continue

@@ -10,7 +10,6 @@ from ...model import (
     Media,
     Raw,
     Reasoning,
-    Refusal,
     Seal,
     Source,
 )
@@ -82,8 +81,6 @@ class Parts(OpenAIChat):
     def write_part(self, block: Block, w: Writing) -> list[Json]:
         if isinstance(block, Reasoning):
             return self.write_thought(block, w)
-        if isinstance(block, Refusal) and not w.home:
-            return super().write_part(self.as_text(block, w), w)
         return super().write_part(block, w)
 
     def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:

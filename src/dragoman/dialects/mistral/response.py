@@ -12,8 +12,6 @@ from ...model import (
     ErrorKind,
     Failure,
     Json,
-    Message,
-    Refusal,
     Response,
     StopReason,
     Usage,
@@ -106,22 +104,6 @@ class Responses(Requests):
         if not w.home and out["logprobs"] is None:
             del out["logprobs"]
         return out
-
-    def as_read(self, candidate: Candidate) -> Message:
-        """A refusal is plain text here; ``write_stop`` tells of one that was the reason to stop."""
-        said = super().as_read(candidate)
-        if candidate.stop is not None and candidate.stop.reason == "filter":
-            return said
-        return replace(said, content=tuple(b for b in said.content if not isinstance(b, Refusal)))
-
-    def write_stop(self, candidate: Candidate, w: Writing) -> Json:
-        word = super().write_stop(candidate, w)
-        refused = any(isinstance(block, Refusal) for block in candidate.message.content)
-        if refused and candidate.stop is not None and candidate.stop.reason == "filter":
-            if not w.home:
-                why = f"that the model refused is not said here; {word!r} is"
-                w.log.approximated("stop.reason", candidate.at, why)
-        return word
 
     def write_answer(self, candidate: Candidate, w: Writing) -> Json:
         doc = super().write_answer(candidate, w)

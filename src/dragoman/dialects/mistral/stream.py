@@ -207,11 +207,6 @@ class MistralWriter(ChatWriter):
         voice.said.add("tool_calls")
         return b""
 
-    def key_of(self, block: Block) -> str | None:
-        if isinstance(block, Refusal) and not self.home:
-            return TEXT
-        return super().key_of(block)
-
     def open_thought(self, event: Open) -> bytes:
         number = event.candidate
         voice, said = self.voice(number)

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...capabilities import (
+    NO_CHOICE,
     NO_CITATIONS,
     NO_MARKS,
     NOWHERE,
@@ -34,8 +37,14 @@ class Ollama(Sniff, Responses):
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
     can = Capabilities(
+        freeform="wrapped",
+        strict=False,
+        choices=replace(NO_CHOICE, omits="always"),
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
+        passages=NOWHERE,
         citations=NO_CITATIONS,
         caching=NO_MARKS,
         media=MediaForms(

@@ -13,14 +13,11 @@ from ...media import sniff
 from ...model import (
     Block,
     History,
-    Hosted,
     Json,
     Media,
     Message,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Role,
     Source,
     Text,
@@ -255,9 +252,7 @@ class Messages(Dialect):
         return self.emit(doc, message, w.log)
 
     def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
-        call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        call = freeform.as_function(call, w.home)
         out: dict[str, Json] = {}
         if call.id is not None:
             out["id"] = call.id
@@ -289,7 +284,7 @@ class Messages(Dialect):
         for block in result.content:
             if isinstance(block, Media) and is_sendable(block):
                 images.append(block)
-            elif isinstance(block, Text | Passage):
+            elif isinstance(block, Text):
                 if images:
                     w.log.approximated("content.order", block.at, "images follow the text here")
                 texts += [(block, text) for text in self.texts_in(block, w)]
@@ -311,7 +306,6 @@ class Messages(Dialect):
             doc["content"] = None if "content" in spelling else ""
             if not w.home and not result.content:
                 w.log.invented("text.empty", result.at, "a result has a text here")
-        freeform.note_result(result, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)
         return self.emit(doc, result, w.log)
@@ -365,21 +359,10 @@ class Messages(Dialect):
         match block:
             case Text():
                 found = [block.text]
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                found = [block.text]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                found = [text for inner in block.content for text in self.texts_in(inner, w)]
             case Media():
                 w.log.dropped("media", block.at, "only a user sends images to ollama")
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
             case _:
-                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
+                self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)
         return found
 
@@ -459,15 +442,10 @@ class Messages(Dialect):
         return self.write_tool_list(tree.tools, OllamaWriting(log, self.is_home(tree.dialect)))
 
     def write_tool_list(self, tools: Sequence[Tool], w: Writing) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
-        if tool.kind == "hosted":
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
-        if tool.strict:
-            w.log.dropped("tool.strict", tool.at, "no schema is enforced here")
+    def write_tool(self, tool: Tool, w: Writing) -> Json:
+        tool = freeform.as_function(tool, w.home)
         function: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             function["description"] = tool.description

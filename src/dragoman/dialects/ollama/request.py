@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import freeform
 from ...ledger import Ledger
-from ...model import Json, OutputFormat, Params, Request, Thinking, Tool, ToolChoice
+from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...normal import effort_of
 from ...reading import (
     as_dict,
@@ -134,9 +134,6 @@ class Requests(Messages):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = OllamaWriting(log, self.is_home(tree.dialect))
-        choice = tree.tool_choice
-        if choice is None or choice.mode != "none" or w.home:  # else no tools are offered
-            w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -145,28 +142,11 @@ class Requests(Messages):
             tools = self.write_tool_list(tree.tools, w)
             if tools or w.home:
                 out["tools"] = tools
-        if tree.tool_choice is not None:
-            self.write_choice(out, tree.tool_choice, tree.tools or (), w)
         self.write_params(out, tree, w)
         if tree.prefill:
             why = "whether the model goes on with this turn is its own affair here"
             log.approximated("prefill", tree.messages[-1].at, why)
         return self.emit(out, tree, log)
-
-    def write_choice(
-        self, out: dict[str, Json], choice: ToolChoice, tools: tuple[Tool, ...], w: Writing
-    ) -> None:
-        """There is no choice here: the model decides, if it has tools."""
-        if choice.parallel is False:
-            why = "that calls come one by one cannot be said here"
-            w.log.dropped("tool_choice.parallel", choice.at, why)
-        if choice.mode == "none" and out.pop("tools", None):
-            w.log.dropped("tool_choice", choice.at, "no tools are offered at all")
-            for tool in tools:
-                w.log.dropped("tool", tool.at, "no tool may be used, and ollama has no tool_choice")
-        elif choice.mode is not None or choice.payload is not None:
-            w.log.dropped("tool_choice", choice.at, "the model decides here")
-        self.lose(choice.extras, choice.at, w.log)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         params, log, spelling = tree.params, w.log, self.spelling(tree)

@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
     RARE,
     RESPONSE,
     WORDS,
     Caching,
     Capabilities,
+    Choices,
     Citations,
     Form,
     MediaForms,
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
 
 class OpenAIChat(Sniff, Rules, Responses):
     can = Capabilities(
+        item_ids=NOWHERE,
+        passages=NOWHERE,
+        unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         citations=Citations(
             places=RESPONSE,
             everyone=False,
@@ -62,6 +69,11 @@ class OpenAIChat(Sniff, Rules, Responses):
                 ),
             },
             texts=WORDS,
+        ),
+        choices=Choices(
+            alone=NO_MODE,
+            subsets=frozenset({"auto", "required"}),
+            beside=frozenset({"parallel"}),
         ),
         lacks=RARE - {"service_tier", "logprobs"},
     )

@@ -14,7 +14,6 @@ from ...model import (
     Hosted,
     Json,
     Media,
-    Passage,
     Raw,
     Reasoning,
     Refusal,
@@ -265,20 +264,12 @@ class Parts(Signing):
                 return [self.emit(out, block, w.log)]
             case Reasoning() if "part" in self.spelling(block):
                 return [gateways.write_part(self, block)]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                return self.write_parts(block.content, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return [block.payload]
             case ToolCall() | ToolResult() if "part" in self.spelling(block):
                 return [self.write_inline(block, w)]
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
             case _:
-                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
+                self.omit(block, w.log)
         return []
 
     def write_inline(self, block: ToolCall | ToolResult, w: Writing) -> Json:

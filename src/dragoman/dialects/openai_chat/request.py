@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 
 from ... import fitting, freeform, schemas
 from ...checking import JSON_PLEASE, JSON_WORD, says_json
+from ...fields import Field, Fields, flag, mapping, number, strings, text, whole
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -21,89 +21,42 @@ from ...model import (
     Tool,
     ToolChoice,
 )
-from ...models import UNKNOWN, Facts
-from ...normal import effort_of, read_store
-from ...reading import (
-    as_dict,
-    as_str,
-    expected,
-    maybe_bool,
-    maybe_dict,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
-from ...writing import Writing, leave_out, write_usual
-from .._openai import USER, labels_of, read_user
+from ...models import UNKNOWN
+from ...normal import effort_of
+from ...reading import as_dict, as_str, maybe_bool, maybe_str, need_list
+from ...writing import Writing
+from .._openai import short_labels, short_user
 from .tools import Tools
 
-TAKEN = frozenset(
-    {
-        "model", "messages", "tools", "tool_choice", "parallel_tool_calls",
-        "max_completion_tokens", "safety_identifier", "temperature", "top_p",
-        "frequency_penalty", "presence_penalty", "seed", "n", "logit_bias", "logprobs",
-        "top_logprobs", "stop", "reasoning_effort", "verbosity", "stream", "store", "metadata",
-        "service_tier", "prompt_cache_key",
-    }
-)  # fmt: skip
-# canonical name -> key; the same in both directions
-SCALARS = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "seed": "seed",
-    "candidates": "n",
-    "logit_bias": "logit_bias",
-    "logprobs": "logprobs",
-    "top_logprobs": "top_logprobs",
-    "verbosity": "verbosity",
-    "stream": "stream",
-    "metadata": "metadata",
-    "cache_key": "prompt_cache_key",
-}
-UNSAID = {
-    "top_k": "there is no top-k sampling here",
-    "previous_id": "answers cannot be continued here; send the whole conversation",
-    "conversation_id": "conversations are not kept here; send the whole conversation",
-    "truncation": "a conversation that is too long is rejected here",
-}
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
-MOST_STOPS = 4
-
-
-READERS = {
-    "temperature": ("temperature", maybe_number),
-    "top_p": ("top_p", maybe_number),
-    "frequency_penalty": ("frequency_penalty", maybe_number),
-    "presence_penalty": ("presence_penalty", maybe_number),
-    "seed": ("seed", maybe_int),
-    "logit_bias": ("logit_bias", maybe_dict),
-    "logprobs": ("logprobs", maybe_bool),
-    "top_logprobs": ("top_logprobs", maybe_int),
-    "n": ("candidates", maybe_int),
-    "verbosity": ("verbosity", maybe_str),
-    "stream": ("stream", maybe_bool),
-    "metadata": ("metadata", maybe_dict),
-    "service_tier": ("service_tier", maybe_str),
-    "prompt_cache_key": ("cache_key", maybe_str),
-}
-SAID = frozenset(READERS)
-SPECIAL = frozenset(
-    {
-        "max_tokens",
-        "stop",
-        "response_format",
-        "reasoning_effort",
-        "safety_identifier",
-        "user",
-        "store",
-    }
-)
 CALLING = frozenset({"tools", "functions", "tool_choice", "function_call", "parallel_tool_calls"})
-RARE = SAID - {"temperature", "stream"}
+FIELDS = Fields(
+    Field("max_tokens", whole, "max_completion_tokens", also=("max_tokens",), least=1),
+    Field("temperature", number, least=0, most=2),
+    Field("top_p", number, least=0, most=1),
+    Field("frequency_penalty", number, least=-2, most=2),
+    Field("presence_penalty", number, least=-2, most=2),
+    Field("seed", whole),
+    Field("candidates", whole, "n", least=1, most=128),
+    Field("logit_bias", mapping),
+    Field("logprobs", flag),
+    Field("top_logprobs", whole, least=0, most=20),
+    Field("verbosity", text),
+    Field("stream", flag),
+    Field("metadata", mapping, fit=short_labels),
+    Field("cache_key", text, "prompt_cache_key"),
+    Field("store", flag, silent=False),  # which is what no value means in other dialects
+    Field("stop", strings, single=True, count=4),
+    Field("user_id", text, "safety_identifier", also=("user",), fit=short_user),
+    Field("service_tier", text, among=TIERS),
+    methods={"output": ("response_format",), "thinking": ("reasoning_effort",)},
+    keys=(
+        "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort",
+    ),
+)  # fmt: skip
+OLD_LIMIT = Field("max_tokens", whole, also=("max_completion_tokens",), least=1)
+"""The limit of servers that know it by its old name."""
 
 
 class Requests(Tools):
@@ -111,24 +64,10 @@ class Requests(Tools):
 
     rules: ClassVar[dict[str, str]] = {}
     """What the API demands, as far as ``check`` knows."""
-    limit_key: ClassVar[str] = "max_completion_tokens"
-    """What the output limit is called; readers know the other name as well."""
-    tiers: ClassVar[tuple[str, ...]] = TIERS
-    most_stops: ClassVar[int] = MOST_STOPS
+    fields: ClassVar[Fields] = FIELDS
     asks_for_usage: ClassVar[bool] = True
     """Whether a stream counts tokens only for those who ask."""
-    user_key: ClassVar[str] = "safety_identifier"
-    """What the end user is called; readers know the other name as well."""
-    user_keys: ClassVar[tuple[str, ...]] = USER
-    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {}
-    """Parameters that only a variant knows: key -> canonical name, reader."""
-    refused: ClassVar[dict[str, str]] = {}
-    """Parameters that a variant does not take, and why."""
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
-    special: ClassVar[frozenset[str]] = SPECIAL
-    """Keys that must be looked at more closely."""
-    limits_labels: ClassVar[bool] = True
-    """Whether labels are few and short texts."""
     model_in_path: ClassVar[bool] = False
     """Whether a request may do without a model, as its address names it."""
 
@@ -144,8 +83,6 @@ class Requests(Tools):
             tools = self.read_request_tools(doc, taken)
             choice = self.read_request_choice(doc, taken)
         params = self.read_params(doc, taken, spelling)
-        if self.more and not self.more.keys().isdisjoint(doc):
-            params = self.read_more(doc, params, taken)
         if params.stream and doc.get("stream_options") == {"include_usage": True}:
             taken.add("stream_options")
             spelling["usage"] = True
@@ -156,9 +93,9 @@ class Requests(Tools):
             choice,
             params,
             dialect=self.name,
-            extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling),
+            extras=self.keep(doc, self.fields.all_taken(taken), spelling),
         )
-        return tree if self.has_freeform else freeform.unwrap_calls(tree)
+        return tree if self.can.freeform == "native" else freeform.unwrap_calls(tree)
 
     def read_messages(self, doc: Json) -> History:
         """A history is a bare list; an object that holds one is tolerated."""
@@ -203,70 +140,15 @@ class Requests(Tools):
     def read_params(
         self, doc: dict[str, Json], taken: set[str], spelling: dict[str, Json]
     ) -> Params:
+        fields = self.fields
+        if (usual := fields.usual(doc)) is not None:
+            return usual
         ats: dict[str, str] = {}
-        if RARE.isdisjoint(doc) and self.special.isdisjoint(doc):  # the usual request
-            temperature = maybe_number(doc, "temperature", "")
-            stream = maybe_bool(doc, "stream", "")
-            limit = None
-            if "max_completion_tokens" in doc:
-                limit = self.read_limit(doc, taken, ats, spelling)
-            return Params(max_tokens=limit, temperature=temperature, stream=stream, ats=ats)
-        said: dict[str, Any] = {"ats": ats}
-        # Few of many are ever said; so look at what is there, not for what might be.
-        for key in SAID & doc.keys():
-            name, read = READERS[key]
-            if (value := read(doc, key, "")) is not None:
-                said[name] = value
-                if name != key:
-                    ats[name] = f"/{key}"
-        said["max_tokens"] = self.read_limit(doc, taken, ats, spelling)
-        if not self.special.isdisjoint(doc):
-            said["stop"] = self.read_stops(doc, spelling)
-            said["output"] = self.read_output(doc, taken)
-            said["thinking"] = self.read_effort(doc, taken)
-            said["user_id"] = read_user(doc, taken, ats, spelling, self.user_keys)
-            said["store"] = read_store(doc, spelling)
-        return Params(**said)
-
-    def read_more(self, doc: dict[str, Json], params: Params, taken: set[str]) -> Params:
-        """The parameters that only this variant knows."""
-        said: dict[str, Any] = {}
-        for key, (name, read) in self.more.items():
-            if (value := read(doc, key, "")) is not None:
-                said[name] = value
-                taken.add(key)
-                if name != key:
-                    params.ats[name] = f"/{key}"
-        return replace(params, **said)
-
-    def read_limit(
-        self,
-        doc: dict[str, Json],
-        taken: set[str],
-        ats: dict[str, str],
-        spelling: dict[str, Json],
-    ) -> int | None:
-        for key in ("max_completion_tokens", "max_tokens"):
-            limit = maybe_int(doc, key, "")
-            if limit is not None:
-                if key not in TAKEN:
-                    taken.add(key)
-                ats["max_tokens"] = f"/{key}"
-                if key != self.limit_key:
-                    spelling["max_tokens"] = key
-                return limit
-        return None
-
-    def read_stops(self, doc: dict[str, Json], spelling: dict[str, Json]) -> tuple[str, ...] | None:
-        stop = doc.get("stop")
-        if stop is None or stop == []:
-            return None
-        if stop.__class__ is str:
-            spelling["stop"] = "string"
-            return (stop,)
-        if stop.__class__ is not list:
-            expected("a string or a list", stop, "/stop")
-        return tuple(as_str(word, f"/stop/{index}") for index, word in enumerate(stop))
+        given = fields.read(doc, ats, spelling, taken)
+        if not fields.special.isdisjoint(doc):
+            given["output"] = self.read_output(doc, taken)
+            given["thinking"] = self.read_effort(doc, taken)
+        return Params(**given, ats=ats)
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
         effort = maybe_str(doc, "reasoning_effort", "")
@@ -307,8 +189,6 @@ class Requests(Tools):
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
-        if not self.has_freeform:
-            w.custom = freeform.names_in(tree.tools)
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -336,7 +216,8 @@ class Requests(Tools):
         facts = log.models.facts(self.vendor, tree.model)
         tree = fitting.without_media(fitting.mended(tree, facts, log), facts, log)
         spelled = self.spelling(tree).get("max_tokens")
-        if facts.limit_key not in (None, spelled or self.limit_key) and tree.extras is not None:
+        usual = self.fields["max_tokens"].key
+        if facts.limit_key not in (None, spelled or usual) and tree.extras is not None:
             why = f"{spelled} is not supported by {tree.model}; {facts.limit_key} is written"
             log.renamed("max_tokens", tree.params.where("max_tokens"), why)
             rest = {k: v for k, v in tree.extras.spelling.items() if k != "max_tokens"}
@@ -374,10 +255,6 @@ class Requests(Tools):
                 name if choice.mode == "named" else choice.mode
             )
         else:
-            if not w.home and not out.get("tools"):
-                # "'tool_choice' is only allowed when 'tools' are specified."
-                w.log.dropped("tool_choice", choice.at, "a choice needs tools")
-                return
             said = self.write_choice(choice, w)
             if said is not None:
                 out["tool_choice"] = said
@@ -385,78 +262,25 @@ class Requests(Tools):
             out["parallel_tool_calls"] = choice.parallel
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        params, log = tree.params, w.log
-        if self.refused and not w.home:
-            params = leave_out(params, self.refused_by(w.facts), log)
-        spelling = self.spelling(tree)
-        if not spelling and write_usual(out, params, self.limit_key):
+        fields, log = self.table(tree, w), w.log
+        params = fields.write(out, tree.params, w, self.name, self.spelling(tree))
+        if params is None:
             return
-        if params.max_tokens is not None:
-            out[spelling.get("max_tokens", self.limit_key)] = params.max_tokens
-        for name, key in SCALARS.items():
-            if (value := getattr(params, name)) is not None:
-                out[key] = value
-        for key, (name, _) in self.more.items():
-            if (value := getattr(params, name)) is not None:
-                out[key] = value
-        if params.candidates == 1 and not w.home:
-            out.pop("n", None)  # it goes without saying
-        if params.metadata is not None and self.limits_labels and not w.home:
-            out["metadata"] = labels_of(params, log)
-        if params.top_logprobs is not None and params.logprobs is None and not w.home:
+        if "top_logprobs" in out and "logprobs" not in out and not w.home:
             # "top_logprobs is only allowed when logprobs is enabled"
             out["logprobs"] = True
-            log.invented("logprobs", params.where("top_logprobs"), "alternatives imply them")
-        if params.max_tokens == 0 and not w.home:
-            out[self.limit_key] = 1
-            log.approximated("max_tokens", params.where("max_tokens"), "1 is the least here")
-        if params.store is not None or "store" in spelling:
-            out["store"] = params.store or False
-        if params.stop is not None:
-            self.write_stops(out, params, spelling, w)
-        if params.user_id is not None:
-            self.write_user(out, params, spelling, w)
-        if params.service_tier is not None:
-            if params.service_tier in self.tiers or w.home:
-                out["service_tier"] = params.service_tier
-            else:
-                why = f"{params.service_tier!r} is a tier of another API"
-                log.dropped("service_tier", params.where("service_tier"), why)
+            why = f"{self.name} requires logprobs with top_logprobs"
+            log.invented("logprobs", params.where("top_logprobs"), why)
         if params.thinking is not None:
             self.write_effort(out, params.thinking, w)
         output = params.output
         if output is not None and (w.home or output.kind != "text" or output.extras is not None):
             out["response_format"] = self.write_output(output, w)
-        for key, why in UNSAID.items():
-            if key not in self.more and getattr(params, key) is not None:
-                log.dropped(key, params.where(key), why)
         self.lose(params.extras, params.at, log)
 
-    def refused_by(self, facts: Facts) -> dict[str, str]:
-        """The parameters that this API does not take for such a model, and why."""
-        return self.refused
-
-    def write_stops(
-        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
-    ) -> None:
-        stops = params.stop or ()
-        if spelling.get("stop") == "string" and len(stops) == 1:
-            out["stop"] = stops[0]
-            return
-        if len(stops) > self.most_stops and not w.home:
-            why = f"only {self.most_stops} can be named here"
-            w.log.approximated("stop", params.where("stop"), why)
-            stops = stops[: self.most_stops]
-        out["stop"] = list(stops)
-
-    def write_user(
-        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
-    ) -> None:
-        user = params.user_id or ""
-        if not w.home:
-            user = w.user(user, params.where("user_id"))
-        usual = "safety_identifier" if w.home else self.user_key
-        out[spelling.get("user_id", usual)] = user
+    def table(self, tree: Request, w: Writing) -> Fields:
+        """The parameters that may be written, where that depends on the model or the request."""
+        return self.fields
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort

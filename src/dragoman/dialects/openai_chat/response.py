@@ -232,10 +232,7 @@ class Responses(Requests):
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, log)
         if tree.service_tier is not None:
-            if tree.service_tier in self.tiers or w.home:
-                out["service_tier"] = tree.service_tier
-            else:
-                log.dropped("service_tier", tree.at, "another API's tier")
+            self.fields["service_tier"].write(out, tree.service_tier, tree.at, w, self.name)
         if tree.failure is not None:
             self.write_beside_answer(out, tree.failure, spelling["beside"], log)
         return self.emit(out, tree, log)

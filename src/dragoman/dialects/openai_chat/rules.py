@@ -36,65 +36,57 @@ from ...models import DEFAULT, Models
 from ...reading import escape
 from .._model_rules import RULES as MODEL_RULES
 from .._model_rules import chat_model
+from .request import FIELDS
 
 UNSAID = ("model-thinking", "model-prefill", "model-output")
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://platform.openai.com/docs/api-reference/chat/create
 RULES: dict[str, str] = {
-    "malformed": "The document has not the shape of this API.",
+    "malformed": "The document does not have the structure of this API.",
     "no-messages": "'Invalid 'messages': empty array. Expected an array with minimum length 1'.",
     "role": "'Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and "
     "'developer'.'",
-    "speaker-name": "The name of a speaker matches '^[^\\s<|\\\\/>]+$', at most 64 characters.",
+    "speaker-name": "The `name` of a message matches '^[^\\s<|\\\\/>]+$', at most 64 characters.",
     "empty-message": "A message has content: 'Invalid value for 'content': expected a string, got "
-    "null.' Only an assistant that calls a tool or refuses may do without.",
-    "content-role": "The system, the assistant and tools say text; images, recordings and files "
-    "are the user's: 'Image URLs are only allowed for messages with role 'user''.",
+    "null.' Only an assistant message with tool calls or a refusal may have none.",
+    "content-role": "System, assistant and tool messages hold text only; images, audio and files "
+    "are for user messages: 'Image URLs are only allowed for messages with role 'user''.",
     "unanswered-call": "'An assistant message with 'tool_calls' must be followed by tool messages "
     "responding to each 'tool_call_id'.'",
     "orphan-result": "'messages with role 'tool' must be a response to a preceeding message with "
     "'tool_calls'.'",
     "duplicate-result": "'Duplicate value for 'tool_call_id''.",
-    "duplicate-call-id": "Two calls of one message have two ids, or their results are taken for "
-    "one: 'Duplicate value for 'tool_call_id''.",
+    "duplicate-call-id": "The calls of one message have different ids: 'Duplicate value for "
+    "'tool_call_id''.",
     "call-id": "The id of a call has at most 40 characters: 'string too long'.",
     "no-calls": "'Invalid 'messages[0].tool_calls': empty array. Expected an array with minimum "
     "length 1'.",
-    "arguments": "The arguments of a call are a JSON object, as text. OpenAI lets others pass; the "
-    "servers that render them do not: 'arguments must be a valid JSON object string'.",
-    "tool-name": "Names of functions match '^[a-zA-Z0-9_-]+$' and have at most 64 characters.",
+    "arguments": "The arguments of a call are a JSON object, as text. OpenAI accepts other text; "
+    "servers that render a chat template do not: 'arguments must be a valid JSON object string'.",
+    "tool-name": "Function names match '^[a-zA-Z0-9_-]+$' and have at most 64 characters.",
     "tools": "There are 1 to 128 tools: 'Invalid 'tools': array too long'.",
     "tool-choice": "A choice needs tools, and names one of them: ''tool_choice' is only allowed "
     "when 'tools' are specified'.",
     "parallel-calls": "''parallel_tool_calls' is only allowed when 'tools' are specified'.",
-    "strict-schema": "A strict schema closes every object and requires every property: "
+    "strict-schema": "A strict schema has no open objects and requires every property: "
     "''additionalProperties' is required to be supplied and to be false'.",
     "schema-name": "The name of a response schema matches '^[a-zA-Z0-9_-]+$', at most 64 "
     "characters.",
     "json-word": "''messages' must contain the word 'json' in some form, to use "
     "'response_format' of type 'json_object'.'",
-    "range": "temperature 0..2, top_p 0..1, penalties -2..2, n 1..128, top_logprobs 0..20, "
-    "logit_bias -100..100.",
-    "stop": "There are at most 4 stop strings: 'Invalid 'stop': array too long'.",
+    "range": f"{FIELDS.describe()}, logit_bias -100..100.",
+    "stop": "At most 4 stop sequences: 'Invalid 'stop': array too long'.",
     "logprobs": "'top_logprobs' is only allowed when 'logprobs' is true.",
     "max-tokens": "'max_tokens' and 'max_completion_tokens' exclude each other.",
     "stream-options": "'The 'stream_options' parameter is only allowed when 'stream' is enabled.'",
     "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
-    "response-field": "An answer has all its fields; clients rely on them.",
-    "error-field": "An error holds a message.",
+    "response-field": "A response has all its fields; clients rely on them.",
+    "error-field": "An error has a message.",
     **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-RANGES: dict[str, tuple[float | None, float | None]] = {
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "frequency_penalty": (-2, 2),
-    "presence_penalty": (-2, 2),
-    "n": (1, 128),
-    "top_logprobs": (0, 20),
-}
 # https://platform.openai.com/docs/api-reference/chat/create#chat-create-messages
 PARTS = {
     "system": ("text",),
@@ -149,7 +141,7 @@ def answers(page: Page) -> Iterator[Placed]:
 
 
 def ranges(page: Page) -> Problems:
-    yield from out_of_range(page.top, RANGES)
+    yield from out_of_range(page.top, FIELDS.ranges)
     bias = page.top.get("logit_bias")
     for token, value in bias.items() if bias.__class__ is dict else ():
         if (given := number(value)) is not None and not -100 <= given <= 100:
@@ -396,7 +388,7 @@ def answer(page: Page) -> Problems:
 def failure(page: Page) -> Problems:
     inner = page.top.get("error")
     if inner.__class__ is not dict or inner.get("message").__class__ is not str:
-        yield Problem("error-field", "", "an error holds a message")
+        yield Problem("error-field", "", "an error has a message")
 
 
 HISTORY: tuple[Rule, ...] = (roles, contents, pairing, calls)

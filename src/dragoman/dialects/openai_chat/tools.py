@@ -34,8 +34,6 @@ MODES = ("auto", "none", "required")
 class Tools(Messages):
     """Reading and writing what the model may call."""
 
-    has_subsets: ClassVar[bool] = True
-    """Whether a choice may name some of the tools."""
     enforces: ClassVar[bool] = True
     """Whether the rules of OpenAI hold for schemas that are enforced."""
 
@@ -47,7 +45,7 @@ class Tools(Messages):
         for index, doc in enumerate(as_list(docs, at)):
             where = f"{at}/{index}"
             out.append(self.read_tool(as_dict(doc, where), where))
-        if not self.has_freeform:
+        if self.can.freeform != "native":
             return tuple(freeform.unwrap_tool(tool, self.name) for tool in out)
         return tuple(out)
 
@@ -145,16 +143,13 @@ class Tools(Messages):
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+    def write_tool(self, tool: Tool, w: Writing) -> Json:
         if tool.kind == "hosted":
-            if self.is_home(tool.dialect):
-                return tool.payload
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
-        if not self.has_freeform:
-            tool = freeform.as_read(tool) if w.home else freeform.tool_as_function(tool, w)
+            return tool.payload
+        if self.can.freeform != "native":
+            tool = freeform.as_function(tool, w.home)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             inner["description"] = tool.description
@@ -257,23 +252,16 @@ class Tools(Messages):
         return None
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        if tree.parallel is not None:
-            log.dropped("tool_choice.parallel", tree.at, "said beside the choice here, not in it")
-        choice = self.write_choice(tree, self.writing(log, tree.dialect))
-        return "auto" if choice is None else choice
+        return self.write_choice(tree, self.writing(log, tree.dialect))
 
     def write_choice(self, choice: ToolChoice, w: Writing) -> Json | None:
         if choice.payload is not None:
-            if self.is_home(choice.dialect):
-                return choice.payload
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return None
+            return choice.payload
         if choice.mode is None:
-            if choice.allowed is not None:
-                w.log.dropped("tool_choice.allowed", choice.at, "a choice has a mode here")
             self.lose(choice.extras, choice.at, w.log)
             return None
-        choice = freeform.as_read(choice) if w.home else self.sayable_choice(choice, w)
+        if w.home and self.can.freeform != "native":
+            choice = freeform.as_function(choice, True)
         spelling = self.spelling(choice)
         if choice.allowed is not None:
             function = [{"type": "function", "function": {"name": n}} for n in choice.allowed]
@@ -291,12 +279,6 @@ class Tools(Messages):
         if "type" in spelling:
             del out["type"]
         return self.emit(out, choice, w.log)
-
-    def sayable_choice(self, choice: ToolChoice, w: Writing) -> ToolChoice:
-        if choice.allowed is not None and not self.has_subsets:
-            w.log.dropped("tool_choice.allowed", choice.at, "all tools may be chosen here")
-            choice = replace(choice, allowed=None)
-        return choice if self.has_freeform else freeform.choice_as_function(choice, w)
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         """A conversion into this dialect: ids up to 40 characters, names `[a-zA-Z0-9_-]{1,64}`."""

@@ -13,24 +13,28 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_MARKS, WORDS, Form, MediaForms
+from ...capabilities import NO_MARKS, NO_MODE, RESPONSE, WORDS, Form, MediaForms
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
+from ...fields import Field, text
 from ...ledger import Ledger
 from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
 from ...models import DEFAULT, Models
 from ...reading import maybe_int
 from ...writing import Writing
 from .._model_rules import chat_model
+from .._openai import short_user
 from . import OpenAIChat
 from .parts import AUDIO_FORMATS
+from .request import FIELDS
 
 MORE_AUDIO = {
     **AUDIO_FORMATS,
     **{f"audio/{form}": form for form in ("flac", "ogg", "aac", "aiff", "m4a")},
 }
 OMITTED = "omitted"
+USER = Field("user_id", text, "user", also=("safety_identifier",), fit=short_user)
 
 
 def compatible(
@@ -57,25 +61,26 @@ MORE_MEDIA = {
 
 
 class Compatible(OpenAIChat):
-    can = replace(
-        OpenAIChat.can,
-        caching=NO_MARKS,
-        media=MediaForms(kinds={"image": IMAGES}, texts=WORDS),
-    )
     vendor = ""
     serves: ClassVar[tuple[str, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
-    has_refusals = False
-    has_freeform = False
+    can = replace(
+        OpenAIChat.can,
+        freeform="wrapped",
+        choices=replace(OpenAIChat.can.choices, subsets=NO_MODE),
+        refusals=RESPONSE,
+        caching=NO_MARKS,
+        media=MediaForms(kinds={"image": IMAGES}, texts=WORDS),
+    )
     has_signatures = False
-    has_subsets = False
     enforces = False
-    limits_labels = False
-    user_key = "user"
-    tiers: ClassVar[tuple[str, ...]] = ()
+    fields = FIELDS.without_limits(
+        "temperature", "top_p", "frequency_penalty", "presence_penalty", "candidates",
+        "top_logprobs", "metadata",
+    ).but(USER, Field("service_tier", text, among=()))  # fmt: skip
     budget_key: ClassVar[str | None] = None
     """What a budget of thought is called, if there is one."""
     hiding: ClassVar[Mapping[str, Json]] = {}

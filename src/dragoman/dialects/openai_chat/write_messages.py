@@ -13,7 +13,6 @@ from ...marks import ERROR, MARK, is_marked, mark_error, mark_plain
 from ...model import (
     Block,
     Citation,
-    Hosted,
     Json,
     Media,
     Message,
@@ -43,12 +42,8 @@ class WriteMessages(Parts):
 
     thinking_key: ClassVar[str | None] = None
     """Where a variant of this dialect wants the model's thoughts sent back."""
-    has_refusals: ClassVar[bool] = True
-    """Whether a history says that a text is a refusal."""
     joins_texts: ClassVar[bool] = True
     """Whether the texts of a response become one string, joined with line breaks."""
-    has_freeform: ClassVar[bool] = True
-    """Whether there are freeform tools, or only functions."""
 
     def write_history(self, messages: Sequence[Message], w: Writing) -> list[Json]:
         out: list[Json] = []
@@ -98,8 +93,7 @@ class WriteMessages(Parts):
         if spelled == "null":
             doc["content"] = None
         elif spelled != "absent":
-            blocks = content if message.role == "user" else self.only_text(content, w)
-            said = self.write_content(blocks, spelled, w)
+            said = self.write_content(content, spelled, w)
             if said is None:
                 if not w.home:
                     self.lose(extras, message.at, w.log)
@@ -110,18 +104,6 @@ class WriteMessages(Parts):
         if message.name is not None:
             doc["name"] = message.name
         return self.emit(doc, message, w.log)
-
-    def only_text(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
-        """All but the user say only text; at home, whatever was said."""
-        if w.home:
-            return content
-        kept: list[Block] = []
-        for block in content:
-            if isinstance(block, Text | Passage | Refusal):
-                kept.append(block)
-            else:
-                w.log.dropped("content.role", block.at, "only a user can send this here")
-        return kept
 
     def write_content(self, blocks: Sequence[Block], spelled: Json, w: Writing) -> Json:
         """A string for one plain text, else a list; None where nothing is left."""
@@ -189,7 +171,6 @@ class WriteMessages(Parts):
                     extras is not None
                     or block.cache is not None
                     or block.kind != "function"
-                    or block.item_id is not None
                     or block.id is None
                 ):
                     break
@@ -222,13 +203,10 @@ class WriteMessages(Parts):
         """Text, then refusals, then calls: there is no other order here, and the ledger says so."""
         said = Said()
         highest = 0
-        plain = not (self.has_refusals or w.home or w.answer)
         for block in content:
             if self.is_inline(block):
                 said.texts.append(block)
                 continue
-            if plain and isinstance(block, Refusal):
-                block = self.as_text(block, w)
             if isinstance(block, ToolCall) or self.is_raw_call(block):
                 said.calls.append(block)
                 rank = 3
@@ -245,11 +223,6 @@ class WriteMessages(Parts):
                 w.log.approximated("content.order", block.at, why)
             highest = max(highest, rank)
         return said
-
-    def as_text(self, block: Refusal, w: Writing) -> Text:
-        w.log.approximated("refusal", block.at, "a refusal is plain text here")
-        self.lose(block.extras, block.at, w.log)
-        return Text(block.text, at=block.at)
 
     def is_inline(self, block: Block) -> bool:
         """What stood in the content and is no text: a call, or what only this dialect knows."""
@@ -334,20 +307,11 @@ class WriteMessages(Parts):
                 self.write_reasoning(doc, block, w)
             case Media() | Raw() if self.spelling(block).get("place") == "audio":
                 doc["audio"] = self.write_spoken(block, w)
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not done here")
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+            case Media() | Passage() if w.home:  # some servers let the assistant say them, as parts
+                doc.setdefault("content", [])
+                doc["content"] = [*(doc["content"] or []), *self.write_part(block, w)]
             case _:
-                if w.home and self.spelling_of_part(block):
-                    doc.setdefault("content", [])
-                    doc["content"] = [*(doc["content"] or []), *self.write_part(block, w)]
-                else:
-                    w.log.dropped("content.role", block.at, "the assistant cannot say this here")
-
-    def spelling_of_part(self, block: Block) -> bool:
-        """Media that some servers let the assistant say, as parts of its content."""
-        return isinstance(block, Media | Passage)
+                self.omit(block, w.log)
 
     def write_spoken(self, block: Media | Raw, w: Writing) -> Json:
         if isinstance(block, Raw):
@@ -397,10 +361,8 @@ class WriteMessages(Parts):
             doc["tool_calls"] = out
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
-        if not self.has_freeform:
-            call = freeform.as_read(call) if w.home else freeform.call_as_function(call, w)
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
+        if self.can.freeform != "native":
+            call = freeform.as_function(call, w.home)
         out: dict[str, Json] = {}
         if not w.home or call.id is not None:
             out["id"] = w.call_id(call)
@@ -436,8 +398,6 @@ class WriteMessages(Parts):
     def write_result(self, block: Block, message: Message, hoisted: list[Json], w: Writing) -> Json:
         if block.__class__ is not ToolResult:
             raise Malformed("a tool message holds tool results", block.at)
-        if not self.has_freeform:
-            freeform.note_result(block, w)
         content, extras, call_id = block.content, block.extras, block.call_id
         if (
             (extras is None or (not w.home and self.is_mute(extras)))
@@ -504,9 +464,7 @@ class WriteMessages(Parts):
         texts: list[Block] = []
         media: list[Block] = []
         for part in block.content:
-            inline = isinstance(part, Text | Passage) or (
-                spelled == "list" and _stands_in(part, block)
-            )
+            inline = isinstance(part, Text) or (spelled == "list" and _stands_in(part, block))
             (texts if inline else media).append(part)
             if media and inline:
                 w.log.approximated("content.order", part.at, "images follow the text here")
@@ -524,10 +482,6 @@ class WriteMessages(Parts):
 
     def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
         """There is no flag for a failed tool: its text says so, and another's must not."""
-        if texts and isinstance(passage := texts[0], Passage):
-            w.log.approximated("passage", passage.at, "a retrieved passage is plain text here")
-            self.lose(passage.extras, passage.at, w.log)
-            texts = [*passage.content, *texts[1:]]
         first = texts[0] if texts else None
         if w.home and isinstance(first, Text) and first.text == ERROR and not is_plain_text(first):
             return texts  # a text with keys of its own is no mark, and is written as it was

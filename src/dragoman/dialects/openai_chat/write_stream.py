@@ -68,7 +68,7 @@ class ChatWriter(FunctionsOnly, InTurns):
 
     def __init__(self, dialect: OpenAIChat, log: Ledger, home: bool) -> None:
         super().__init__(dialect, home, log)
-        if not (home or dialect.has_freeform):
+        if not home and dialect.can.freeform != "native":
             self.wrap_freeform()
         self.joins = dialect.joins_texts and not home
         self.w = dialect.writing(self.aside, dialect.name if home else None, answer=True)

@@ -20,6 +20,7 @@ from ...capabilities import (
     RESPONSE,
     Caching,
     Capabilities,
+    Choices,
     Citations,
     Form,
     MediaForms,
@@ -45,6 +46,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
     pairs = stores = True
     aliases: ClassVar[tuple[str, ...]] = ("responses",)
     history = "input"
+    implied_type = "message"
     stream_signs = (
         ("type", "response.created"),
         ("type", "response.in_progress"),
@@ -86,7 +88,12 @@ class OpenAIResponses(Sniff, Rules, Responses):
 
     can = Capabilities(
         tools=frozenset({"namespace", "deferred", "search"}),
+        choices=Choices(
+            subsets=frozenset({None, "auto", "required"}), beside=frozenset({"parallel"})
+        ),
         names=NOWHERE,
+        refusals=RESPONSE,
+        passages=NOWHERE,
         citations=Citations(
             places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
         ),

@@ -13,7 +13,6 @@ from ...model import (
     Block,
     Extras,
     Json,
-    Passage,
     Raw,
     Reasoning,
     Seal,
@@ -427,10 +426,6 @@ class Calls(Parts):
     def mark_parts(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
         """There is no flag for a failed tool: its text says so, and another's must not."""
         content = result.content
-        if content and isinstance(passage := content[0], Passage):
-            w.log.approximated("passage", passage.at, "a retrieved passage is plain text here")
-            self.lose(passage.extras, passage.at, w.log)
-            content = (*passage.content, *content[1:])
         first = content[0] if content else None
         if w.home and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
             return content  # a text with keys of its own is no mark, and is written as it was

@@ -9,7 +9,7 @@ that the items come back as they were, the first block of a message item keeps t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias, assert_never
+from typing import ClassVar, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -22,7 +22,6 @@ from ...model import (
     Json,
     Media,
     Message,
-    Passage,
     Raw,
     Reasoning,
     Refusal,
@@ -390,7 +389,7 @@ class Items(Calls):
                     out.append(self.write_said(said, w))
                     said = []
                 out.append(self.write_call(block, w))
-            elif easy and (block.__class__ is Text or block.__class__ is Refusal):
+            elif easy and block.__class__ is Text:
                 out.append(self.write_easy(block, w))
             elif block.__class__ is Text or self.is_part(block, w.home):
                 if said and block.extras is not None and self.begins_item(block.extras):
@@ -401,8 +400,8 @@ class Items(Calls):
                 w.log.approximated("media", block.at, "what was spoken is written here")
                 self.lose(block.extras, block.at, w.log)
                 said.append(Text(block.transcript, at=block.at))
-            elif isinstance(block, Media | Passage | ToolResult):
-                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
+            elif isinstance(block, Media | ToolResult):
+                self.omit(block, w.log)
             else:
                 if said:
                     out.append(self.write_said(said, w))
@@ -439,15 +438,8 @@ class Items(Calls):
                 return self.write_reasoning(block, w)
             case Hosted() | Raw() if self.knows(block.dialect):
                 return block.payload
-            case Hosted():
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-            case Text() | Refusal() | Media() | Passage() | ToolResult():
-                raise AssertionError("a part is not an item")
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
         return None
 
     def write_said(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
@@ -484,14 +476,12 @@ class Items(Calls):
         content = self.write_spoken(blocks, w)
         return {"type": "message", "role": "assistant", "content": content}
 
-    def write_easy(self, block: Text | Refusal, w: ItemWriting) -> Json:
+    def write_easy(self, block: Text, w: ItemWriting) -> Json:
         """A text of the assistant in a request from elsewhere: a message of its own, as a string.
 
         The other form, a list of parts, demands the ids of real items. The reader joins what
         follows each other, so no boundary is lost.
         """
-        if block.__class__ is Refusal:
-            w.log.approximated("refusal", block.at, "a refusal is plain text in a history here")
         if block.extras is not None:
             self.lose(block.extras, block.at, w.log)
         return {"role": "assistant", "content": block.text}
@@ -567,4 +557,4 @@ class Items(Calls):
             if isinstance(block, ToolResult):
                 out.append(self.write_result(block, w))
             else:
-                w.log.dropped("content.role", block.at, "a tool cannot say this here")
+                self.omit(block, w.log)

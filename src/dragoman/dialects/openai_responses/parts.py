@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -19,14 +19,10 @@ from ...model import (
     Json,
     Media,
     Node,
-    Passage,
     Raw,
-    Reasoning,
     Refusal,
     Source,
     Text,
-    ToolCall,
-    ToolResult,
 )
 from ...normal import with_extension
 from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
@@ -298,21 +294,10 @@ class Parts(Dialect):
                 out.append(self.write_refusal(block, w))
             case Media():
                 self.write_media(block, out, w)
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                out += self.write_parts(block.content, w)
             case Raw() | Hosted() if self.knows(block.dialect):
                 out.append(block.payload)
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-            case Hosted():
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-            case Reasoning() | ToolCall() | ToolResult():
-                w.log.dropped("content.role", block.at, "this cannot be said here by this speaker")
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
 
     def write_text(self, block: Text, usual: str, w: Writing) -> Json:
         out: dict[str, Json] = {"type": usual, "text": block.text}

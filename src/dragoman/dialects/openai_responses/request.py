@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ... import fitting, schemas
 from ...checking import JSON_PLEASE, JSON_WORD, says_json
+from ...fields import Field, Fields, flag, labels, number, text, whole
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -21,60 +22,15 @@ from ...model import (
     ToolChoice,
 )
 from ...models import UNKNOWN
-from ...normal import effort_of, read_store
-from ...reading import (
-    as_dict,
-    expected,
-    maybe_bool,
-    maybe_dict,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-)
-from ...writing import Names, is_plain, write_usual
-from .._openai import labels_of, read_user
+from ...normal import effort_of
+from ...reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
+from ...writing import Names, is_plain
+from .._openai import short_labels, short_user
 from .parts import ItemWriting
 from .tools import Tools
 
-LEAST_TOKENS = 16
-"""The smallest output limit the API takes."""
-
-TAKEN = frozenset(
-    {
-        "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls",
-        "max_output_tokens", "temperature", "top_p", "top_logprobs", "stream", "store",
-        "metadata", "previous_response_id", "truncation", "service_tier", "prompt_cache_key",
-    }
-)  # fmt: skip
-RARE = frozenset(
-    {
-        "top_p", "top_logprobs", "text", "reasoning", "metadata", "safety_identifier", "user",
-        "service_tier", "prompt_cache_key", "store", "previous_response_id", "conversation",
-        "truncation",
-    }
-)  # fmt: skip
-# canonical name -> key; the same in both directions
-SCALARS = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_logprobs": "top_logprobs",
-    "stream": "stream",
-    "metadata": "metadata",
-    "previous_id": "previous_response_id",
-    "truncation": "truncation",
-    "cache_key": "prompt_cache_key",
-}
-# What the tree can say and this API cannot.
 LOGPROBS = "message.output_text.logprobs"
 """What must be included in an answer to get token probabilities."""
-UNSAID = {
-    "top_k": "there is no top-k sampling here",
-    "stop": "there are no stop strings here",
-    "seed": "there is no seed here",
-    "frequency_penalty": "there are no penalties here",
-    "presence_penalty": "there are no penalties here",
-    "logit_bias": "there are no token biases here",
-}
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 SUMMARIES = ("auto", "concise", "detailed")
@@ -82,6 +38,29 @@ TIERS = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
 FORMATS = {"text": "text", "json_object": "json", "json_schema": "schema"}
 FORMAT_WORDS = {kind: word for word, kind in FORMATS.items()}
 SCHEMA_KEYS = ("name", "description", "schema", "strict")
+FIELDS = Fields(
+    # "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"
+    Field("max_tokens", whole, "max_output_tokens", least=16),
+    Field("temperature", number, least=0, most=2),
+    Field("top_p", number, least=0, most=1),
+    Field("top_logprobs", whole, least=0, most=20),
+    Field("stream", flag),
+    Field("metadata", labels, fit=short_labels),
+    Field("previous_id", text, "previous_response_id"),
+    Field("truncation", text),
+    Field("cache_key", text, "prompt_cache_key"),
+    Field("store", flag, silent=False),  # which is what no value means in other dialects
+    Field("user_id", text, "safety_identifier", also=("user",), fit=short_user),
+    Field("service_tier", text, among=TIERS),
+    methods={
+        "conversation_id": ("conversation",),
+        "logprobs": ("include",),
+        "output": ("text",),
+        "thinking": ("reasoning",),
+        "verbosity": ("text",),
+    },
+    keys=("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls"),
+)
 
 
 class Requests(Tools):
@@ -90,7 +69,7 @@ class Requests(Tools):
     rules: ClassVar[dict[str, str]] = {}
     """What the API demands, as far as ``check`` knows."""
     efforts: ClassVar[tuple[str, ...]] = EFFORTS
-    tiers: ClassVar[tuple[str, ...]] = TIERS
+    fields: ClassVar[Fields] = FIELDS
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -111,7 +90,7 @@ class Requests(Tools):
             choice,
             params,
             dialect=self.name,
-            extras=self.keep(doc, TAKEN | taken if taken else TAKEN, spelling, partly=partly),
+            extras=self.keep(doc, self.fields.all_taken(taken), spelling, partly=partly),
         )
 
     def read_messages(self, doc: Json) -> History:
@@ -190,53 +169,27 @@ class Requests(Tools):
         partly: dict[str, tuple[str, ...]],
         spelling: dict[str, Json],
     ) -> Params:
+        fields = self.fields
+        if (usual := fields.usual(doc)) is not None:
+            return usual
         ats: dict[str, str] = {}
-        if RARE.isdisjoint(doc):  # the usual request
-            limit = maybe_int(doc, "max_output_tokens", "")
-            if limit is not None:
-                ats["max_tokens"] = "/max_output_tokens"
-            return Params(
-                max_tokens=limit,
-                temperature=maybe_number(doc, "temperature", ""),
-                stream=maybe_bool(doc, "stream", ""),
-                ats=ats,
-            )
-        for name, key in SCALARS.items():
-            if name != key and doc.get(key) is not None:
-                ats[name] = f"/{key}"
-        if doc.get("max_output_tokens") is not None:
-            ats["max_tokens"] = "/max_output_tokens"
-        text = doc.get("text")
-        text = text if isinstance(text, dict) else {}
-        output = self.read_output(text, partly)
-        if text and (verbosity := maybe_str(text, "verbosity", "/text")) is not None:
+        given = fields.read(doc, ats, spelling, taken)
+        if fields.special.isdisjoint(doc):
+            return Params(**given, ats=ats)
+        said = doc.get("text")
+        said = said if isinstance(said, dict) else {}
+        given["output"] = self.read_output(said, partly)
+        if (verbosity := maybe_str(said, "verbosity", "/text")) is not None:
             partly["text"] = (*partly.get("text", ()), "verbosity")
             ats["verbosity"] = "/text/verbosity"
-        else:
-            verbosity = None
+            given["verbosity"] = verbosity
         if doc.get("include") == [LOGPROBS]:
             taken.add("include")
             ats["logprobs"] = "/include/0"
-        return Params(
-            logprobs=True if "include" in taken else None,
-            max_tokens=maybe_int(doc, "max_output_tokens", ""),
-            temperature=maybe_number(doc, "temperature", ""),
-            top_p=maybe_number(doc, "top_p", ""),
-            top_logprobs=maybe_int(doc, "top_logprobs", ""),
-            output=output,
-            thinking=self.read_effort(doc, partly),
-            verbosity=verbosity,
-            stream=maybe_bool(doc, "stream", ""),
-            metadata=maybe_dict(doc, "metadata", "") or None,
-            user_id=read_user(doc, taken, ats, spelling),
-            service_tier=maybe_str(doc, "service_tier", ""),
-            cache_key=maybe_str(doc, "prompt_cache_key", ""),
-            store=read_store(doc, spelling),
-            previous_id=maybe_str(doc, "previous_response_id", ""),
-            conversation_id=self.read_conversation_id(doc, taken, partly, ats, spelling),
-            truncation=maybe_str(doc, "truncation", ""),
-            ats=ats,
-        )
+            given["logprobs"] = True
+        given["thinking"] = self.read_effort(doc, partly)
+        given["conversation_id"] = self.read_conversation_id(doc, taken, partly, ats, spelling)
+        return Params(**given, ats=ats)
 
     def read_conversation_id(
         self,
@@ -434,56 +387,24 @@ class Requests(Tools):
         spelling: dict[str, Json],
         w: ItemWriting,
     ) -> None:
-        log, limit = w.log, params.max_tokens
-        if (limit is None or limit >= LEAST_TOKENS) and not w.home:
-            if write_usual(out, params, "max_output_tokens"):
-                out["store"] = False
-                return
-        if limit is not None:
-            self.write_limit(out, params, limit, w)
-        for name, key in SCALARS.items():
-            if (value := getattr(params, name)) is not None:
-                out[key] = value
-        if params.metadata is not None and not w.home:
-            out["metadata"] = labels_of(params, log)
-        if params.store is not None:
-            out["store"] = params.store
-        elif not w.home or "store" in spelling:
-            out["store"] = False  # nothing is stored elsewhere unless asked; here, unless refused
-        if params.user_id is not None:
-            user = params.user_id if w.home else w.user(params.user_id, params.where("user_id"))
-            out[spelling.get("user_id", "safety_identifier")] = user
-        if params.conversation_id is not None:
+        left = self.fields.write(out, params, w, self.name, spelling)
+        if not w.home:
+            out.setdefault("store", False)  # the API stores a response unless it is told not to
+        if left is None:
+            return
+        if left.conversation_id is not None:
             wrapped = spelling.get("conversation") == "object"
-            value = params.conversation_id
+            value = left.conversation_id
             out["conversation"] = {"id": value} if wrapped else value
-        if params.service_tier is not None:
-            if params.service_tier in self.tiers or w.home:
-                out["service_tier"] = params.service_tier
-            else:
-                why = f"{params.service_tier!r} is a tier of another API"
-                log.dropped("service_tier", params.where("service_tier"), why)
-        if params.thinking is not None:
-            self.write_effort(out, params.thinking, w)
-        self.write_answer_form(out, params, w)
-        if params.logprobs:
+        if left.thinking is not None:
+            self.write_effort(out, left.thinking, w)
+        self.write_answer_form(out, left, w)
+        if left.logprobs:
             out["include"] = [LOGPROBS]
-        elif params.logprobs is not None:
-            log.dropped("logprobs", params.where("logprobs"), "not to be asked for says it here")
-        if params.candidates is not None and params.candidates > 1:
-            log.dropped("candidates", params.where("candidates"), "there is one answer here")
-        for key, why in UNSAID.items():
-            if getattr(params, key) is not None:
-                log.dropped(key, params.where(key), why)
-        self.lose(params.extras, params.at, log)
-
-    def write_limit(self, out: dict[str, Json], params: Params, limit: int, w: ItemWriting) -> None:
-        if limit < LEAST_TOKENS and not w.home:
-            # "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"
-            why = f"{limit} is below the minimum; it is {LEAST_TOKENS} here"
-            w.log.approximated("max_tokens", params.where("max_tokens"), why)
-            limit = LEAST_TOKENS
-        out["max_output_tokens"] = limit
+        elif left.logprobs is not None:
+            why = f"{self.name} has no field that turns logprobs off"
+            w.log.dropped("logprobs", left.where("logprobs"), why)
+        self.lose(left.extras, left.at, w.log)
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: ItemWriting) -> None:
         log, effort = w.log, config.effort

@@ -358,12 +358,8 @@ class Responses(Requests):
         return {"code": code, "message": failure.message}
 
     def write_tier(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
-        if tree.service_tier is None:
-            return
-        if tree.service_tier in self.tiers or w.home:
-            out["service_tier"] = tree.service_tier
-        else:
-            w.log.dropped("service_tier", tree.at, "another API's tier")
+        if tree.service_tier is not None:
+            self.fields["service_tier"].write(out, tree.service_tier, tree.at, w, self.name)
 
     def write_echo(self, out: dict[str, Json], tree: Response, w: ItemWriting) -> None:
         """What an answer repeats of its request; of a request nobody knows, the least."""

@@ -33,20 +33,21 @@ from ...model import Json
 from ...models import DEFAULT, Models
 from .._model_rules import RULES as MODEL_RULES
 from .._model_rules import responses_model
+from .request import FIELDS
 
 # rule -> what it says, in quotes as the server says it. Quotes that neither the recordings nor the
 # format reference hold are from memory, and were not tried against the API.
 # https://platform.openai.com/docs/api-reference/responses/create
 SAID = ("model-parameter", "model-effort", "model-system", "model-tools")
 RULES: dict[str, str] = {
-    "malformed": "The document has not the shape of this API.",
+    "malformed": "The document does not have the structure of this API.",
     "role": "'Supported values are: 'assistant', 'system', 'developer', and 'user'.'",
-    "content-role": "What the assistant said is 'output_text' or 'refusal': 'Supported values "
-    "are: 'output_text' and 'refusal''.",
+    "content-role": "Assistant content is 'output_text' or 'refusal': 'Supported values are: "
+    "'output_text' and 'refusal''.",
     "unanswered-call": "'No tool output found for function call'.",
     "orphan-result": "'No tool call found for function call output with call_id'.",
-    "duplicate-call-id": "Calls that wait for their outputs have call_ids of their own, or nobody "
-    "can tell which output is whose.",
+    "duplicate-call-id": "Calls without an output yet have different call_ids; otherwise their "
+    "outputs cannot be told apart.",
     "call-id": "A call_id has 1 to 64 characters: 'string too long. Expected a string with "
     "maximum length 64'.",
     "item-id": "The id of an item begins with 'msg', 'fc', 'rs' and so on, by its type: 'Expected "
@@ -56,33 +57,27 @@ RULES: dict[str, str] = {
     "reasoning-summary": "'Missing required parameter: 'input[0].summary'.' It may be empty.",
     "reasoning-alone": "'Item of type 'reasoning' was provided without its required following "
     "item.'",
-    "arguments": "The arguments of a call are a JSON object, as text. OpenAI lets others pass; the "
-    "servers that render them do not: 'arguments must be a valid JSON object string'.",
-    "tool-name": "Names of functions match '^[a-zA-Z0-9_-]+$' and have at most 128 characters.",
+    "arguments": "The arguments of a call are a JSON object, as text. OpenAI accepts other text; "
+    "servers that render a chat template do not: 'arguments must be a valid JSON object string'.",
+    "tool-name": "Function names match '^[a-zA-Z0-9_-]+$' and have at most 128 characters.",
     "tool-choice": "A choice names one of the tools: 'Tool choice not found in 'tools' parameter'.",
-    "strict-schema": "A strict schema closes every object and requires every property: "
+    "strict-schema": "A strict schema has no open objects and requires every property: "
     "''additionalProperties' is required to be supplied and to be false'.",
     "schema-name": "A response schema has a name that matches '^[a-zA-Z0-9_-]+$', at most 64 "
     "characters.",
     "json-word": "'Response input messages must contain the word 'json' in some form to use "
     "'text.format' of type 'json_object'.'",
-    "range": "max_output_tokens from 16, temperature 0..2, top_p 0..1, top_logprobs 0..20.",
+    "range": f"{FIELDS.describe()}.",
     "stored-twice": "'Mutually exclusive parameters: Ensure you are only providing one of: "
     "'previous_response_id' or 'conversation'.'",
     "stream-options": "'The 'stream_options' parameter is only allowed when 'stream' is enabled.'",
     "metadata": "At most 16 pairs; keys of 64 characters, values that are strings of 512.",
-    "response-field": "An answer has all its fields; clients rely on them.",
-    "error-field": "An error holds a message.",
+    "response-field": "A response has all its fields; clients rely on them.",
+    "error-field": "An error has a message.",
     **{name: MODEL_RULES[name] for name in SAID},
 }
 
 ROLES = ("assistant", "system", "developer", "user")
-RANGES: dict[str, tuple[float | None, float | None]] = {
-    "max_output_tokens": (16, None),
-    "temperature": (0, 2),
-    "top_p": (0, 1),
-    "top_logprobs": (0, 20),
-}
 # "Invalid 'input[1].id': 'call_1'. Expected an ID that begins with 'fc'."
 PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -115,7 +110,7 @@ class Rules(Ruled):
 
 
 def ranges(page: Page) -> Problems:
-    yield from out_of_range(page.top, RANGES)
+    yield from out_of_range(page.top, FIELDS.ranges)
 
 
 def metadata(page: Page) -> Problems:
@@ -262,7 +257,9 @@ def pairing(page: Page) -> Problems:
         if not is_output(item):
             called.add(name)
             if name in waiting and kind_of(item) in CALLS:
-                message = f"Two calls with the call_id {name} wait for an output at the same time."
+                message = (
+                    f"Two calls with the call_id {name} are without an output at the same time."
+                )
                 yield Problem("duplicate-call-id", f"{at}/call_id", message)
             waiting.add(name)
             # an asynchronous call is answered when its answer is there
@@ -355,7 +352,7 @@ def answer(page: Page) -> Problems:
 def failure(page: Page) -> Problems:
     inner = page.top.get("error")
     if inner.__class__ is not dict or inner.get("message").__class__ is not str:
-        yield Problem("error-field", "", "an error holds a message")
+        yield Problem("error-field", "", "an error has a message")
 
 
 HISTORY: tuple[Rule, ...] = (roles, pairing, identifiers, reasoning)

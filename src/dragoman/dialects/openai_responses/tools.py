@@ -191,12 +191,12 @@ class Tools(Items):
             w.log.invented("tool.namespace", tool.at, "a namespace needs a description")
         return self.emit(out | {"tools": []}, group, w.log)
 
-    def write_tool(self, tool: Tool, w: ItemWriting) -> Json | None:
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        return self.knows(node.dialect)
+
+    def write_tool(self, tool: Tool, w: ItemWriting) -> Json:
         if tool.kind == "hosted":
-            if self.knows(tool.dialect):
-                return tool.payload
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
+            return tool.payload
         if tool.kind == "search":
             return self.write_search(tool, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
@@ -356,24 +356,14 @@ class Tools(Items):
         return None
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        if tree.parallel is not None:
-            log.dropped("tool_choice.parallel", tree.at, "said beside the choice here, not in it")
-        said = self.write_choice(tree, self.writing(log, tree.dialect))
-        if said is None and tree.payload is None:
-            log.invented("tool_choice", tree.at, "'auto', which is the default")
-        return "auto" if said is None else said
+        return self.write_choice(tree, self.writing(log, tree.dialect))
 
     def write_choice(self, choice: ToolChoice, w: ItemWriting) -> Json | None:
         if choice.payload is not None:
-            if self.knows(choice.dialect):
-                return choice.payload
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return None
+            return choice.payload
         spelling = self.spelling(choice)
-        if choice.allowed is not None and choice.mode in ("auto", "required", None):
-            return self.write_allowed(choice, choice.allowed, spelling, w)
         if choice.allowed is not None:
-            w.log.dropped("tool_choice.allowed", choice.at, "the choice leaves no room for it here")
+            return self.write_allowed(choice, choice.allowed, spelling, w)
         if choice.mode == "named":
             return self.write_named(choice, spelling, w)
         if "flag" in spelling:

@@ -8,19 +8,20 @@ mark; an error has its status, and may stand beside an answer that was begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import WORDS, Caching, MediaForms
+from ...capabilities import EVERYWHERE, WORDS, Caching, MediaForms
+from ...fields import Field, whole
 from ...ledger import Ledger
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
 from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
 from ...sniffing import Verdict, objects, told_by
 from ...writing import Writing
 from ..openai_chat import OpenAIChat
-from ..openai_chat.request import SPECIAL, TIERS
+from ..openai_chat.request import FIELDS, OLD_LIMIT
 from ..openai_chat.sniff import Marks
 from ..openai_chat.variant import MORE_AUDIO, MORE_MEDIA, OMITTED, compatible
 from .details import Details
@@ -49,6 +50,7 @@ class OpenRouter(Details):
     cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}
     can = replace(
         Details.can,
+        refusals=EVERYWHERE,
         media=MediaForms(
             kinds={
                 **OpenAIChat.can.media.kinds,
@@ -62,20 +64,18 @@ class OpenRouter(Details):
         ),
         caching=Caching(on=OpenAIChat.can.caching.on | {"tool", "request"}, ttls=("5m", "1h")),
     )
-    tiers: ClassVar[tuple[str, ...]] = TIERS
-    limit_key = "max_tokens"
     # https://openrouter.ai/docs/features/multimodal/overview
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
-    limits_labels = True
-    has_refusals = True
     says_status = True
-    more: ClassVar[dict[str, tuple[str, Callable[[dict[str, Json], str, str], Any]]]] = {
-        "top_k": ("top_k", maybe_int)
-    }
-    special = SPECIAL | {"reasoning"}
-    refused: ClassVar[dict[str, str]] = {"store": "answers are not kept here"}
+    fields = Details.fields.but(
+        OLD_LIMIT,
+        Field("top_k", whole),
+        FIELDS["metadata"],
+        FIELDS["service_tier"],
+        methods={"thinking": ("reasoning_effort", "reasoning"), "cache": (MARK,)},
+    ).refusing("store")
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:
         return told_by(signs(doc), super().sniff(doc))

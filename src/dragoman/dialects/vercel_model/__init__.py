@@ -18,12 +18,15 @@ from msgspec.structs import replace
 from ...capabilities import (
     ALL_MARKS,
     NO_CITATIONS,
+    NO_MODE,
+    NOT_TEXT,
     NOWHERE,
     POINTED,
     RARE,
     WORDS,
     Caching,
     Capabilities,
+    Choices,
     Form,
     MediaForms,
 )
@@ -55,13 +58,19 @@ class VercelModel(Sniff, Responses):
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
     can = Capabilities(
+        freeform="wrapped",
+        choices=Choices(alone=NO_MODE, parallel=NO_MODE, beside=frozenset({"allowed"})),
         names=NOWHERE,
         developer=False,
+        refusals=NOWHERE,
+        passages=NOWHERE,
         citations=NO_CITATIONS,
         caching=Caching(on=ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
         media=MediaForms(
             kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
         ),
+        emptied=False,
+        unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         candidates=1,
         lacks=RARE,
     )

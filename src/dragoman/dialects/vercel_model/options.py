@@ -69,7 +69,6 @@ class Version(Dialect):
             "image-url", "image-file-id", "image-file-reference", "custom",
         }
     )  # fmt: skip
-    strict_tools: ClassVar[bool] = True
     provider_tool: ClassVar[str] = "provider"
     efforts: ClassVar[tuple[str, ...]] = ("minimal", "low", "medium", "high", "xhigh", "max")
 

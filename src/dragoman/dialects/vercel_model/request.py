@@ -223,7 +223,6 @@ class Requests(Tools):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         w = self.writing(log, tree.dialect)
         spelling = self.spelling(tree)
-        w.custom = frozenset(tool.name for tool in tree.tools or () if tool.kind == "custom")
         out: dict[str, Json] = {}
         if tree.model is not None:
             out["model"] = tree.model
@@ -285,10 +284,6 @@ class Requests(Tools):
 
     def write_request_choice(self, out: dict[str, Json], choice: ToolChoice, w: Writing) -> None:
         spelling = self.spelling(choice)
-        if not w.home and not out.get("tools"):
-            if choice.mode is not None or choice.parallel is False or choice.payload is not None:
-                w.log.dropped("tool_choice", choice.at, "a choice needs tools")
-            return
         said = self.write_choice(choice, w)
         if said is not None and not ("mode" in spelling and choice.mode == "auto"):
             out["toolChoice"] = said

@@ -283,7 +283,7 @@ class Responses(ClientErrors, Requests):
         return [renamed(part, KEY, METADATA) for part in parts]
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
-        call = freeform.call_as_function(call, w)
+        call = freeform.as_function(call)
         text = "" if self.spelling(call).get("form") == "blank" else call.arguments or "{}"
         out: dict[str, Json] = {
             "type": "tool-call",

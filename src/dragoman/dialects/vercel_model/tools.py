@@ -74,32 +74,26 @@ class Tools(Turns):
         return self.write_tool_list(tree.tools, self.writing(log, tree.dialect))
 
     def write_tool_list(self, tools: tuple[Tool, ...], w: Writing) -> list[Json]:
-        return [doc for tool in tools if (doc := self.write_tool(tool, w)) is not None]
+        return [self.write_tool(tool, w) for tool in tools]
 
-    def write_tool(self, tool: Tool, w: Writing) -> Json | None:
+    def has_tool(self, node: Tool | ToolChoice) -> bool:
+        return self.is_family(node.dialect) if isinstance(node, Tool) else super().has_tool(node)
+
+    def write_tool(self, tool: Tool, w: Writing) -> Json:
         spelling = self.spelling(tool)
         if tool.kind == "hosted":
-            if self.is_family(tool.dialect):
-                return {"type": spelling.get("type", self.provider_tool), **tool.payload}
-            w.log.dropped("tool", tool.at, f"{tool.name} is a tool of another provider")
-            return None
+            return {"type": spelling.get("type", self.provider_tool), **tool.payload}
+        tool = freeform.as_function(tool)
         out: dict[str, Json] = {"type": "function", "name": w.tool_name(tool.name, tool.at)}
         if "type" in spelling:
             del out["type"]
         key = spelling.get("schema", self.schema)
-        if tool.kind == "custom":
-            w.moved("tool.kind", tool.at, "a freeform tool is wrapped as {'input': text}")
-            out |= {"description": freeform.wrap(tool), key: freeform.SCHEMA}
-        else:
-            if tool.description is not None:
-                out["description"] = tool.description
-            if tool.schema is not None or not w.home:
-                out[key] = self.write_schema(tool, w)
-        if tool.strict is not None:
-            if self.strict_tools or w.home:
-                out["strict"] = tool.strict
-            elif tool.strict:
-                w.log.dropped("tool.strict", tool.at, "whether a schema is enforced is not said")
+        if tool.description is not None:
+            out["description"] = tool.description
+        if tool.schema is not None or not w.home:
+            out[key] = self.write_schema(tool, w)
+        if tool.strict is not None and (self.can.strict or w.home):
+            out["strict"] = tool.strict
         return self.finish(out, tool, w, self.write_cache(tool.cache, w))
 
     def write_schema(self, tool: Tool, w: Writing) -> Json:
@@ -134,20 +128,11 @@ class Tools(Turns):
         return ToolChoice(payload=doc, dialect=self.name, at=at)
 
     def write_tool_choice(self, tree: ToolChoice, log: Ledger) -> Json:
-        if tree.allowed is not None:
-            log.dropped("tool_choice.allowed", tree.at, "said beside the choice here, not in it")
-        choice = self.write_choice(tree, self.writing(log, tree.dialect))
-        return "auto" if choice is None else choice
+        return self.write_choice(tree, self.writing(log, tree.dialect))
 
     def write_choice(self, choice: ToolChoice, w: Writing) -> Json | None:
-        if choice.parallel is False:
-            why = "whether several calls may come at once is said to each provider here"
-            w.log.dropped("tool_choice.parallel", choice.at, why)
         if choice.payload is not None:
-            if self.is_home(choice.dialect):
-                return choice.payload
-            w.log.dropped("tool_choice", choice.at, "only the source knows this choice")
-            return None
+            return choice.payload
         if choice.mode is None:
             self.lose(choice.extras, choice.at, w.log)
             return None

@@ -220,8 +220,7 @@ class Turns(ReadTurns, WriteParts):
         out: list[dict[str, Json]] = []
         for block in message.content:
             if not isinstance(block, Text):
-                why = "a system turn can hold only text here"
-                w.log.dropped("content.role", block.at, why)
+                self.omit(block, w.log)
                 continue
             if out:
                 why = "a system turn is one text here; this is a turn of its own"

@@ -15,10 +15,8 @@ from ...model import (
     Hosted,
     Json,
     Media,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Source,
     Text,
     ToolCall,
@@ -57,28 +55,14 @@ class WriteParts(WithOptions):
             case Media():
                 part = self.write_media(block, role, w)
                 return [] if part is None else [part]
-            case Passage():
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-                return self.write_parts(block.content, role, w)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return [self.write_text(Text(block.text, at=block.at, extras=block.extras), w)]
             case Reasoning() if role == "assistant":
                 return self.write_thought(block, w)
             case ToolCall() if role == "assistant":
                 return [self.write_call(block, w)]
             case Raw() | Hosted() if self.is_family(block.dialect):
                 return self.write_own(block, role, w)
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-            case Hosted():
-                why = f"{block.service} is work of another provider's tool"
-                w.log.dropped("hosted", block.at, why)
-            case Reasoning() | ToolCall() | ToolResult():
-                w.log.dropped("content.role", block.at, "this speaker cannot say this here")
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
         return []
 
     def write_own(self, block: Raw | Hosted, role: str, w: Writing) -> list[Json]:
@@ -86,8 +70,7 @@ class WriteParts(WithOptions):
         kind = block.payload.get("type") if block.payload.__class__ is dict else None
         if w.home or (is_one(kind, self.said[role]) and self.takes(block)):
             return [block.payload]
-        what = "raw" if isinstance(block, Raw) else "hosted"
-        w.log.dropped(what, block.at, f"{kind} is not known to {self.name}")
+        self.omit(block, w.log)
         return []
 
     def takes(self, block: Raw | Hosted) -> bool:
@@ -317,11 +300,6 @@ class WriteParts(WithOptions):
             said = parse(call.arguments)
         elif call.kind == "custom":
             said = {"input": call.arguments}
-            why = "a freeform call is wrapped as {'input': text}"
-            if call.name in w.custom:
-                w.moved("tool_call.kind", call.at, why)
-            elif not w.home:
-                w.log.approximated("tool_call.kind", call.at, why)
         else:
             said = object_of(call, w.log)
         if form != "absent":
@@ -416,24 +394,19 @@ class WriteParts(WithOptions):
         if not result.content:
             why = "an error has a text here, if only an empty one"
             w.log.invented("text.empty", result.at, why)
-        for block in result.content:
-            inner = block.content if isinstance(block, Passage) else (block,)
-            if isinstance(block, Passage):
-                w.log.approximated("passage", block.at, "a retrieved passage is plain text here")
-                self.lose(block.extras, block.at, w.log)
-            for part in inner:
-                if isinstance(part, Text):
-                    if words:
-                        why = "an error is one text here"
-                        w.log.approximated("text.boundary", part.at, why)
-                    if part.cache is not None:
-                        why = "an error is one text, without cache marks on its parts"
-                        w.log.dropped("cache", part.cache.at, why)
-                    self.lose(part.extras, part.at, w.log)
-                    words.append(part.text)
-                else:
-                    why = "the result of a tool that failed is text here"
-                    w.log.dropped("tool_result.content", part.at, why)
+        for part in result.content:
+            if isinstance(part, Text):
+                if words:
+                    why = "an error is one text here"
+                    w.log.approximated("text.boundary", part.at, why)
+                if part.cache is not None:
+                    why = "an error is one text, without cache marks on its parts"
+                    w.log.dropped("cache", part.cache.at, why)
+                self.lose(part.extras, part.at, w.log)
+                words.append(part.text)
+            else:
+                why = "the result of a tool that failed is text here"
+                w.log.dropped("tool_result.content", part.at, why)
         return "\n".join(words)
 
     def write_flat(
@@ -469,11 +442,6 @@ class WriteParts(WithOptions):
                 case Media():
                     if (part := self.write_result_media(block, w)) is not None:
                         out.append(part)
-                case Passage():
-                    why = "a retrieved passage is plain text here"
-                    w.log.approximated("passage", block.at, why)
-                    self.lose(block.extras, block.at, w.log)
-                    out += self.write_result_parts(block.content, w)
                 case Raw() if self.is_family(block.dialect) and (
                     w.home or is_one(block.payload.get("type"), self.result_parts)
                 ):

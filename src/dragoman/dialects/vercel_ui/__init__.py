@@ -27,6 +27,8 @@ class VercelUI(Answers):
     can = Capabilities(
         names=NOWHERE,
         developer=False,
+        item_ids=NOWHERE,
+        refusals=NOWHERE,
         citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
         caching=NO_MARKS,
         media=MediaForms(

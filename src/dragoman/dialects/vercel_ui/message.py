@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -21,10 +21,8 @@ from ...model import (
     Media,
     MediaKind,
     Message,
-    Passage,
     Raw,
     Reasoning,
-    Refusal,
     Response,
     Seal,
     Source,
@@ -32,7 +30,6 @@ from ...model import (
     StopReason,
     Text,
     ToolCall,
-    ToolResult,
     Usage,
 )
 from ...reading import (
@@ -353,9 +350,6 @@ class Answers(Dialect):
         match block:
             case Text():
                 return self.write_text(block, w)
-            case Refusal():
-                w.log.approximated("refusal", block.at, "a refusal is plain text here")
-                return self.write_text(Text(block.text, at=block.at, extras=block.extras), w)
             case Reasoning():
                 doc = self.write_thought(block, w)
                 return () if doc is None else (doc,)
@@ -365,14 +359,8 @@ class Answers(Dialect):
                 return self.write_file(block, w)
             case Raw() | Hosted() if self.is_home(block.dialect):
                 return (block.payload,)
-            case Raw():
-                w.log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
-            case Hosted():
-                w.log.dropped("hosted", block.at, f"{block.service} is not shown here")
-            case Passage() | ToolResult():
-                w.log.dropped("content.role", block.at, "the assistant cannot say this here")
             case _:
-                assert_never(block)
+                self.omit(block, w.log)
         return ()
 
     def write_text(self, block: Text, w: Writing) -> list[Json]:
@@ -455,8 +443,6 @@ class Answers(Dialect):
             out["input"] = object_of(call, w.log)
         if spelling.get("input") == "null":
             out["input"] = None
-        if call.item_id is not None:
-            w.log.dropped("tool_call.item_id", call.at, "a call has one id here")
         return self.emit(out, self.sign(out, call, CALL_METADATA), w.log)
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
