@@ -10,12 +10,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```shell-session\n(.*?)```", re.DOTALL)
 
 
 def written() -> str:
     """The README with what its commands print now."""
-    return BLOCK.sub(lambda found: f"```console\n{printed(found[1])}```", README.read_text("utf-8"))
+    return BLOCK.sub(
+        lambda found: f"```shell-session\n{printed(found[1])}```", README.read_text("utf-8")
+    )
 
 
 def printed(block: str) -> str:

@@ -21,7 +21,6 @@ from dragoman.model import (
     Params,
     Request,
     Role,
-    ToolResult,
     Tree,
 )
 from dragoman.normal import mark_custom_results
@@ -84,10 +83,7 @@ class Careful(Gemini):
     ) -> list[Json]:
         out: list[Json] = []
         for block in blocks:
-            if isinstance(block, ToolResult) and role == "assistant" and not w.home:
-                self.note_result(block, w)
-            else:
-                out += self.write_part(block, w, called)
+            out += self.write_part(block, w, called)
         return out
 
     def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:

@@ -54,6 +54,7 @@ LAYERS = [
         "result",
         "schemas",
         "lowering",
+        "fields",
         "fitting",
         "results",
     },

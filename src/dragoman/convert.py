@@ -54,7 +54,7 @@ def convert(
     >>> result.document["messages"]
     [{'role': 'user', 'content': 'Hi'}]
     >>> print(result.losses[0])
-    invented max_tokens at / (a limit is required; it is 8192 here)
+    invented max_tokens at / (anthropic-messages requires max_tokens; 8192 is written)
 
     ``fail_on`` names kinds or codes of losses that raise ``Lossy``. ``now`` (seconds since 1970)
     and ``ids`` (a function from a prefix such as ``"call"`` to a fresh id) supply what a target

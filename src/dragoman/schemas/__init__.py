@@ -14,7 +14,7 @@ still accepts the same values.
 >>> done.schema
 {'type': 'OBJECT', 'properties': {'unit': {'type': 'STRING', 'enum': ['C']}}}
 >>> [str(note) for note in done.notes]
-["renamed at /properties/unit/const ('const' is an 'enum' of one)"]
+["renamed at /properties/unit/const ('const' written as an 'enum' of one value)"]
 """
 
 from __future__ import annotations
