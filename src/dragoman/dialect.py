@@ -40,7 +40,7 @@ from .model import (
     Tree,
     Usage,
 )
-from .models import DEFAULT, Models
+from .models import DEFAULT, Facts, Models
 from .normal import lose_answer, lose_fields
 from .reading import nearest
 from .results import pair_up
@@ -245,6 +245,10 @@ class Dialect:
             if tree.params.ats.get("model") != "":  # which the caller of ``convert`` has named
                 why = f"{model!r} is a model of {maker}; {self.name} may not serve it"
                 log.moved("model", tree.params.where("model"), why)
+
+    def facts_of(self, model: str | None, log: Ledger) -> Facts:
+        """What is known of the model that a request goes to."""
+        return log.models.facts(self.vendor, model)
 
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
         """A document into which a capsule has put what it held; ``tree`` is what was written."""

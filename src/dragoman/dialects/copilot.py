@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE, NO_MODE
+from ..capabilities import EVERYWHERE, NO_MARKS, NO_MODE
 from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
@@ -28,7 +28,6 @@ from ..model import (
     Extras,
     Hosted,
     Json,
-    Media,
     Message,
     Node,
     Raw,
@@ -71,6 +70,7 @@ class Copilot(OpenAIResponses):
         refusals=EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
         reasoning=replace(REASONING, signatures=frozenset({("copilot", "encrypted")}), by_id=False),
+        caching=NO_MARKS,
     )
     fields = FIELDS.refusing(
         "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
@@ -181,7 +181,7 @@ class Copilot(OpenAIResponses):
         super().write_turn(content, out, w)
 
     def sendable(self, content: tuple[Block, ...], w: ItemWriting) -> tuple[Block, ...]:
-        """Blocks without cache marks, and without what only another API knows.
+        """Blocks without what only another API knows.
 
         Work of OpenAI's tools, and items that refer to what OpenAI stored, mean nothing here.
         """
@@ -192,13 +192,9 @@ class Copilot(OpenAIResponses):
                 if not searched and not self.is_home(block.dialect):
                     self.omit(block, w.log)
                     continue
-            elif isinstance(block, Text | Media | ToolResult):
-                if block.cache is not None:
-                    self.lose_cache(block.cache, w)
-                    block = replace(block, cache=None)
-                if isinstance(block, ToolResult):
-                    inner = self.sendable(block.content, w)
-                    block = block if inner is block.content else replace(block, content=inner)
+            elif isinstance(block, ToolResult):
+                inner = self.sendable(block.content, w)
+                block = block if inner is block.content else replace(block, content=inner)
             kept.append(block)
         same = len(kept) == len(content) and all(a is b for a, b in zip(kept, content, strict=True))
         return content if same else tuple(kept)

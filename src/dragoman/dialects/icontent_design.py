@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import NOWHERE, ReasoningForm
+from ..capabilities import NOWHERE, Form, ReasoningForm
 from ..model import Json, Media, Reasoning, ToolResult
 from ..writing import Writing, data_uri
 from .icontent import IContent
@@ -22,7 +22,14 @@ class IContentDesign(IContent):
     name = "icontent-design"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"icontent"})
-    can = replace(IContent.can, reasoning=ReasoningForm(places=NOWHERE))
+    can = replace(
+        IContent.can,
+        reasoning=ReasoningForm(places=NOWHERE),
+        media=replace(
+            IContent.can.media,
+            kinds={"image": Form(sources=frozenset({"url", "base64"}), any_data=False)},
+        ),
+    )
     has_instruction = False
     has_error = False
 
@@ -50,9 +57,6 @@ class IContentDesign(IContent):
         return []
 
     def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        if block.kind != "image":
-            w.log.dropped("media", block.at, "images are the only media here")
-            return None
         if block.source.kind == "url" and "://" not in block.source.value[:16]:
             w.log.dropped("media", block.at, "what is no address is taken for data here")
             return None
@@ -61,12 +65,7 @@ class IContentDesign(IContent):
     def write_image_or_file(
         self, source: dict[str, Json], block: Media, w: Writing
     ) -> dict[str, Json]:
-        for key in ("filename", "title"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"an image has no {key} here")
         data = source["data"]
-        if source["encoding"] == "url" and block.source.media_type is not None:
-            w.log.dropped("media.type", block.at, "an address tells no type here")
         if source["encoding"] == "base64":
             data = data_uri(source["mimeType"], data)
         return {"type": "image", "data": data}

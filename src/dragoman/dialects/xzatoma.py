@@ -16,6 +16,8 @@ from .. import freeform
 from ..capabilities import (
     EVERYWHERE,
     NO_CITATIONS,
+    NO_MARKS,
+    NO_MEDIA,
     NO_MODE,
     NOWHERE,
     RARE,
@@ -29,7 +31,6 @@ from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
 from ..model import (
     Block,
-    Cache,
     Extras,
     History,
     Json,
@@ -73,6 +74,8 @@ class Xzatoma(Exchanges):
         passages=NOWHERE,
         citations=NO_CITATIONS,
         reasoning=ReasoningForm(places=RESPONSE, parts=EVERYWHERE),
+        caching=NO_MARKS,
+        media=NO_MEDIA,
         candidates=1,
         lacks=RARE | {"response.id", "response.created"},
     )
@@ -219,14 +222,12 @@ class Xzatoma(Exchanges):
         for index, text in enumerate(texts):
             if index:
                 self.join_text(text.at, w.log)
-            self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         call = freeform.as_function(call)
         arguments = call.arguments or "{}" if not w.home else call.arguments
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
         out["function"] = {"name": call.name, "arguments": arguments}
         return self.emit(out, call, w.log)
@@ -251,7 +252,6 @@ class Xzatoma(Exchanges):
             doc["content"] = said
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
-        self.lose_cache(result.cache, w)
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 
@@ -262,8 +262,6 @@ class Xzatoma(Exchanges):
     def write_tool(self, tool: Tool, log: Ledger) -> Json:
         if not tool.name:
             raise Unsayable(NAMELESS, tool.at)
-        if tool.cache is not None:
-            log.dropped("cache", tool.cache.at, "this place cannot be marked here")
         out: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             out["description"] = tool.description
@@ -281,10 +279,6 @@ class Xzatoma(Exchanges):
         if name in MODES:
             log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")
         return name
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "this place cannot be marked here")
 
 
 DIALECT = Xzatoma()

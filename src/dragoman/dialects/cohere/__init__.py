@@ -12,12 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_MARKS,
     NO_MODE,
     NOWHERE,
     RARE,
+    WORDS,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
     ReasoningForm,
     Texts,
 )
@@ -52,6 +56,23 @@ class Cohere(Rules, Sniff, Responses):
         refusals=NOWHERE,
         citations=Citations(everyone=False, forms=("url", "document")),
         reasoning=ReasoningForm(),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"detail"}),
+                    usual="image/png",
+                ),
+                "document": Form(
+                    sources=WORDS,
+                    labels=frozenset(
+                        {"title", "filename", "context", "citable", "transcript", "detail"}
+                    ),
+                ),
+            },
+            code="tool_result.content",
+        ),
         candidates=1,
         lacks=RARE | {"response.model", "response.created"},
     )

@@ -281,7 +281,6 @@ class Messages(Parts):
         if plan is not None:
             doc["tool_plan"] = plan.text
             cited += self.write_citations(plan, -1, w)
-            self.lose_cache(plan.cache, w)
             self.lose(plan.extras, plan.at, w.log)
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
@@ -352,7 +351,6 @@ class Messages(Parts):
         if "arguments" in spelling:
             del function["arguments"]
         out["function"] = function
-        self.lose_cache(call.cache, w)
         return self.emit(out, call, w.log)
 
     def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
@@ -392,7 +390,6 @@ class Messages(Parts):
             doc["content"] = ""
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
-        self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 
     def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:
@@ -460,8 +457,6 @@ class Messages(Parts):
     def write_result_text(self, block: Media, w: CohereWriting) -> Json:
         """A document that has nothing but its text is what the tool said."""
         w.log.approximated("media", block.at, "a document without a title is a text in a result")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
         lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",

@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING, ClassVar
 from ...capabilities import (
     EVERYWHERE,
     NO_CITATIONS,
+    NO_MARKS,
     NO_MODE,
     NOWHERE,
     RARE,
+    WORDS,
     Capabilities,
     Choices,
+    Form,
+    MediaForms,
     ReasoningForm,
     Texts,
 )
@@ -56,6 +60,12 @@ class CopilotResponses(Sniff, Answers):
         passages=NOWHERE,
         citations=NO_CITATIONS,
         reasoning=ReasoningForm(parts=EVERYWHERE),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"url", "base64"}), usual="image/png")},
+            roles=frozenset({"user"}),
+            texts=WORDS,
+        ),
         lacks=RARE | {"response.id", "response.created"},
     )
 

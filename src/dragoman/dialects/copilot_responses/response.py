@@ -193,7 +193,6 @@ class Answers(Requests):
 
     def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
         spelling = self.spelling(call)
-        self.lose_cache(call.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
         inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
         if spelling:

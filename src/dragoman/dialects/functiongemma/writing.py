@@ -318,7 +318,6 @@ class Texts(Reading):
             log.invented("tool_result.name", result.at, "a result names its tool: 'tool'")
         elif result.name is None and called is None:
             log.invented("tool_result.name", result.at, f"a result names its tool: {name!r}")
-        self.lose_cache(result.cache, log)
         self.lose(result.extras, result.at, log)
         text = self.say_result(result, w.tool_name(name, result.at), w)
         return text if result.extras is None else respelled(self, result, text, log, losses)

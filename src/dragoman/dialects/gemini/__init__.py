@@ -14,14 +14,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_MARKS,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
     RESPONSE,
+    WORDS,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
     ReasoningForm,
     Texts,
 )
@@ -62,6 +67,22 @@ class Gemini(Sniff, Rules, Responses):
             "assistant": frozenset({ToolResult}),
         },
         citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"filename"}),
+                    titled=POINTED | WORDS,
+                    extended=False,
+                    typed=True,
+                    any_data=False,
+                ),
+            ),
+            roles=frozenset({"user", "assistant", "tool"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+        ),
         lacks=RARE,
     )
     spec = "https://ai.google.dev/api/generate-content"

@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING, ClassVar
 from ...capabilities import (
     HISTORY,
     NO_CITATIONS,
+    NO_MARKS,
     NO_MODE,
     NOWHERE,
+    POINTED,
     RARE,
+    WORDS,
     Capabilities,
     Choices,
+    Form,
+    MediaForms,
     ReasoningForm,
     Texts,
 )
@@ -56,6 +61,21 @@ class Mistral(Responses):
         unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
         refused="end",
         citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={
+                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
+                "audio": Form(sources=frozenset({"url", "base64"})),
+                "document": Form(
+                    sources=POINTED,
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"base64"}),
+                    extended=False,
+                    usual="application/pdf",
+                ),
+            },
+            texts=WORDS,
+        ),
         lacks=RARE - {"logprobs"},
     )
     aliases: ClassVar[tuple[str, ...]] = ()

@@ -187,12 +187,10 @@ class Messages(Parts):
             last = out[-1] if out else None
             if isinstance(block, Text) and isinstance(last, Text):
                 note_joined(block, self, w)
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
             elif isinstance(block, Text) and not block.text and len(texts) > 1:
                 w.log.dropped("text.empty", block.at, "an empty text says nothing")
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
             else:
                 out.append(block)
@@ -215,7 +213,6 @@ class Messages(Parts):
             if spelled == "null":
                 doc["content"] = None
             return
-        self.lose_cache(block.cache, w)
         doc["content"] = self.write_content(
             self.mark_texts(list(block.content), block, w), spelled, w
         )

@@ -15,9 +15,13 @@ from msgspec.structs import replace
 from ...capabilities import (
     NO_CHOICE,
     NO_CITATIONS,
+    NO_MARKS,
     NOWHERE,
     RARE,
+    WORDS,
     Capabilities,
+    Form,
+    MediaForms,
     ReasoningForm,
     Texts,
 )
@@ -46,6 +50,13 @@ class Ollama(Sniff, Responses):
         passages=NOWHERE,
         citations=NO_CITATIONS,
         reasoning=ReasoningForm(),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"base64"}), any_data=False)},
+            texts=WORDS,
+            roles=frozenset({"system", "user", "tool"}),
+            code="tool_result.content",
+        ),
         candidates=1,
         lacks=RARE | {"response.id"},
     )

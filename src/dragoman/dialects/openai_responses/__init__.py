@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, ClassVar
 from ...capabilities import (
     EVERYWHERE,
     NOWHERE,
+    POINTED,
     RARE,
     RESPONSE,
+    Caching,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
     ReasoningForm,
     Texts,
 )
@@ -108,6 +112,21 @@ class OpenAIResponses(Sniff, Rules, Responses):
             places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
         ),
         reasoning=REASONING,
+        caching=Caching(
+            on=frozenset({"text", "media", "result part", "document text"}), ttls=("30m", "12h")
+        ),
+        media=MediaForms(
+            kinds={
+                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
+                "document": Form(
+                    sources=POINTED | {"text"},
+                    labels=frozenset({"filename", "detail"}),
+                    titled=POINTED | {"text"},
+                    usual="application/pdf",
+                ),
+            },
+            texts=frozenset({"blocks"}),
+        ),
         candidates=1,
         failed=True,
         lacks=RARE - {"response.echo", "service_tier"},

@@ -21,7 +21,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_last_text
 from ...reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
 from ...writing import is_blank, is_plain_text, object_of
 from .parts import INPUT, NAME, PLAIN_TEXT, ItemWriting, Parts, Reader
@@ -333,7 +332,6 @@ class Calls(Parts):
                 out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
                 why = f"a call of an answer has an id of its own: {out['id']!r}"
                 w.log.invented("tool_call.item_id", call.at, why)
-        self.lose_cache(call.cache, w)
         if spelling:
             self.spell_arguments(out, "input" if custom else "arguments", call, spelling)
         return out if call.extras is None else self.emit(out, self.part_of(call), w.log)
@@ -420,7 +418,7 @@ class Calls(Parts):
 
     def mark_parts(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
         """There is no flag for a failed tool: its text says so, and another's must not."""
-        content = mark_last_text(result, w)
+        content = result.content
         first = content[0] if content else None
         if w.home and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
             return content  # a text with keys of its own is no mark, and is written as it was

@@ -482,8 +482,6 @@ class Items(Calls):
         The other form, a list of parts, demands the ids of real items. The reader joins what
         follows each other, so no boundary is lost.
         """
-        if block.cache is not None:
-            self.lose_cache(block.cache, w)
         if block.extras is not None:
             self.lose(block.extras, block.at, w.log)
         return {"role": "assistant", "content": block.text}

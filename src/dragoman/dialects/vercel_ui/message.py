@@ -365,8 +365,6 @@ class Answers(Dialect):
     def write_text(self, block: Text, w: Writing) -> list[Json]:
         out: dict[str, Json] = {"type": "text", "text": block.text}
         self.write_state(out, block, "done")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "answers are not marked here")
         docs: list[Json] = [self.emit(out, self.sign(out, block, METADATA), w.log)]
         cited = enumerate(block.citations, 1)
         return docs + [self.write_source(cite, f"{number}", w) for number, cite in cited]
@@ -428,8 +426,6 @@ class Answers(Dialect):
             out["input"] = object_of(call, w.log)
         if spelling.get("input") == "null":
             out["input"] = None
-        if call.cache is not None:
-            w.log.dropped("cache", call.cache.at, "answers are not marked here")
         return self.emit(out, self.sign(out, call, CALL_METADATA), w.log)
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
@@ -437,16 +433,10 @@ class Answers(Dialect):
         kind = source.media_type or sniff(source.value) or USUAL_TYPES[block.kind]
         if source.kind == "base64":
             url = data_uri(self.spelling(block).get("type", kind), source.value)
-        elif source.kind == "url":
-            url = source.value
         else:
-            w.log.dropped("media", block.at, "a file is an address or data here")
-            return ()
+            url = source.value
         if source.media_type is None and not w.home:
             w.log.invented("media.type", block.at, f"taken for {kind}")
-        for key in ("title", "context", "citable", "transcript", "detail"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"files have no {key} here")
         out: dict[str, Json] = {"type": "file", "url": url, "mediaType": kind}
         if block.filename is not None:
             out["filename"] = block.filename
