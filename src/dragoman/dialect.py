@@ -400,6 +400,22 @@ class Dialect:
         """Report a text that is joined with the one before it."""
         roles.join_text(at, self, log)
 
+    def merge_message(self, message: Message, log: Ledger) -> None:
+        """Report a message that becomes part of the one before it."""
+        roles.merge_message(message, self, log)
+
+    def omit_text(self, at: str, log: Ledger) -> None:
+        """Report an empty text that is left out."""
+        roles.omit_text(at, self, log)
+
+    def add_text(self, at: str, log: Ledger) -> None:
+        """Report an empty text that is made up."""
+        roles.add_text(at, self, log)
+
+    def add_user_turn(self, at: str, log: Ledger) -> None:
+        """Report a turn of the user that is made up, as one must come first."""
+        roles.add_user_turn(at, self, log)
+
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""
         if extras.seal is not None:

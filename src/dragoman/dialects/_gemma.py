@@ -133,7 +133,7 @@ class Gemma(Dialect):
 
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:
         if is_blank(text):
-            log.dropped("text.empty", at, "a text of nothing is nothing here")
+            self.omit_text(at, log)
             return True
         return False
 

@@ -195,8 +195,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         for message in messages:
             if message.role == "assistant":
                 if before == "assistant":
-                    why = "messages of the assistant that follow each other are one turn here"
-                    w.log.approximated("message.boundary", message.at, why)
+                    self.merge_message(message, w.log)
                 self.write_assistant(message, out, w)
             elif message.role == "tool":
                 self.write_results(message, out, w)

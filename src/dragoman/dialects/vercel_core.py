@@ -138,7 +138,7 @@ class VercelCore(VercelModelV5):
         """ "RETURN JOIN textParts WITH '\\n'": one text, also where there is none."""
         texts = [block for block in blocks if isinstance(block, Text)]
         if not texts:
-            w.log.invented("text.empty", at, "content is required, if only an empty one")
+            self.add_text(at, w.log)
             return Text("", at=at)
         for block in texts[1:]:
             self.join_text(block.at, w.log)

@@ -27,11 +27,7 @@ class Opening:
         """The events that open a block as the target can say it."""
         block = event.block
         if isinstance(block, Text | ToolCall):
-            lowered: Block
-            if isinstance(block, Text):
-                lowered = self.lowering.text(block, "assistant")
-            else:
-                lowered = self.lowering.call(self.lowering.marked(block, "call"))
+            lowered = self.begun(block)
             return [event if lowered is block else replace(event, block=lowered)]
         if isinstance(block, Media):
             found = self.lowering.media(block, "assistant")
@@ -43,6 +39,13 @@ class Opening:
         if isinstance(block, Raw) and is_known(block) and not self.lowering.to.accepts(block):
             return self.said(event, self.lowering.raw(block)) or [event]
         return [event]
+
+    def begun(self, block: Text | ToolCall) -> Block:
+        """A block of which the words are yet to come, so nothing is judged by them."""
+        lowering = self.lowering
+        if isinstance(block, Text):
+            return lowering.text(block, "assistant")
+        return lowering.call(lowering.marked(block, "call"))  # writers wrap what is freeform
 
     def said(self, event: Open, blocks: Sequence[Block]) -> list[Event]:
         """A block that is written as text."""

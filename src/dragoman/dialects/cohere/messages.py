@@ -253,7 +253,7 @@ class Messages(Parts):
         """ "message must not be empty in a turn", says the API."""
         said = [part for part in parts if part.get("text") != ""]
         if len(said) != len(parts):
-            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+            self.omit_text(block.at, w.log)
         return said
 
     def as_content(self, parts: list[Json], message: Message, answer: bool) -> Json:

@@ -247,8 +247,7 @@ class WriteParts(ReadParts):
             said = parse(said)
         if result.is_error:
             if not words and not w.home:
-                why = f"{self.name} needs a text in the result of a tool that failed"
-                w.log.invented("text.empty", result.at, why)
+                self.add_text(result.at, w.log)
             inner["response"] = {"error": said}
         else:
             inner["response"] = {"output": said} if words else {}

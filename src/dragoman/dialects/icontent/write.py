@@ -186,11 +186,10 @@ class Write(Read):
         answer = "\n".join(text.text for text in texts)
         mute = result.is_error and self.has_error  # a failure without a word has a form here
         if not texts and not mute:
-            why = f"{self.name} needs a text in a tool result"
-            w.log.invented("text.empty", result.at, why)
+            self.add_text(result.at, w.log)
         elif mute and not answer and texts:
             for text in texts:
-                w.log.dropped("text.empty", text.at, "a tool that failed without a word")
+                self.omit_text(text.at, w.log)
         out = self.name_result(result, w)
         out["result"] = answer
         if result.is_error:

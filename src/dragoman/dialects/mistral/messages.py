@@ -128,13 +128,13 @@ class Messages(Parts):
             # "Assistant message must have either content or tool_calls, but not none." (3240)
             for block in message.content:
                 if isinstance(block, Text):
-                    w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+                    self.omit_text(block.at, w.log)
             self.omit_message(message, w.log)
             return None
         if doc.get("content") == "" and "tool_calls" in doc and not w.home:
             for block in message.content:
                 if isinstance(block, Text):
-                    w.log.dropped("text.empty", block.at, "an empty text beside calls is none here")
+                    self.omit_text(block.at, w.log)
         if "prefix" in (spelling := self.spelling(message)):
             doc["prefix"] = spelling["prefix"]
         return doc
@@ -190,7 +190,7 @@ class Messages(Parts):
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
             elif isinstance(block, Text) and not block.text and len(texts) > 1:
-                w.log.dropped("text.empty", block.at, "an empty text says nothing")
+                self.omit_text(block.at, w.log)
                 self.lose(block.extras, block.at, w.log)
             else:
                 out.append(block)

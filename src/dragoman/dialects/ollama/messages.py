@@ -384,7 +384,7 @@ class Messages(Dialect):
             if text:
                 self.join_text(block.at, w.log)
             else:
-                w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+                self.omit_text(block.at, w.log)
         return "\n\n".join(text for _, text in texts if text)
 
     # -- tools ------------------------------------------------------------------------------
@@ -496,11 +496,11 @@ class Turn:
         # An empty text says nothing beside others; alone, it is what the message says.
         alone = not (said or self.w.answer or beside)
         for at in self.empty[1:] if alone else self.empty:
-            self.w.log.dropped("text.empty", at, "an empty text says nothing here")
+            self.dialect.omit_text(at, self.w.log)
         if said or self.texts:
             return said
         if alone:
-            self.w.log.invented("text.empty", message.at, "a message has a text here")
+            self.dialect.add_text(message.at, self.w.log)
         return said
 
 
