@@ -77,7 +77,8 @@ class Xzatoma(Exchanges):
         caching=NO_MARKS,
         media=NO_MEDIA,
         candidates=1,
-        lacks=RARE | {"response.id", "response.created"},
+        lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
+        counts=frozenset(),
     )
     whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"

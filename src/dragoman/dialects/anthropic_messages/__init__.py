@@ -128,7 +128,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
             }
         ),
         candidates=1,
-        lacks=(RARE - {"stop.sequence"}) | {"response.created"},
+        lacks=(RARE - {"stop.sequence"}) | {"response.created", "error.code", "error.param"},
     )
     tool_search: ClassVar[dict[str, Json] | None] = {
         "type": "tool_search_tool_bm25_20251119",

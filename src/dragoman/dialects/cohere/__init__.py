@@ -74,7 +74,8 @@ class Cohere(Rules, Sniff, Responses):
             code="tool_result.content",
         ),
         candidates=1,
-        lacks=RARE | {"response.model", "response.created"},
+        lacks=RARE | {"response.model", "response.created", "error.code", "error.param"},
+        counts=frozenset({"cache_read", "reasoning"}),
     )
     stream_signs = (("type", "message-start"), ("type", "content-start"))
     # cohere (PyPI), client.py

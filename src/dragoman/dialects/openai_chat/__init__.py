@@ -79,7 +79,7 @@ class OpenAIChat(Sniff, Rules, Responses):
             subsets=frozenset({"auto", "required"}),
             beside=frozenset({"parallel"}),
         ),
-        lacks=RARE - {"service_tier", "logprobs"},
+        lacks=RARE - {"service_tier", "logprobs"} | {"error.request_id", "usage.cache_ttl"},
     )
     spec = "https://platform.openai.com/docs/api-reference/chat"
     vendor = "openai"
