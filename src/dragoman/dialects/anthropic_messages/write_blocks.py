@@ -40,6 +40,10 @@ DATA_TYPES = {
 }
 
 
+# "messages.1.content.0.thinking.signature: Field required"
+UNSIGNED = "a thought without Anthropic's signature is rejected"
+
+
 class WriteBlocks(Dialect):
     """What stands inside a message, out of the tree."""
 
@@ -216,6 +220,10 @@ class WriteBlocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         seal = block.seal
+        if seal is None and block.id is None and block.extras is None and not block.summary:
+            if len(block.content) == 1 and block.content[0] and not (w.home or w.answer):
+                w.log.dropped("reasoning", block.at, UNSIGNED)  # the usual shape
+                return None
         if any(block.summary) and block.words is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if seal is not None and may_open(self, seal):
@@ -248,8 +256,7 @@ class WriteBlocks(Dialect):
             why = "the signature is empty: nobody sealed this thought"
             w.log.invented("reasoning.seal", block.at, why)
             return {"type": "thinking", "thinking": text, "signature": ""}
-        # "messages.1.content.0.thinking.signature: Field required"
-        w.log.dropped("reasoning", block.at, "a thought without Anthropic's signature is rejected")
+        w.log.dropped("reasoning", block.at, UNSIGNED)
         return None
 
     def note_signed(self, block: Reasoning, w: Writing) -> None:
