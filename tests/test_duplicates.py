@@ -147,7 +147,7 @@ def test_so_do_streams() -> None:
         collect(STREAM, "openai-chat").losses,
     ):
         (loss,) = (loss for loss in losses if loss.what == duplicates.CODE)
-        assert loss.why.startswith("/choices/0/delta/content of frame 1 stands more than once")
+        assert loss.why.startswith("/choices/0/delta/content of frame 1 is a duplicate key")
     same = Transcoder("openai-chat", "openai-chat", duplicates=True)
     assert same.feed(STREAM) + same.close() == STREAM
     assert not same.losses, "what passes as it is has lost nothing"
@@ -169,10 +169,10 @@ def test_commands_without_a_ledger_say_so(tmp_path: Path, command: str) -> None:
     file = tmp_path / "twice.json"
     file.write_bytes(TWICE)
     files = [str(file)] * (1 + (command == "diff"))
-    assert "more than once in its object" in run(command, *files).err
+    assert "duplicate key, the last value is read" in run(command, *files).err
     file.with_suffix(".sse").write_bytes(STREAM)
     if command == "show":
-        assert "more than once" in run("show", "-f", "chat", str(file.with_suffix(".sse"))).err
+        assert "duplicate key" in run("show", "-f", "chat", str(file.with_suffix(".sse"))).err
 
 
 def test_a_file_is_not_migrated_that_could_not_come_back(tmp_path: Path) -> None:

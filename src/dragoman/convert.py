@@ -1,7 +1,7 @@
 """The public verbs: convert, read, write, join.
 
-All of them are pure functions: no clock, no randomness, no file, no socket. What a target demands
-and a pure function cannot know (a time, a fresh id) is injected by the caller.
+All of them are pure functions: no clock, no randomness, no file, no socket. What a target requires
+and a pure function cannot know (a time, a new id) is an argument.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .surrogates import Whole
 from .walk import below
 
 LIMIT = 1024 * 1024 * 1024
-"""How many bytes a document may have, unless the caller says otherwise."""
+"""How many bytes a document may have by default."""
 
 
 def convert(
@@ -131,7 +131,7 @@ def convert(
 
 
 def _note_model(writer: Dialect, log: Ledger) -> None:
-    """The model came from the capsule, unless that took it away again."""
+    """The model came from the capsule, unless the capsule removed it."""
     field = Restored("field", f"/{writer.model_key}")
     if replace(field, removed=True) not in log.restored:
         log.restored.append(field)
@@ -144,7 +144,7 @@ def is_longer(doc: Json | bytes, limit: int | None) -> bool:
 
 
 def with_halves(document: Json, halves: Whole, same_dialect: bool, log: Ledger) -> Json:
-    """Lone surrogates come back in the same dialect; elsewhere U+FFFD stands for each of them."""
+    """Lone surrogates are restored in the same dialect; in others U+FFFD is written for each."""
     lost = halves.places
     if same_dialect:
         document, lost = halves.restored(document)
@@ -211,11 +211,11 @@ def join(
     target: str | None = None,
     fail_on: Iterable[str] = (),
 ) -> Result:
-    """The request with the answer appended to its history, ready for the next turn.
+    """The request with the response appended to its history, ready for the next turn.
 
-    Only the history grows: settings stay as they are. The first candidate is the one that was
-    said; the others are dropped, and so is what only an answer may say. The paths of these losses
-    point into the answer. A request that is a string is what a user said, and nothing more. With
+    Only the history changes, not the parameters. The first candidate is appended; the others are
+    dropped, and so is what only a response can hold. The paths of these losses point into the
+    response. A request that is a string is the text of one user message. With
     ``target``, the history is written in that dialect at once, such as a line of training text,
     and all paths begin with ``/request`` or ``/response``.
 

@@ -1,4 +1,4 @@
-"""What is this document? Every dialect is asked how sure it is; on a tie there is no answer."""
+"""Detection of dialect and facet: every dialect rates a document; a tie has no result."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .reading import UNREADABLE, decode, load
 from .surrogates import parse_leniently
 
 FLOOR = 0.1
-"""What is less likely than this is not worth saying."""
+"""Guesses below this confidence are omitted."""
 MARGIN = 0.01
-"""Two guesses nearer than this are tied."""
+"""Two guesses closer than this are tied."""
 BEGINNINGS = {b"{": "ndjson", b"[": "array", b"\0": "eventstream"}
 """The first byte of a stream -> its framing; the length of a binary frame begins with a zero."""
 FRAMES = 8
-"""How many frames of a stream are looked at."""
+"""How many frames of a stream are read."""
 
 
 class Guesses(tuple[Guess, ...]):
@@ -36,10 +36,10 @@ class Guesses(tuple[Guess, ...]):
 
 
 def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
-    """The dialects and facets a document may be of, best first, each with its evidence.
+    """The dialects and facets a document match, best first, each with its evidence.
 
     Nothing, if there is no likely guess or if the best two are tied: ``detect(doc)[0]`` is never
-    the toss of a coin. Those that are tied are in ``detect(doc).tied``. With ``facet``, only
+    arbitrary. Those that are tied are in ``detect(doc).tied``. With ``facet``, only
     guesses of that facet count; with ``"stream"``, the bytes of a stream are looked at.
 
     >>> detect({"choices": [{"message": {"role": "assistant", "content": "Hi"}}]})[0].dialect
@@ -65,7 +65,7 @@ def weigh(value: Json, facet: str | None = None) -> Guesses:
 
 
 def candidates(value: Json, facet: str | None = None) -> list[Guess]:
-    """Every guess worth saying, best first, though the best may be tied."""
+    """Every guess, best first; the best may be tied."""
     try:
         guesses = [
             Guess(speaker.name, found, confidence, evidence)
@@ -92,7 +92,7 @@ def alike(guesses: list[Guess]) -> list[Guess]:
 
 
 def detect_stream(data: bytes) -> Guess | None:
-    r"""The dialect of a stream by how it begins; None where its first frames do not tell.
+    r"""The dialect of a stream by its first frames; None if they do not tell.
 
     >>> detect_stream(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n').dialect
     'openai-chat'
@@ -145,7 +145,7 @@ def _framings(speaker: Dialect) -> tuple[str, ...]:
 
 
 def _streamers(kind: str) -> list[Dialect]:
-    """The dialects whose streams have signs of their own; what inherits them is left out."""
+    """The dialects whose streams have evidence of their own; those that inherit it are omitted."""
     first: dict[object, Dialect] = {}
     for name in dialects.names():
         speaker = dialects.get(name)
@@ -161,7 +161,7 @@ def _depth(guess: Guess) -> int:
 
 
 def _is_base(guess: Guess, best: Guess) -> bool:
-    """Whether a guess is what the best one is a variant of: its signs tell them apart."""
+    """Whether a guess is the base of the best one, which is a variant of it."""
     base, variant = dialects.get(guess.dialect), dialects.get(best.dialect)
     inherits = base.name != variant.name and isinstance(variant, type(base))
     return inherits and guess.facet == best.facet
@@ -170,8 +170,7 @@ def _is_base(guess: Guess, best: Guess) -> bool:
 def _speakers() -> list[Dialect]:
     """The dialects that have evidence of their own.
 
-    A variant that inherits its evidence would always be tied with what it is a variant of; it is
-    left out, and the base speaks for both.
+    A variant that inherits its evidence would always be tied with its base, so it is omitted.
     """
     first: dict[object, Dialect] = {}
     for name in dialects.names():

@@ -20,7 +20,7 @@ from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower, omit
+from .lowering import lower, omit, roles
 from .model import (
     Block,
     ErrorKind,
@@ -36,10 +36,11 @@ from .model import (
     Tool,
     Toolbox,
     ToolChoice,
+    ToolResult,
     Tree,
     Usage,
 )
-from .models import DEFAULT, Models
+from .models import DEFAULT, Facts, Models
 from .normal import lose_answer, lose_fields
 from .reading import nearest
 from .results import pair_up
@@ -245,6 +246,10 @@ class Dialect:
                 why = f"{model!r} is a model of {maker}; {self.name} may not serve it"
                 log.moved("model", tree.params.where("model"), why)
 
+    def facts_of(self, model: str | None, log: Ledger) -> Facts:
+        """What is known of the model that a request goes to."""
+        return log.models.facts(self.vendor, model)
+
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
         """A document into which a capsule has put what it held; ``tree`` is what was written."""
         return document
@@ -383,6 +388,18 @@ class Dialect:
         """Report a block that is dropped as a whole, as there is no form for it."""
         omit(block, self, log)
 
+    def omit_message(self, message: Message, log: Ledger) -> None:
+        """Report a message of which nothing is left, and which is dropped."""
+        roles.omit_message(message, self, log)
+
+    def merge_prompt(self, message: Message, log: Ledger) -> None:
+        """Report a system message that becomes part of the one before it."""
+        roles.merge_prompt(message, self, log)
+
+    def join_text(self, at: str, log: Ledger) -> None:
+        """Report a text that is joined with the one before it."""
+        roles.join_text(at, self, log)
+
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""
         if extras.seal is not None:
@@ -421,6 +438,10 @@ class Dialect:
     def has_tool(self, node: Tool | ToolChoice) -> bool:
         """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
         return self.is_home(node.dialect)
+
+    def needs_text(self, result: ToolResult) -> bool:
+        """Whether a result without content must have a text."""
+        return ("error" if result.is_error else "result") in self.can.texts.needed
 
     def reference(self, name: str) -> dict[str, Json] | None:
         """A reference to a deferred tool that a search has found, where results may hold one."""

@@ -1,13 +1,13 @@
 """The exceptions.
 
 DragomanError
-├── Malformed         the input is at fault; ``at`` says where
-│   └── CapsuleError  a capsule is: damaged, forged, or of another document; ``at`` points into it
+├── Malformed         the input is invalid; ``at`` is its path
+│   └── CapsuleError  a capsule is invalid, or of another document; ``at`` points into it
 ├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
-│   ├── Unsayable     the target cannot say this conversation at all; ``at`` says why not
-│   ├── Undetected    the dialect of a document cannot be told; ``tied`` lists those it may be of
+│   ├── Unsayable     the target cannot express this conversation; ``at`` is the path
+│   ├── Undetected    the dialect of a document is unknown; ``tied`` lists those it may be of
 │   └── MissingExtra  a package that only some of dragoman needs is not installed
-└── Lossy             the caller's policy: a loss that was not to happen; ``losses`` lists them
+└── Lossy             a loss that the caller's ``fail_on`` forbids; ``losses`` lists them
 
 ``dragoman.providers`` adds a branch of its own: ``ProviderError``.
 """
@@ -47,7 +47,7 @@ class Unsupported(DragomanError):
 
 
 class Unsayable(Unsupported):
-    """The target has no form for this conversation. ``at`` points into the source document."""
+    """The target cannot express this conversation. ``at`` points into the source document."""
 
     def __init__(self, what: str, at: str = "") -> None:
         self.what = what

@@ -1,11 +1,11 @@
-"""The same answer while it arrives.
+"""The events of a stream, the same for all dialects.
 
     Begin (Open (Delta | Cite | Sealed)* Close)* End        blocks may be open side by side
-    ... Fail                                                it failed: never a silent stop
+    ... Fail                                                a failure ends with Fail, not End
 
-``Begin`` bears what is known of the answer at first, ``End`` what is known of it in the end; what
-was said comes in between, block by block. ``collect`` folds events into a response, ``decompose``
-turns a response into events, and each undoes the other.
+``Begin`` has what is known of the response at the start, ``End`` what is known at the end; the
+content comes in between, block by block. ``collect`` makes a response of events, ``decompose``
+makes events of a response, and each is the reverse of the other.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Place: TypeAlias = Literal["text", "summary", "transcript"]
 
 
 class Begin(Leaf, frozen=True, tag="begin", tag_field="event"):
-    """The answer begins: its id, model, date; nothing said yet."""
+    """The response begins: its id, model, date; no content yet."""
 
     response: Response
 
 
 class Open(Leaf, frozen=True, tag="open", tag_field="event"):
-    """A block begins. ``block`` is what is known of it; what is empty comes as deltas."""
+    """A block begins. ``block`` is what is known of it; empty fields come as deltas."""
 
     index: int
     block: Block
@@ -51,7 +51,7 @@ class Open(Leaf, frozen=True, tag="open", tag_field="event"):
 
 
 class Delta(Leaf, frozen=True, tag="delta", tag_field="event"):
-    """More of the text of a block: words, arguments, a thought (``part``: which of several)."""
+    """More of a block: text, arguments, or reasoning (``part``: which of several)."""
 
     index: int
     text: str
@@ -60,40 +60,40 @@ class Delta(Leaf, frozen=True, tag="delta", tag_field="event"):
 
 
 class Cite(Leaf, frozen=True, tag="cite", tag_field="event"):
-    """Where the text of a block comes from. It may come late, when the block is closed."""
+    """A citation of a text block. It may come after the block is closed."""
 
     index: int
     citation: Citation
 
 
 class Sealed(Leaf, frozen=True, tag="seal", tag_field="event"):
-    """The seal of a thought."""
+    """The signature of a reasoning block, or its encrypted content."""
 
     index: int
     seal: Seal
 
 
 class Close(Leaf, frozen=True, tag="close", tag_field="event"):
-    """Nothing more comes for a block."""
+    """A block ends."""
 
     index: int
 
 
 class End(Leaf, frozen=True, tag="end", tag_field="event"):
-    """The answer is complete. Where a candidate holds no content, it is what came before."""
+    """The response is complete. A candidate without content has that of the blocks before."""
 
     response: Response
 
 
 class Fail(Leaf, frozen=True, tag="fail", tag_field="event"):
-    """The answer broke off. ``response``, if the source has it, is what there was until then."""
+    """The response failed. ``response``, if the source has it, is what there was until then."""
 
     failure: Failure
     response: Response | None = None
 
 
 class Ping(Leaf, frozen=True, tag="ping", tag_field="event"):
-    """Nothing, to keep the line open."""
+    """A keep-alive without content."""
 
 
 class Odd(Leaf, frozen=True, tag="odd", tag_field="event"):
@@ -123,7 +123,7 @@ class Pieces:
         self.seal: Seal | None = None
 
     def whole(self) -> Block:
-        """The block with all that came for it."""
+        """The block with all its deltas."""
         block = self.block
         text = "".join(self.texts.get(("text", 0), ()))
         if isinstance(block, Text):
@@ -149,7 +149,7 @@ class Pieces:
         return block
 
     def parts(self, place: Place, before: tuple[str, ...]) -> tuple[str, ...]:
-        """The texts of a thought, by their numbers."""
+        """The texts of a reasoning block, by their numbers."""
         found = dict(enumerate(before))
         for (kind, part), texts in self.texts.items():
             if kind == place:
@@ -158,7 +158,7 @@ class Pieces:
 
 
 def collect(events: Iterable[Event]) -> Response:
-    """The response that the events amount to; one that breaks off bears its failure."""
+    """The response that consists of the events; a truncated one has its failure."""
     blocks: dict[int, Pieces] = {}
     head = Response(None, None, ())
     failure: Failure | None = None
@@ -181,7 +181,7 @@ def collect(events: Iterable[Event]) -> Response:
 
 
 def _filled(head: Response, blocks: dict[int, Pieces]) -> Response:
-    """The head with the blocks in their candidates, where it does not hold them itself."""
+    """The head with the blocks in their candidates, if it does not have them itself."""
     said: dict[int, list[Block]] = {}
     for index in sorted(blocks):
         said.setdefault(blocks[index].candidate, []).append(blocks[index].whole())
@@ -197,7 +197,7 @@ def _filled(head: Response, blocks: dict[int, Pieces]) -> Response:
 
 
 def decompose(response: Response) -> Iterator[Event]:
-    """The events that amount to a response."""
+    """The events of a response."""
     silent = tuple(replace(c, message=replace(c.message, content=())) for c in response.candidates)
     head = replace(response, candidates=silent)
     yield Begin(head)
@@ -212,7 +212,7 @@ def decompose(response: Response) -> Iterator[Event]:
 
 
 def hollow(block: Block) -> Block:
-    """A block without what comes as deltas."""
+    """A block without the fields that come as deltas."""
     if isinstance(block, Text):
         return replace(block, text="", citations=())
     if isinstance(block, Refusal):

@@ -1,22 +1,22 @@
-"""One exchange: a request on its way to a model, and the reply on its way back.
+"""One exchange: a request for an upstream, and its reply for the client.
 
-A reply alone does not tell what its request was like. A tool that was renamed for the upstream is
-called by its new name, a freeform tool that was wrapped as a function is called as a function, the
-tools of a namespace by their flat names. So what the request became is remembered, and undone in
-the reply:
+A reply alone does not tell what its request was. A tool that was renamed for the upstream is called
+by its new name, a custom (freeform) tool that was written as a function is called as a function,
+the tools of a namespace by their merged names. So these changes are remembered, and undone in the
+reply:
 
     client ── request ──> names, kinds, ids, settings ──> upstream
            <── response, transcoder, error ─────────────
 
 - *names*: each call is to the tool that the client defined, in its namespace;
-- *kinds*: a freeform call is freeform again, its text unescaped as it arrives;
-- *ids*: an id made up for a reply or a call is none that the conversation has already;
+- *kinds*: a custom call is custom again, its text unescaped as it arrives;
+- *ids*: an id invented for a reply or a call is unique in the conversation;
 - *settings*: where the client's dialect repeats the request in its replies, they are the client's;
-- *input tokens*: where a stream begins with their number and the upstream tells it only in the
-  end, it begins with an estimate, and the ledger reports it.
+- *input tokens*: where a stream begins with their number and the upstream sends it only at the end,
+  it begins with an estimate, and the ledger reports it.
 
-Everything here is pure: no socket, no clock, no randomness. An exchange refers to the request that
-it was given and copies nothing of the history.
+There are no side effects: no socket, no clock, no randomness. An exchange refers to the request
+that it was given and copies nothing of the history.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CHARACTERS = 4
 MEDIUM = 1_500
 """tokens of an image, about: https://platform.claude.com/docs/en/build-with-claude/vision"""
 SHOWN = 300
-"""How much of an error that is no JSON is shown in its message."""
+"""How much of an error that is not JSON is shown in its message."""
 
 
 class Exchange:
@@ -147,10 +147,10 @@ class Exchange:
     # -- there ------------------------------------------------------------------------------
 
     def request(self, doc: Json | bytes, *, stream: bool | None = None) -> Result:
-        """The client's request as the upstream takes it.
+        """The client's request in the upstream's dialect.
 
-        ``stream`` is whether it asks for a stream, where the client tells so elsewhere than in
-        the document: in the path, as Gemini's and Bedrock's do.
+        ``stream`` is whether it requests a stream, if that is not in the document but in the path,
+        as in Gemini's and Bedrock's APIs.
         """
         value, halves = _loaded(doc)
         self._forget()
@@ -184,7 +184,7 @@ class Exchange:
         return Result(sent, self.losses, restored=tuple(log.restored))
 
     def _forget(self) -> None:
-        """What an earlier request and its reply left."""
+        """Forget an earlier request and its reply."""
         self._tree, self._names, self._flow = None, {}, None
         self._custom = self._search = frozenset()
         self._original = self._replied = None
@@ -193,7 +193,7 @@ class Exchange:
 
     @cached_property
     def input_tokens(self) -> int:
-        """About how many tokens the request has: four characters of text each."""
+        """An estimate of the request's tokens: four characters of text each."""
         tree = self._tree
         if tree is None:
             if self.asked is None:
@@ -206,7 +206,7 @@ class Exchange:
     # -- and back ---------------------------------------------------------------------------
 
     def response(self, doc: Json | bytes) -> Result:
-        """The upstream's reply as the client takes it.
+        """The upstream's reply in the client's dialect.
 
         ``status`` is 200, or that of the error which a failed reply is.
         """
@@ -228,10 +228,10 @@ class Exchange:
         return Result(reply, self._reply_losses, status=status)
 
     def transcoder(self, **options: Any) -> Transcoder:
-        """The upstream's stream as the client's: a ``Transcoder`` that knows the request.
+        """The upstream's stream in the client's dialect: a ``Transcoder`` that knows the request.
 
-        Options are those of ``Transcoder``; whether a Chat client gets counts of tokens is as its
-        request asks.
+        Options are those of ``Transcoder``; a Chat client gets token counts if its request asks for
+        them.
         """
         from .transcoder import Transcoder  # not needed by those who convert documents
 
@@ -246,10 +246,10 @@ class Exchange:
         return flow
 
     def error(self, doc: Json | bytes, status: int) -> Result:
-        """The upstream's error as the client takes it; ``result.status`` is to be answered.
+        """The upstream's error in the client's dialect; ``result.status`` is its HTTP status.
 
-        Whatever came instead of an error document (a page of a proxy, nothing at all) is an error
-        too: the beginning of it is the message.
+        Anything else than an error document (an HTML page, an empty body) is an error too: its
+        beginning is the message.
         """
         value, tree = _failure(doc, self._upstream)
         if not self.is_converted and tree.dialect is not None:
@@ -269,8 +269,8 @@ class Exchange:
     def _ids(self) -> Callable[[str], str] | None:
         """What makes ids for a reply: the caller's maker, or one that counts on.
 
-        Claude Code takes two replies with one id for one. So an id that is made up has the
-        number of the turn in it, and none of a conversation is made up twice.
+        Claude Code treats two replies with one id as one. So an invented id contains the number of
+        the turn, and is unique in a conversation.
         """
         if self.ids is not None or self._tree is None:
             return self.ids
@@ -286,7 +286,7 @@ class Exchange:
         return made
 
     def _tell(self, log: Ledger) -> Ledger:
-        """Tell the writer of a reply what the conversation has: ids of calls, names of tools."""
+        """Give the writer of a reply the call ids and tool names of the conversation."""
         if self._tree is not None:
             log.taken = CallIds(self._tree.messages)
             log.own_names = frozenset(tool.name for tool in tools_of(self._tree))
@@ -321,11 +321,11 @@ class Exchange:
 
     @property
     def capsules(self) -> dict[str, Json]:
-        """What the upstream wants back in the next request and the client's history cannot hold.
+        """What the upstream requires in the next request and the client's history cannot hold.
 
-        Plain JSON, to be kept beside the history and given to the next exchange. It fits the
-        history to which the client adds the reply that it got. There is one capsule for each
-        upstream dialect; those of others are passed on as they came.
+        Plain JSON, to be kept beside the history and given to the next exchange. It belongs to the
+        history with the reply appended. There is one capsule for each upstream dialect; those of
+        others are passed on unchanged.
         """
         if self._flow is not None and self._flow.ended and self._flow.response.failure is None:
             self._original, self._replied = self._flow.reader.document(), self._flow.document
@@ -386,7 +386,7 @@ class _Amend:
 
 
 class CallIds(Container[str]):
-    """The ids of the calls of a conversation, looked at when somebody asks."""
+    """The ids of the calls of a conversation, collected when first needed."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self.messages = messages
@@ -405,13 +405,13 @@ class CallIds(Container[str]):
 
 
 def asks_for_counts(asked: Json) -> bool:
-    """Whether an OpenAI Chat client wants the chunk of counts, which has no choices."""
+    """Whether an OpenAI Chat client requests the chunk of token counts, which has no choices."""
     options = asked.get("stream_options") if asked.__class__ is dict else None
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
 def estimate(tree: Request) -> int:
-    """About how many tokens a request has."""
+    """An estimate of the tokens of a request."""
     size, media = 0, 0
     for tool in tree.tools or ():
         size += len(tool.name) + len(tool.description or "") + len(compact(tool.schema))
@@ -432,7 +432,7 @@ def estimate(tree: Request) -> int:
 
 
 def _loaded(doc: Json | bytes) -> tuple[Json, Whole | None]:
-    """A document, and what stood in it where a client had cut a character in half."""
+    """A document, and its lone surrogates."""
     try:
         return load(doc), None
     except Malformed:
@@ -442,7 +442,7 @@ def _loaded(doc: Json | bytes) -> tuple[Json, Whole | None]:
 
 
 def _failure(doc: Json | bytes, upstream: Dialect) -> tuple[Json, Failure]:
-    """An error as the upstream gave it, as far as its dialect knows it."""
+    """An error of the upstream, as far as its dialect can read it."""
     try:
         raw = isinstance(doc, bytes | bytearray | memoryview)
         value = parse_leniently(bytes(doc)) if raw else doc

@@ -1,6 +1,6 @@
 """The ledger: every deviation of a conversion, as a value.
 
-``CODES`` lists every name a loss can bear; ``docs/ledger.md`` is made from it.
+``CODES`` lists the codes of losses; ``docs/ledger.md`` is generated from it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .models import DEFAULT, Models
 Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# name -> what it speaks of. A code is a promise: it is never renamed, only added.
+# code -> what it is about. Codes are stable: they are added, never renamed.
 CODES: dict[str, str] = {
-    "document.key": "a key that stands more than once in its object",
+    "document.key": "a duplicate key in an object",
     "extras": "a field that only the source dialect knows",
     "raw": "a block that only the source dialect knows",
     "message.boundary": "where a message ends and the next begins",
@@ -33,10 +33,10 @@ CODES: dict[str, str] = {
     "text.empty": "a text block that is empty or only white space",
     "text.space": "white space at the end of a text",
     "text.control": "a control token of the target inside a text",
-    "text.surrogate": "half of a character, where a text was cut inside of a surrogate pair",
+    "text.surrogate": "a lone surrogate, where a text was cut inside a surrogate pair",
     "text.boundary": "where a text block ends and the next begins",
     "text.citations": "citations of a text",
-    "cache": "a prompt cache mark",
+    "cache": "a cache breakpoint",
     "cache.ttl": "the lifetime of a cached prefix",
     "media": "an image, audio, video or document",
     "media.detail": "the resolution at which an image is read",
@@ -148,10 +148,10 @@ class Loss(Struct, frozen=True):
 
 
 class Restored(Struct, frozen=True):
-    """A place that is as a capsule says, whatever the rest of the document says.
+    """A place that came from a capsule.
 
-    ``path`` is a JSON pointer into the result; of what was removed, into what the conversion gives
-    without a capsule.
+    ``path`` is a JSON pointer into the result; for what was removed, into the result of the
+    conversion without a capsule.
     """
 
     what: str
@@ -164,7 +164,7 @@ class Restored(Struct, frozen=True):
 
 
 class Ids:
-    """A maker of ids that remembers them: what has got a name is called by it again."""
+    """A generator of ids that remembers them, so that they can be given out again."""
 
     def __init__(self, make: Callable[[str], str]) -> None:
         self._make = make
@@ -176,13 +176,13 @@ class Ids:
         return made
 
     def again(self) -> Callable[[str], str]:
-        """The same ids in the same order, and fresh ones behind them."""
+        """The same ids in the same order, then new ones."""
         left = {prefix: iter(tuple(made)) for prefix, made in self._made.items()}
         return lambda prefix: next(left.get(prefix, iter(())), None) or self(prefix)
 
 
 class Ledger:
-    """Collects losses in the order in which they happen, and makes what only a caller can know."""
+    """Collects losses in the order in which they happen; has the caller's clock and ids."""
 
     __slots__ = (
         "ids",
@@ -214,11 +214,11 @@ class Ledger:
         self.tool_names: dict[str, tuple[str | None, str]] = {}
         """written name of a tool -> its (namespace, name) in the source, where they differ"""
         self.taken: Container[str] = ()
-        """ids of calls that the conversation has already: none of them is made up again"""
+        """ids of calls that the conversation already has: none of them is invented again"""
         self.own_names: Container[str] = ()
-        """names of tools that the target itself gave: each is written as it is"""
+        """tool names that the target itself chose: each is written unchanged"""
         self.restores = False
-        """whether a capsule is opened behind the writer: signed reasoning may come back"""
+        """whether a capsule is opened after the writer: signed reasoning may be restored"""
         self.restored: list[Restored] = []
         """what came from a capsule"""
 
@@ -230,28 +230,28 @@ class Ledger:
         return ledger
 
     def dropped(self, what: str, path: str, why: str) -> None:
-        """The target has no place for it."""
+        """Not written: the target does not support it."""
         self.losses.append(Loss("dropped", what, path, why, self.target))
 
     def approximated(self, what: str, path: str, why: str) -> None:
-        """Carried, with less precision."""
+        """Written with less precision."""
         self.losses.append(Loss("approximated", what, path, why, self.target))
 
     def invented(self, what: str, path: str, why: str) -> None:
-        """The target demands it and the source never said it."""
+        """Required by the target and absent from the source."""
         self.losses.append(Loss("invented", what, path, why, self.target))
 
     def moved(self, what: str, path: str, why: str) -> None:
-        """Carried whole, elsewhere."""
+        """Written whole, at another place."""
         self.losses.append(Loss("moved", what, path, why, self.target))
 
     def renamed(self, what: str, path: str, why: str) -> None:
-        """Said in other words that mean the same; the capsule knows the way back."""
+        """Written differently with the same meaning; a capsule restores it."""
         self.losses.append(Loss("renamed", what, path, why, self.target))
 
     def enforce(self, fail_on: Iterable[str]) -> None:
-        """Raise ``Lossy`` if a loss is of a forbidden kind or bears a forbidden code."""
-        if fail_on == ():  # as usual
+        """Raise ``Lossy`` if a loss has a forbidden kind or code."""
+        if fail_on == ():  # the default
             return
         forbidden = frozenset((fail_on,) if isinstance(fail_on, str) else fail_on)
         if not forbidden:
@@ -259,7 +259,7 @@ class Ledger:
         if unknown := forbidden - set(KINDS) - CODES.keys():
             known = ", ".join(KINDS)
             raise Unsupported(
-                f"fail_on: unknown {sorted(unknown)}; there are {known} and the codes"
+                f"fail_on: unknown {sorted(unknown)}; known are {known} and the codes"
             )
         if hit := tuple(x for x in self.losses if x.kind in forbidden or x.what in forbidden):
             raise Lossy(hit)

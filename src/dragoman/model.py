@@ -1,8 +1,8 @@
-"""The canonical tree: one conversation, under nobody's vocabulary.
+"""The canonical tree: one conversation, in vendor-neutral names.
 
-Every dialect reads into this tree and writes out of it. It is a superset: it can hold what *any*
-dialect can say. What a dialect says and the tree has no name for is kept verbatim in ``extras``
-(unknown fields) or ``Raw`` (unknown blocks), under the name of the dialect that spoke it.
+Every dialect reads into this tree and writes from it. It is a superset: it can hold what *any*
+dialect can express. What the tree has no name for is kept verbatim in ``extras`` (unknown fields)
+or ``Raw`` (unknown blocks), with the name of the dialect that it comes from.
 
     Request ─┬─ messages: Message ── content: Block ...
              ├─ tools: Tool
@@ -15,8 +15,8 @@ Normal form, which every reader produces and every writer may rely on:
 
 - the system prompt is a leading message with role ``system``, wherever the dialect keeps it;
 - each tool result is a message of its own, with role ``tool`` and exactly one ``ToolResult``;
-- everything one model turn says (reasoning, text, calls) is one ``assistant`` message;
-- tool arguments are the text the model wrote; blank and ``{}`` are the same.
+- all content of one model turn (reasoning, text, calls) is one ``assistant`` message;
+- tool arguments are the text the model wrote; empty and ``{}`` are the same.
 
 ``at`` is the JSON pointer of a node in the document it was read from; it is where losses point.
 """
@@ -80,11 +80,11 @@ class Leaf(
 
 
 class Extras(Leaf, frozen=True):
-    """What a dialect said beyond the tree: for the same dialect verbatim, for others a loss.
+    """What the tree has no name for: verbatim in the same dialect, a loss in others.
 
-    ``fields`` are keys the tree has no name for; each is a loss elsewhere. ``blanks`` are keys
-    that say nothing (null, an empty list where absence means the same). ``spelling`` tells which
-    of several equal forms the document used (a string or a list of one text). These two are
+    ``fields`` are unknown keys; each is a loss in other dialects. ``blanks`` are keys without
+    content (null, an empty list where absence means the same). ``spelling`` tells which of several
+    equivalent forms the document used (a string or a list of one text). These two are
     restored at home and mean nothing anywhere else. ``inner`` names the fields that are what is
     left of an object, so that a loss is one of its keys and not the whole of it. ``seal`` is what
     the provider signed of the node itself, a call or a text, and wants back with it.
@@ -99,26 +99,26 @@ class Extras(Leaf, frozen=True):
 
 
 class Node(Leaf, frozen=True, kw_only=True):
-    """What all nodes share: where it came from, and what it said beyond the tree."""
+    """What all nodes share: their place in the document, and their extras."""
 
     at: str = ""
     extras: Extras | None = None
 
 
 class Root(Node, frozen=True, kw_only=True):
-    """The top of a tree knows the dialect it was read from: at home, all is said as it was."""
+    """The top of a tree, with the dialect it was read from; there all is written as it was."""
 
     dialect: str | None = None
 
 
 class Cache(Node, frozen=True):
-    """A prompt-cache mark: the prefix up to and including this place may be cached."""
+    """A cache breakpoint: the prefix up to and including this place may be cached."""
 
     ttl: str | None = None
 
 
 class Seal(Leaf, frozen=True):
-    """Opaque reasoning state. Only its issuer can open it, and only its issuer may receive it."""
+    """A signature or encrypted reasoning. Only its issuer can read it and may receive it."""
 
     data: str
     issuer: str
@@ -126,7 +126,7 @@ class Seal(Leaf, frozen=True):
 
     @property
     def signer(self) -> str:
-        """Who signed: the maker of the model, if that is known, and not who serves it."""
+        """Who signed: the vendor of the model, if known, not the platform that serves it."""
         return SIGNERS.get(self.issuer, self.issuer) if self.kind == "signature" else self.issuer
 
 
@@ -138,7 +138,7 @@ SIGNERS = {"bedrock": "anthropic"}
 
 
 class Citation(Node, frozen=True):
-    """Where a statement comes from. ``span`` lies in the answer, ``location`` in the source."""
+    """The source of a statement. ``span`` is in the response, ``location`` in the source."""
 
     kind: Literal["url", "document", "file", "passage", "other"]
     url: str | None = None
@@ -153,7 +153,7 @@ class Citation(Node, frozen=True):
 
 
 class Source(Leaf, frozen=True):
-    """Where the bytes of a medium are. A file id means something to its issuer only."""
+    """Where the bytes of media are. A file id is valid for its issuer only."""
 
     kind: Literal["url", "base64", "file", "text", "blocks"]
     value: str = ""
@@ -169,7 +169,7 @@ class Text(Node, frozen=True, tag="text", tag_field="block"):
 
 
 class Media(Node, frozen=True, tag="media", tag_field="block"):
-    """An image, a recording, a film or a document."""
+    """An image, audio, video or document."""
 
     kind: MediaKind
     source: Source
@@ -193,7 +193,7 @@ class Passage(Node, frozen=True, tag="passage", tag_field="block"):
 
 
 class Reasoning(Node, frozen=True, tag="reasoning", tag_field="block"):
-    """What the model thought: in its words, in summary, sealed, or all of these."""
+    """Reasoning of the model: in full, as a summary, signed or encrypted, or all of these."""
 
     content: tuple[str, ...] = ()
     summary: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ class Reasoning(Node, frozen=True, tag="reasoning", tag_field="block"):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is said where it is said once: the content, or the summary of one without words."""
+        """The text where reasoning is written once: the content, or else the summary."""
         blank = not any(map(str.strip, self.content))
         return self.summary if any(self.summary) and blank else self.content
 
@@ -230,7 +230,7 @@ class ToolCall(Node, frozen=True, tag="tool-call", tag_field="block"):
 
 
 class ToolResult(Node, frozen=True, tag="tool-result", tag_field="block"):
-    """What a client tool answered. ``is_error`` is None where nobody said."""
+    """The result of a client tool. ``is_error`` is None if the document does not tell."""
 
     call_id: str | None
     content: tuple[Block, ...] = ()
@@ -242,10 +242,10 @@ class ToolResult(Node, frozen=True, tag="tool-result", tag_field="block"):
 
 
 class Hosted(Node, frozen=True, tag="hosted", tag_field="block"):
-    """Work of a tool that is not a client function: web search, code execution, MCP, computer use.
+    """A call or result of a hosted tool: web search, code execution, MCP, computer use.
 
-    ``payload`` is the dialect's own block. ``executor`` says who does the work: a ``provider``
-    call must never reach a client as work to do.
+    ``payload`` is the dialect's own block. ``executor`` tells who runs it: a ``provider`` call must
+    never become a call for the client.
     """
 
     dialect: str
@@ -259,8 +259,8 @@ class Hosted(Node, frozen=True, tag="hosted", tag_field="block"):
 class Raw(Node, frozen=True, tag="raw", tag_field="block"):
     """A block the tree has no name for, verbatim.
 
-    What others need of it: ``text`` is the same in plain words, ``tools`` are the tools that it
-    brings into the conversation, ``code`` is what its loss is called in the ledger.
+    What other dialects need of it: ``text`` is the same as text, ``tools`` are the tools that it
+    defines, ``code`` is the code of its loss in the ledger.
     """
 
     dialect: str
@@ -282,14 +282,14 @@ class Message(Node, frozen=True):
 
 
 class Grammar(Leaf, frozen=True):
-    """What a freeform tool accepts."""
+    """The grammar of a custom (freeform) tool."""
 
     syntax: str
     definition: str
 
 
 class Namespace(Node, frozen=True):
-    """What is written about a group of tools that share a namespace."""
+    """The description of a group of tools that share a namespace."""
 
     description: str | None = None
 
@@ -322,7 +322,7 @@ class Tool(Node, frozen=True):
 
 
 class ToolChoice(Root, frozen=True):
-    """Whether and which tools must be used. ``mode`` None: nothing said (only ``parallel``)."""
+    """Whether and which tools must be used. ``mode`` None: not given (only ``parallel``)."""
 
     mode: Literal["auto", "none", "required", "named"] | None = None
     name: str | None = None
@@ -333,7 +333,7 @@ class ToolChoice(Root, frozen=True):
 
 
 class OutputFormat(Node, frozen=True):
-    """What the answer must look like; ``schema_at`` is where its schema stands below ``at``."""
+    """The output format; ``schema_at`` is the place of its schema below ``at``."""
 
     kind: Literal["text", "json", "schema"]
     name: str | None = None
@@ -344,7 +344,7 @@ class OutputFormat(Node, frozen=True):
 
 
 class Thinking(Node, frozen=True):
-    """How much the model should reason, and what of it should be seen."""
+    """How much the model should reason, and how much of it is returned."""
 
     mode: Literal["on", "off", "adaptive", "between-tools"] | None = None
     effort: str | None = None
@@ -353,10 +353,10 @@ class Thinking(Node, frozen=True):
 
 
 class Params(Node, frozen=True):
-    """Sampling, limits and everything else that is said about a request, not in it.
+    """Sampling, limits and all other parameters of a request.
 
-    ``store`` is True or None: that nothing shall be kept is what silence means.
-    ``ats`` tells where a parameter stood in the source, when not at the top under its own name.
+    ``store`` is True or None: not storing is the default.
+    ``ats`` has the place of a parameter in the source, if not at the top under its own name.
     """
 
     max_tokens: int | None = None
@@ -398,7 +398,7 @@ class Request(Root, frozen=True):
     tool_choice: ToolChoice | None = None
     params: Params = Params()
     prefill: bool | None = None
-    """the last message is the beginning of the answer, with which the model goes on"""
+    """the last message is a prefill, which the model continues"""
 
 
 class History(Root, frozen=True):
@@ -414,7 +414,7 @@ class Toolbox(Root, frozen=True):
 
 
 class Stop(Leaf, frozen=True):
-    """Why the answer ended: neutrally, and in the word of the dialect that said it."""
+    """The stop reason: neutral, and as the dialect wrote it."""
 
     reason: StopReason
     native: str | None = None
@@ -427,8 +427,8 @@ class Usage(Node, frozen=True):
     """Tokens in disjoint buckets; totals are sums, so nothing can be counted twice.
 
     Input = ``input`` + ``cache_read`` + ``cache_write``; output = ``output`` + ``reasoning``.
-    None: the dialect did not say. ``unsaid`` names ``input`` or ``output`` where nobody counted
-    them; they are 0 then.
+    None: the dialect does not tell. ``unsaid`` names ``input`` or ``output`` if they were not
+    counted; they are 0 then.
     """
 
     input: int = 0
@@ -455,7 +455,7 @@ class Candidate(Node, frozen=True):
 
 
 class Response(Root, frozen=True):
-    """``echo`` is what some dialects repeat of the request beside the answer, verbatim."""
+    """``echo`` is what some dialects repeat of the request in the response, verbatim."""
 
     id: str | None
     model: str | None
@@ -468,7 +468,7 @@ class Response(Root, frozen=True):
 
 
 class Failure(Root, frozen=True):
-    """An error document: ``kind`` is neutral, ``type`` and ``code`` are the source's own words."""
+    """An error document: ``kind`` is neutral, ``type`` and ``code`` are those of the source."""
 
     kind: ErrorKind
     message: str

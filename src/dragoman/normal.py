@@ -21,7 +21,7 @@ from .model import (
     ToolResult,
 )
 from .reading import escape
-from .writing import Writing, is_plain_text
+from .writing import is_plain_text
 
 SILENCE = "."
 """What somebody says who must speak and has said nothing: blank texts are rejected."""
@@ -81,14 +81,14 @@ def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Mes
             turns[last].append(message)
         else:
             turns[place].append(message)
-            log.moved("message.position", message.at, "a result stands right behind its call here")
+            log.moved("message.position", message.at, "a tool result must directly follow its call")
     return [message for turn in turns for message in turn]
 
 
 def note_empty_result(texts: Sequence[Block], failed: bool | None, log: Ledger) -> None:
     """An empty text beside media that are hoisted: it is what is written where there is none."""
     if len(texts) == 1 and not failed and isinstance(texts[0], Text) and texts[0].text == "":
-        log.dropped("text.empty", texts[0].at, "an empty text beside an image says nothing here")
+        log.dropped("text.empty", texts[0].at, "empty text beside an image omitted")
 
 
 def more_results(docs: list[Json], index: int) -> bool:
@@ -157,20 +157,6 @@ def with_extension(name: str, media_type: str | None) -> str:
     return name if "." in name or ending is None else f"{name}.{ending}"
 
 
-def mark_last_text(result: ToolResult, w: Writing) -> tuple[Block, ...]:
-    """What a result holds, its cache mark on the last text where the result cannot bear it."""
-    cache, content = result.cache, result.content
-    if cache is None:
-        return content
-    for index in range(len(content) - 1, -1, -1):
-        block = content[index]
-        if isinstance(block, Text) and block.cache is None:
-            w.log.approximated("cache", cache.at, "the mark is on the last text of the result")
-            return (*content[:index], replace(block, cache=cache), *content[index + 1 :])
-    w.log.dropped("cache", cache.at, "there is no text to mark")
-    return content
-
-
 # How many tokens of thought each effort stands for, about. No vendor says; these are the budgets
 # that clients commonly send for the three words.
 EFFORT_BUDGETS = ((4096, "low"), (16384, "medium"))
@@ -214,7 +200,7 @@ def note_error_type(tree: Failure, word: str, log: Ledger) -> None:
     if tree.type is None and tree.kind == "other":
         log.invented("error.type", tree.at, f"the error has no type; {word!r} is written")
     else:
-        why = f"no word for {tree.type or tree.kind!r}; {word!r} is written"
+        why = f"the target has no type {tree.type or tree.kind!r}; {word!r} is written"
         log.approximated("error.type", tree.at, why)
 
 
@@ -227,20 +213,22 @@ def lose_answer(tree: Response, log: Ledger) -> None:
         ("response.echo", tree.echo and tree.echo.fields),
     ):
         if value is not None and value != {}:
-            log.dropped(code, tree.at, "only the error itself is said here")
+            log.dropped(code, tree.at, "a failed response is written as its error only")
     if tree.created is not None:
-        log.dropped("response.created", tree.at, "only the error itself is said here")
+        log.dropped("response.created", tree.at, "a failed response is written as its error only")
     if tree.usage is not None:
-        log.dropped("usage", tree.usage.at, "only the error itself is said here")
+        log.dropped("usage", tree.usage.at, "a failed response is written as its error only")
     lose_fields(tree.extras, tree.at, log)
     for candidate in tree.candidates:
         if candidate.message.content:
-            log.dropped("candidates", candidate.at, "what was said before the failure")
+            log.dropped("candidates", candidate.at, "content before the failure is not written")
         else:
             lose_fields(candidate.message.extras, candidate.message.at, log)
             lose_fields(candidate.extras, candidate.at, log)
         if candidate.stop is not None:
-            log.dropped("stop.reason", candidate.at, "only the error itself is said here")
+            log.dropped(
+                "stop.reason", candidate.at, "a failed response is written as its error only"
+            )
 
 
 def place_of(block: Block, at: str, extras: Extras | None) -> str:

@@ -1,4 +1,4 @@
-"""What a conversion gives."""
+"""The result of a conversion."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .reading import encode
 
 
 class Result:
-    """A document, and every deviation on the way to it.
+    """A document, and every loss of its conversion.
 
-    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` names
-    every place that is as a capsule says: without a key, that may be anybody's word. ``read`` is
-    what the document was made of, bytes and the value of them, and the target: whether a key
-    stands twice in it is looked up when somebody asks for the losses, and until then it is kept.
+    ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` lists
+    every place that came from a capsule, which is untrusted without a key. ``read`` is the source,
+    bytes and their value, and the target: duplicate keys are looked for only when ``losses`` is
+    read, and until then it is kept.
 
     A result unpacks into the two that most callers want:
 

@@ -1,8 +1,34 @@
-"""What a dialect's stream is made of: a reader of frames and a writer of events.
+"""Streams: a reader of frames and a writer of events for each dialect that has a stream.
 
-A reader does two things at once. It gives the events that a frame amounts to, so that they can be
-said elsewhere at once; and it builds the document that the same answer is at rest, as the vendor's
-own client does. So what was lost is what is lost at rest, and nothing has to be decided twice.
+    bytes -> framing -> frames -> StreamReader -> events -> StreamWriter -> frames -> bytes
+                                      |
+                          the response document -> read -> write -> losses
+
+*Events* (``dragoman.events``) are the same for all dialects: a response begins, blocks open, get
+deltas and close, and the response ends or fails. Blocks may be open side by side.
+
+*A reader* does two things with each frame. It returns the events of the frame, so that they can be
+written at once; and it builds the document of the same response without streaming ("at rest"), as
+the vendor's own client does. A frame whose meaning is known only later (a delta without an index,
+an id that changes) is resolved here, so that events and document agree.
+
+*A writer* writes each event as soon as its dialect allows it. Where blocks must not overlap
+(``OneByOne``), or all texts are one text (``InTurns``), a block waits for the one before it, and
+the ledger reports ``stream.order``. What was written cannot be withdrawn: if the source changes a
+text later, that is ``stream.text``.
+
+*The writer at rest decides.* When the stream has ended, the document is read and written as any
+response is, and its losses are the losses of the stream. So a stream and its response report the
+same, and no rule is written twice. The stream begins with what the writer at rest makes of the head
+(id, model, date), and ends with what it makes of the whole (stop reason, usage).
+
+*Truncated streams.* A stream that ends before its response is complete has failed: the reader sets
+``failure``, and the writer ends with the error of its dialect, never with a regular end. How a
+stream tells that it is complete depends on the dialect: a last event, or a stop reason for each
+candidate.
+
+Memory is bounded: with ``collect=False`` texts are not kept, unless the last event of the target
+repeats the response. ``docs/streams.md`` has the same for users.
 """
 
 from __future__ import annotations
@@ -44,8 +70,8 @@ REDACTED_LATE = (
 class Keys:
     """The keys that an object of an event is known to have, and those of the objects inside it.
 
-    Named are those that a reader takes, and those that say nothing (padding, sequence numbers).
-    An object that stands in the response as it came is not looked into: it is read at rest.
+    Named are those that a reader uses, and those without meaning (padding, sequence numbers). An
+    object that is in the response unchanged is not inspected: it is read at rest.
     """
 
     __slots__ = ("inner", "only")
@@ -84,7 +110,7 @@ class StreamReader:
     """Those of events that are not named; None where such an event stands in the response."""
 
     home = False
-    """Whether the answer stays in its dialect, where it is said again as it was."""
+    """Whether source and target are the same dialect, where all is written as it was."""
 
     def __init__(self, dialect: Dialect, whole: bool = True) -> None:
         self.dialect = dialect
@@ -105,11 +131,11 @@ class StreamReader:
         self.late: dict[str, None] = {}  # fields of blocks that had been passed on without them
 
     def read(self, frame: Frame) -> Sequence[Event]:
-        """The events that a frame amounts to."""
+        """The events of a frame."""
         raise NotImplementedError
 
     def document(self) -> Json | None:
-        """The answer so far, at rest; None where nothing has begun."""
+        """The response document so far; None if nothing has begun."""
         raise NotImplementedError
 
     def begin(self, response: Response) -> Begin:
@@ -117,7 +143,7 @@ class StreamReader:
         return Begin(response)
 
     def close(self) -> Sequence[Event]:
-        """No more frames come. An answer that has not ended has failed."""
+        """The source has ended. A response that is not complete has failed."""
         if self.done:
             return ()
         self.truncated = True
@@ -129,7 +155,7 @@ class StreamReader:
         return (Fail(failure),)
 
     def at_rest(self) -> Response:
-        """The answer so far, as a tree; ``Malformed`` where what came amounts to none."""
+        """The response so far, as a tree; ``Malformed`` if the frames are not one."""
         doc = self.document()
         read = self.dialect.read
         tree = Response(None, None, ()) if doc is None else read(doc, "response")
@@ -137,7 +163,7 @@ class StreamReader:
         return tree
 
     def response(self) -> Response:
-        """The answer so far, with its failure if it failed. Nonsense is no part of an answer."""
+        """The response so far, with its failure if it failed. Invalid frames are not part of it."""
         try:
             tree, failure = self.at_rest(), self.failure
         except Malformed as problem:
@@ -153,9 +179,9 @@ class StreamReader:
         keys: Keys | None = None,
         at: str | None = None,
     ) -> None:
-        """Note the keys of an event that nobody knows, or of an object ``inside`` an event.
+        """Note the unknown keys of an event, or of an object ``inside`` an event.
 
-        What every event of a stream has is noted once, where the first of them belongs.
+        A key that every event of a stream has is noted once, at the place of the first.
         """
         keys = keys or self.keys.get(kind, self.others)
         if keys is not None and not keys.fit(doc):
@@ -168,7 +194,7 @@ class StreamReader:
         return ""
 
     def supersede(self, old: Json, new: Json, at: str) -> None:
-        """Note the keys that an object had, and that the one that takes its place has not."""
+        """Note the keys that an object had, and that its replacement has not."""
         if old.__class__ is dict and new.__class__ is dict:
             for key, value in old.items():
                 where = f"{at}/{escape(key)}"
@@ -181,7 +207,7 @@ class StreamReader:
                 self.supersede(one, other, f"{at}/{number}")
 
     def arrive(self, old: Mapping[str, Json], new: Mapping[str, Json], at: str) -> None:
-        """Note the fields of a block that came, or changed, when it had been passed on."""
+        """Note the fields of a block that arrived, or changed, after it had been written."""
         for key, value in new.items():
             where = f"{at}/{escape(key)}"
             before = old.get(key)
@@ -191,7 +217,7 @@ class StreamReader:
                 self.late[where] = None
 
     def note_late(self, log: Ledger) -> None:
-        """Fields that came late, where the target would have said them in time."""
+        """Report fields that arrived too late, if the target would have written them earlier."""
         if self.late:
             # A code without a dot is of a block or a field as a whole.
             whole = (x for x in log.losses if x.kind == "dropped" and "." not in x.what)
@@ -203,7 +229,7 @@ class StreamReader:
                     log.dropped("extras", nearest(doc, at)[0], why)
 
     def note_unknown(self, log: Ledger, whose: str) -> None:
-        """Keys of events that have no place in the response, each once, at what they belong to."""
+        """Report keys of events that the response has no field for, each once, at its place."""
         if not self.unknown and not self.superseded:
             return
         doc = self.document()
@@ -217,7 +243,7 @@ class StreamReader:
                 log.dropped("extras", where, why)
 
     def parse(self, frame: Frame) -> dict[str, Json]:
-        """The JSON object that a frame bears."""
+        """The JSON object of a frame."""
         data = frame[1]
         try:
             doc = parse(data)
@@ -230,9 +256,9 @@ class StreamReader:
         return doc
 
     def without_halves(self, data: bytes) -> Json:
-        """A frame in which a character is cut in half; its other half may come with the next.
+        """A frame with half of a surrogate pair; the other half may come with the next frame.
 
-        Raises ``Malformed`` where something else is wrong with it.
+        Raises ``Malformed`` if there is another error.
         """
         found = well_formed(data)
         if found is None:
@@ -252,7 +278,7 @@ class StreamReader:
         return value
 
     def arguments_without_halves(self, text: str, at: str) -> Json:
-        """Arguments in which a character is cut in half; None if something else is wrong."""
+        """Arguments with half of a surrogate pair; None if there is another error."""
         found = well_formed(text.encode())
         if found is None:
             return None
@@ -260,7 +286,7 @@ class StreamReader:
         return found.value
 
     def note_halves(self, log: Ledger) -> None:
-        """Halves of characters that stayed alone."""
+        """Report lone surrogates."""
         if self.cut:
             log.approximated("text.surrogate", "", WHY)
         if self.omitted or self.halves:
@@ -282,7 +308,7 @@ def ways_to(pointer: str) -> list[str]:
 
 
 class Said:
-    """A text while it arrives; where only its likeness is wanted, whether it says anything."""
+    """A text while it arrives; if it is not kept, only whether it has any content."""
 
     __slots__ = ("add", "length", "parts", "sum", "whole")
 
@@ -299,7 +325,7 @@ class Said:
             self.parts[:] = [text.strip()[:1] or " "]
 
     def lacks(self, final: str) -> str | None:
-        """What is missing of the text as it is in the end; None if it is another text."""
+        """The rest of the final text that was not streamed; None if it is another text."""
         if self.whole:
             so_far = str(self)
             return final[len(so_far) :] if final.startswith(so_far) else None
@@ -325,24 +351,24 @@ Write: TypeAlias = Callable[..., bytes]
 class StreamWriter:
     """Events in, bytes of one dialect out.
 
-    The writer at rest is the judge of what an answer is in its dialect: the stream begins with
-    what it makes of the head, and ends with what it makes of the whole.
+    The writer at rest decides what a response is in its dialect: the stream begins with what it
+    makes of the head, and ends with what it makes of the whole.
     """
 
     needs_whole: ClassVar[bool] = False
-    """Whether the end of the stream repeats what was said."""
+    """Whether the last event repeats the response."""
 
     begun = False
-    """Whether it has been said that the answer begins."""
+    """Whether the first event has been written."""
 
     usage = True
-    """Whether the counts are said where a client must ask for them."""
+    """Whether token counts are written where a client must request them."""
 
     names_first: ClassVar[bool] = True
-    """Whether the stream begins with the model, the id or the date of the answer."""
+    """Whether the stream begins with the model, the id or the date of the response."""
 
     has_summaries: ClassVar[bool] = False
-    """Whether reasoning has its content and its summary, each in a place of its own."""
+    """Whether reasoning has separate fields for its content and its summary."""
 
     counts_first: ClassVar[bool] = False
     """Whether the stream begins with the number of input tokens."""
@@ -365,7 +391,7 @@ class StreamWriter:
         }
 
     def write(self, event: Event) -> bytes:
-        """The bytes of an event, apart from those that end the stream."""
+        """The bytes of an event other than the end of the stream."""
         return self.ways[event.__class__](event)
 
     def begin(self, event: Begin) -> bytes:
@@ -400,7 +426,7 @@ class StreamWriter:
         return self.opened
 
     def begins(self, turn: int, at: str) -> None:
-        """The first word of a block is said, perhaps when a block behind it has begun."""
+        """The first text of a block is written, perhaps after a later block has begun."""
         if turn < self.latest:
             why = "its first text arrived after the next block had begun"
             self.log.moved("stream.order", at, why)
@@ -408,7 +434,7 @@ class StreamWriter:
             self.latest = turn
 
     def end(self, doc: Json) -> bytes:
-        """The end of the stream, given the whole answer at rest."""
+        """The end of the stream, given the whole response at rest."""
         raise NotImplementedError
 
     def fail(self, doc: Json) -> bytes:
@@ -416,18 +442,18 @@ class StreamWriter:
         raise NotImplementedError
 
     def at_rest(self, response: Response) -> dict[str, Json]:
-        """What the writer at rest makes of an answer, its notes aside."""
+        """What the writer at rest makes of a response, without its losses."""
         doc = self.dialect.write(response, self.aside)
         assert doc.__class__ is dict
         return doc
 
 
 class BlankReasoning:
-    """Blank reasoning waits until it is known whether a summary takes its place.
+    """Delays empty reasoning until it is known whether a summary replaces it.
 
-    Where reasoning is written once, content of white space gives way to a summary
-    (``Reasoning.words``), and what has been written cannot be taken back. While such a block is
-    open, its deltas pass here; all others go straight to the writer.
+    Where reasoning is written once, content of white space is replaced by a summary
+    (``Reasoning.words``), and what has been written cannot be withdrawn. While such a block is
+    open, its deltas are handled here; all others go directly to the writer.
     """
 
     def __init__(self, ways: dict[type, Write]) -> None:
@@ -455,7 +481,7 @@ class BlankReasoning:
         return self.release(event.index, summed=False) + self.write_close(event)
 
     def release(self, index: int, summed: bool) -> bytes:
-        """What has waited, unless a summary takes its place."""
+        """What was delayed, unless a summary replaces it."""
         waited = self.waiting.pop(index, [])
         if not self.waiting:
             self.ways |= {Delta: self.write_delta, Close: self.write_close}
@@ -463,11 +489,11 @@ class BlankReasoning:
 
 
 class InTurns(StreamWriter):
-    """Where texts of one kind are one text, in which each block comes behind the one before.
+    """For dialects in which all texts of one kind are one text, each block after the one before.
 
-    Of two that are open side by side elsewhere, the second waits for its turn, and the ledger says
-    so. A writer asks ``must_wait`` as a block opens, says ``wait`` of what belongs to no block that
-    is open here, and ``next_turn`` as a block closes.
+    If two are open side by side in the source, the second waits, and the ledger reports it. A
+    writer calls ``must_wait`` when a block opens, ``wait`` for what belongs to a block that is not
+    open yet, and ``next_turn`` when a block closes.
     """
 
     def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
@@ -491,7 +517,7 @@ class InTurns(StreamWriter):
         return b""
 
     def next_turn(self, index: int) -> bytes:
-        """What has waited for a block that is closed now."""
+        """What was delayed until a block closed."""
         place = next((place for place, other in self.speaking.items() if other == index), None)
         if place is None:
             return b""
@@ -506,12 +532,12 @@ class InTurns(StreamWriter):
 
 
 class FunctionsOnly(StreamWriter):
-    """Where there are only functions, the text of a freeform call is its one argument."""
+    """For dialects with functions only: the text of a custom call is its one argument."""
 
     wrapped: set[int]
 
     def wrap_freeform(self) -> None:
-        """The dialect has only functions; until this is said, nothing is wrapped."""
+        """The dialect has functions only; before this call nothing is wrapped."""
         self.wrapped = set()
         self.ways |= {Open: self.open_wrapped, Delta: self.say_wrapped, Close: self.close_wrapped}
 
@@ -536,10 +562,10 @@ class FunctionsOnly(StreamWriter):
 
 
 class OneByOne(StreamWriter):
-    """Where blocks come one after the other.
+    """For dialects in which blocks come one after the other.
 
-    Of blocks that are open side by side elsewhere, all but the first wait for their turn, and the
-    ledger says so.
+    If blocks are open side by side in the source, all but the first wait, and the ledger reports
+    it.
     """
 
     def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
@@ -552,19 +578,19 @@ class OneByOne(StreamWriter):
         self.again = dict(self.ways)  # how to write what has waited: it is wrapped already
 
     def enter(self, event: Open) -> bytes:
-        """A block begins, and it is its turn."""
+        """Write the start of a block."""
         raise NotImplementedError
 
     def say(self, event: Delta) -> bytes:
-        """More of the block that is said now."""
+        """Write more of the current block."""
         raise NotImplementedError
 
     def quote(self, citation: Citation) -> bytes:
-        """Where the text that is said now comes from."""
+        """Write a citation of the current text."""
         raise NotImplementedError
 
     def leave(self) -> bytes:
-        """Nothing more comes for the block that is said now."""
+        """Write the end of the current block."""
         raise NotImplementedError
 
     def open(self, event: Open) -> bytes:
@@ -589,7 +615,7 @@ class OneByOne(StreamWriter):
         return self.wait(event) if event.index in self.waiting else self.quote_late(event)
 
     def quote_late(self, event: Cite) -> bytes:
-        """Where a text comes from that has been said and closed."""
+        """Write a citation of a text that is already closed."""
         return b""
 
     def seal(self, event: Sealed) -> bytes:
@@ -614,9 +640,9 @@ class OneByOne(StreamWriter):
         return b""
 
     def thought(self, event: Delta) -> str | None:
-        """The parts of a thought become one, apart from each other by a blank line.
+        """The parts of a reasoning block as one text, separated by an empty line.
 
-        None where it was said already: a thought is said once, in full or in summary.
+        None if it was written already: reasoning is written once, in full or in summary.
         """
         if self.part[1] not in ("", event.place):
             return None
@@ -628,13 +654,13 @@ class OneByOne(StreamWriter):
         return event.text if first else f"\n\n{event.text}"
 
     def own_seal(self, block: Reasoning) -> Seal | None:
-        """The seal of a thought, if it may be said here."""
+        """The signature of reasoning, if it may be written in this dialect."""
         seal = self.sealed or block.seal
         return seal if seal is not None and may_open(self.dialect, seal) else None
 
 
 def as_written(tree: Response, written: dict[str, str]) -> Response:
-    """An answer whose calls have the very text of their arguments, by their places."""
+    """A response whose calls have the exact text of their arguments, by their places."""
     answer = tree.candidates[0]
     content = (
         replace(block, arguments=written.get(block.at, block.arguments))

@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: an answer of one dialect as an answer of another while it arrives."""
+"""Bytes in, bytes out: a stream of one dialect as a stream of another while it arrives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IDS = ("message.id", "reasoning.id", "tool_call.item_id")
 
 
 class Amend(Protocol):
-    """What a reply becomes once its request is known: events as they come, and the whole."""
+    """Changes to a reply whose request is known: to its events, and to the whole response."""
 
     def event(self, event: Event) -> Iterable[Event]: ...
 
@@ -52,17 +52,17 @@ class Transcoder:
     event: content_block_delta
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
 
-    ``feed`` takes bytes in any pieces and gives those that can be said now; ``close`` gives the
-    last ones. What fails (an error of the upstream, a stream that breaks off, bytes that make no
-    sense) ends in the target's own error, never in a clean stop. ``losses`` is complete once the
-    stream has ended. With ``collect=False`` texts are not kept, so that memory stays flat however
-    long the stream is (unless the last event of the target repeats the whole answer).
+    ``feed`` takes bytes in any split and returns those that can be written now; ``close`` returns
+    the last ones. A failure (an error of the upstream, a truncated stream, invalid bytes) ends with
+    the target's own error, never with a regular end. ``losses`` is complete once the stream has
+    ended. With ``collect=False`` texts are not kept, so that memory does not grow with the stream
+    (unless the last event of the target repeats the whole response).
 
-    ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` leaves
-    out the counts where a client must ask for them; ``limit`` bounds one frame, in bytes, and
-    ``total`` all of a stream whose texts are kept (None: no bound).
-    ``amend`` is what ``Exchange.transcoder`` knows of the request. With ``duplicates``, keys that
-    an object of a frame has twice are in the ledger; it costs about a third more.
+    ``now``, ``ids`` and ``models`` are those of ``convert``; ``usage=False`` omits
+    the counts where a client must request them; ``limit`` is the maximum of one frame, in bytes,
+    and ``total`` that of a stream whose texts are kept (None: no limit).
+    ``amend`` is what ``Exchange.transcoder`` knows of the request. With ``duplicates``, duplicate
+    keys in a frame are in the ledger; it costs about a third more.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Transcoder:
         self._document: Json | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """More bytes of the source; the bytes of the target that they make sayable."""
+        """More bytes of the source; returns the bytes of the target that can be written now."""
         out: list[bytes] = []
         if not self.ended:
             try:
@@ -123,14 +123,14 @@ class Transcoder:
         return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
 
     def framed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete now; ``Malformed`` where there is more than may be kept."""
+        """The frames that are complete now; ``Malformed`` if there is more than may be kept."""
         self.fed += len(data)
         if self.total is not None and self.fed > self.total:
             raise Malformed(f"a stream of more than {self.total:,} bytes")
         return self.frames.feed(data)
 
     def close(self) -> bytes:
-        """The source has ended; so does the target. What has ended before ends once."""
+        """The source has ended; so does the target. A stream that has ended stays as it is."""
         out: list[bytes] = []
         last: list[Frame] = []
         if not self.ended:
@@ -152,7 +152,7 @@ class Transcoder:
         return b"".join(out)
 
     def passed(self, data: bytes) -> bytes:
-        """What passes as it is: whole frames, so that an error does not end up inside of one."""
+        """What is passed through: whole frames, so that an error is never written inside one."""
         tail, start = self.tail, len(self.tail)
         if self.refused and start > self.limit:
             return b""  # a frame without an end
@@ -163,7 +163,7 @@ class Transcoder:
         return whole
 
     def fail(self, failure: Failure) -> bytes:
-        """The source failed, and its bytes do not say so; the target's own error does."""
+        """The source failed without an error of its own; the target's error is written."""
         out: list[bytes] = []
         if not self.ended:
             self.reader.fail(failure)
@@ -175,14 +175,14 @@ class Transcoder:
 
     @property
     def document(self) -> Json | None:
-        """The answer at rest in the target's dialect, once it has ended; its error if it failed."""
+        """The response in the target's dialect, once it has ended; its error if it failed."""
         if self.same and self.reader.failure is None:
             return self.reader.document()
         return self._document
 
     @property
     def response(self) -> Response:
-        """The answer so far, with its failure if it failed."""
+        """The response so far, with its failure if it failed."""
         tree = self.reader.response()
         return tree if self.amend is None else self.amend.response(tree, self.log.apart())
 
@@ -208,7 +208,7 @@ class Transcoder:
                     return
 
     def read_checked(self, frame: Frame) -> Sequence[Event]:
-        """The events of a frame, with a note of keys that it has twice where they are met first."""
+        """The events of a frame; duplicate keys are noted where they occur first."""
         for at in duplicates.frame_pointers(frame[1]):
             if at not in self.twice:
                 why = f"{at} of frame {self.count} is a duplicate key; the last value is read"
@@ -245,7 +245,7 @@ class Transcoder:
         return b"" if lowered is None else self.writer.write(lowered)
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
-        """Bytes that make no sense are the failure of whoever sent them."""
+        """Invalid bytes are a failure of the source."""
         where = f" - at {problem.at}" if problem.at else ""
         message = f"frame {self.count} of the stream: {problem.what}{where}"
         self.problem = problem
@@ -256,7 +256,7 @@ class Transcoder:
             self.finish(out)
 
     def finish(self, out: list[bytes]) -> None:
-        """The end, good or bad: the writer at rest has the last word on it."""
+        """The end, regular or not: the writer at rest decides what was lost."""
         tree = self.reader.at_rest() if self.reader.failure is None else self.reader.response()
         self.ended = True
         if self.same and not self.refused and not self.reader.truncated:
@@ -287,7 +287,7 @@ class Transcoder:
         self.place_losses()
 
     def place_losses(self) -> None:
-        """What was noted on the way points at what there was; in the end that may be elsewhere."""
+        """Losses that were noted during the stream, with the paths of the final document."""
         losses = self.log.losses
         noted = [n for n, x in enumerate(losses) if x.path and x.what.startswith("stream.")]
         document = self.reader.document() if noted else None
@@ -301,7 +301,7 @@ class Transcoder:
             losses[:] = [replace(loss, path=locate(document, loss.path)) for loss in losses]
 
     def note_head(self, tree: Response) -> None:
-        """What is known in the end only, where the stream should have begun with it."""
+        """Report what is known only at the end, if the target's stream begins with it."""
         begun = self.reader.begun
         if self.same or begun is None or not self.writer.names_first or tree.failure is not None:
             return
@@ -315,7 +315,7 @@ class Transcoder:
             self.log.approximated("stream.head", tree.at, why)
 
     def note_signatures(self) -> None:
-        """Reasoning that the last event of the source has encrypted anew, if it is passed on."""
+        """Report reasoning that the last event of the source encrypts again, if it is written."""
         if not self.reader.notes_on_signatures:
             return
         gone = {loss.path for loss in self.log.losses if loss.what in SIGNATURES}
@@ -325,7 +325,7 @@ class Transcoder:
                 self.log.approximated("stream.text", at, why)
 
     def note_ids(self) -> None:
-        """Items that have another id in the last event of the source, if ids are passed on."""
+        """Report items that have another id in the last event of the source, if ids are written."""
         if not self.reader.notes_on_ids:
             return
         gone = {loss.path for loss in self.log.losses if loss.what in IDS or loss.kind == "dropped"}
@@ -336,9 +336,9 @@ class Transcoder:
 
 
 def collect(data: bytes, dialect: str) -> Result:
-    """The answer that a recorded stream amounts to, as a response document of the same dialect.
+    """The response that a stream contains, as a response document of the same dialect.
 
-    A stream that failed gives what a failed answer is at rest in that dialect: its error.
+    A stream that failed gives what a failed response is in that dialect: its error.
     """
     transcoder = Transcoder(dialect, dialect, duplicates=True)
     transcoder.feed(data)
@@ -347,7 +347,7 @@ def collect(data: bytes, dialect: str) -> Result:
 
 
 def collected(transcoder: Transcoder) -> Result:
-    """The answer that a transcoder has read to its end, in the dialect of its source."""
+    """The response that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
     log = Ledger(target=reader.dialect.name)
     for why in transcoder.twice.values():
@@ -367,7 +367,7 @@ def collected(transcoder: Transcoder) -> Result:
 
 
 def decompose(doc: Json | bytes, dialect: str) -> bytes:
-    """The stream that a response document could have come as."""
+    """A response document as a stream."""
     speaker = dialects.get(dialect)
     tree = speaker.read(load(doc), "response")
     assert isinstance(tree, Response)
@@ -393,7 +393,7 @@ def convert_event(
 
     For agents that take a stream event by event, from a dialect whose events stand for
     themselves (``whole_events``). The document is one message of the target's ``messages`` facet,
-    a list of its items where it writes a turn as several, or None for an event that says nothing,
+    a list of its items where it writes a turn as several, or None for an event without content,
     such as a status. Each event is taken alone, so a piece of a text is a message of its own;
     ``Transcoder`` puts pieces together.
     """
@@ -418,7 +418,7 @@ def convert_event(
 
 
 def _heard(event: Json, speaker: Dialect, log: Ledger) -> History:
-    """What one event says, as a history: itself where it is an item, else what it amounts to."""
+    """The content of one event, as a history: the event itself if it is an item."""
     kind = event.get("type") if event.__class__ is dict else None
     if kind.__class__ is str and kind in speaker.event_items:
         try:
@@ -452,8 +452,8 @@ def transcode(
 ) -> Iterator[Json] | AsyncIterator[Json]:
     """Parsed events of one dialect as parsed events of another, one by one.
 
-    For those who have a client that parses: each event is the JSON document of one frame. Options
-    are those of ``Transcoder``. Of asynchronous events it is ``atranscode``.
+    For clients that parse the stream themselves: each event is the JSON document of one frame.
+    Options are those of ``Transcoder``. For asynchronous iterators there is ``atranscode``.
     """
     if isinstance(events, AsyncIterable):
         return atranscode(events, source, target, **options)

@@ -95,11 +95,11 @@ class Names(Struct, eq=False):
             self.made.add(given)
         if self.what == "tool.name":
             log.tool_names[given] = log.tool_names.get(name, (None, name))
-        why = f"{name!r} is not a legal identifier here; {given!r} is"
+        why = f"{name!r} is not a legal identifier of the target; renamed to {given!r}"
         if self.what == "user_id":  # the ledger is kept and shown: it never repeats who somebody is
-            why = "the user id is not legal here; its beginning and a digest of it are written"
+            why = "the user id is not legal in the target; its start and a digest of it are written"
         elif self.fits(name):
-            why = f"{name!r} is another's here; this is {given!r}"
+            why = f"{name!r} is already used; renamed to {given!r}"
         log.renamed(self.what, at, why)
         return given
 
@@ -173,7 +173,7 @@ class Writing:
         made = self.fresh()
         self.waiting = self.waiting or Waiting()
         self.waiting.add(call, made)
-        self.log.invented("tool_call.id", call.at, f"the call has no id; it is {made!r} here")
+        self.log.invented("tool_call.id", call.at, f"the call has no id; it gets {made!r}")
         return made
 
     def fresh(self) -> str:
@@ -201,7 +201,7 @@ class Writing:
                 given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
             self.times[original] = number  # the next one need not try these again
             self.again[original] = given
-            self.log.renamed("tool_call.id", call.at, f"{original!r} was used before")
+            self.log.renamed("tool_call.id", call.at, f"{original!r} is the id of an earlier call")
         self.called.add(given)
         return given
 
@@ -209,7 +209,7 @@ class Writing:
         """The id of the call that a result answers, where that had been used before."""
         given = self.again.get(call_id, call_id)
         if given != call_id:
-            self.log.renamed("tool_call.id", result.at, f"{call_id!r} was used before")
+            self.log.renamed("tool_call.id", result.at, f"{call_id!r} is the id of an earlier call")
         return given
 
     def tool_name(self, name: str, at: str) -> str:
@@ -227,10 +227,16 @@ class Writing:
             return self.ids(name, result.at, self.log)
         made = None if self.waiting is None else self.waiting.answer(result.name)
         if made is not None:
-            self.log.invented("tool_call.id", result.at, f"answers {made!r}, by its place")
+            self.log.invented(
+                "tool_call.id",
+                result.at,
+                f"the result has no id; by position it belongs to {made!r}",
+            )
             return made
         made = self.fresh()
-        self.log.invented("tool_call.id", result.at, f"answers no call; it is {made!r} here")
+        self.log.invented(
+            "tool_call.id", result.at, f"the result has no id and no call; it gets {made!r}"
+        )
         return made
 
 
@@ -248,7 +254,7 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     if value.__class__ is not dict:
         why = (
             f"the arguments are not a JSON object: {fault_of(text)}; they are sent as text under "
-            "'arguments', unless repair's 'fix-arguments' mends them first"
+            "'arguments', unless repair's 'fix-arguments' repairs them first"
         )
         log.approximated("tool_call.arguments", call.at, why)
         return {"arguments": text}
@@ -259,9 +265,7 @@ def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
     data, said = encode(value), text.encode()
     # Most models write compact JSON, or compact but for white space: nothing is missing then.
     if data != said and data != squeezed(said) and repeats_a_key(text, value):
-        log.approximated(
-            "tool_call.arguments", call.at, "a key occurs twice; an object holds the last"
-        )
+        log.approximated("tool_call.arguments", call.at, "duplicate key; the last value is written")
     return value
 
 
@@ -318,7 +322,7 @@ def fault_of(text: str) -> str:
         return "it has a number that is too long"
     if value.__class__ is not dict:
         return f"it is {name_of(value)}"
-    return "it has what strict JSON has not, such as NaN or half a surrogate pair"
+    return "it is not strict JSON, e.g. NaN or a lone surrogate"
 
 
 def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
@@ -385,7 +389,7 @@ def drop_empty_texts(message: Message, log: Ledger) -> Message:
     """The empty texts of a response are the same as none, and read as none."""
     empty = [block for block in message.content if is_empty_text(block)]
     for block in empty:
-        log.dropped("text.empty", block.at, "an empty text says nothing in a response here")
+        log.dropped("text.empty", block.at, "empty text in a response omitted")
     content = (block for block in message.content if not is_empty_text(block))
     return replace(message, content=tuple(content)) if empty else message
 
@@ -439,22 +443,22 @@ def lose_type(block: Media, w: Writing) -> None:
     """The media type of what is only pointed at, where an address or an id is all there is."""
     source = block.source
     if source.media_type is not None and source.kind in ("url", "file") and not w.home:
-        w.log.dropped("media.type", block.at, "what is only pointed at has no type here")
+        w.log.dropped("media.type", block.at, "the target has no media type for a URL or a file")
 
 
 def lose_labels(block: Media, what: str, log: Ledger) -> None:
     """What is said about a medium, where nothing can be said about such things."""
     for key in ("title", "context", "citable", "transcript", "filename"):
         if getattr(block, key) is not None:
-            log.dropped(f"media.{key}", block.at, f"{what} no {key} here")
+            log.dropped(f"media.{key}", block.at, f"{what} no {key} in the target")
 
 
-def note_joined(block: Block, why: str, w: Writing) -> None:
-    """A text that is joined to another one: its boundary is lost, and an empty one is not said."""
+def note_joined(block: Block, to: Dialect, w: Writing) -> None:
+    """A text that is joined to another one: its boundary is lost, and an empty one is left out."""
     if isinstance(block, Text) and not block.text:
-        w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+        w.log.dropped("text.empty", block.at, "empty text omitted")
     else:
-        w.log.approximated("text.boundary", block.at, why)
+        to.join_text(block.at, w.log)
 
 
 def note_summary(block: Reasoning, w: Writing) -> None:
@@ -462,9 +466,9 @@ def note_summary(block: Reasoning, w: Writing) -> None:
     if not any(block.summary):
         return
     if block.words is block.content:
-        w.log.dropped("reasoning.summary", block.at, "reasoning is said once here")
+        w.log.dropped("reasoning.summary", block.at, "reasoning written without its summary")
     else:
-        w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
+        w.log.approximated("reasoning.summary", block.at, "reasoning summary written as reasoning")
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:
@@ -488,17 +492,17 @@ def object_schema(tool: Tool, log: Ledger) -> Json:
     schema = tool.schema
     if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
         # "input_schema does not support oneOf, allOf, or anyOf at the top level"
-        why = "alternatives cannot stand at the top of a schema here"
+        why = "alternatives are not supported at the top of a schema"
         log.approximated("tool.schema", tool.at, why)
         schema = {k: v for k, v in schema.items() if k not in UNIONS}
     if schema.__class__ is dict and schema.get("type") == "object":
         return schema
     if schema is None:
-        log.invented("tool.schema", tool.at, "a tool needs a schema; this one takes nothing")
+        log.invented("tool.schema", tool.at, "a tool requires a schema; an empty one is written")
         return {"type": "object", "properties": {}}
     if schema.__class__ is dict and "type" not in schema:
         # "tools.0.custom.input_schema.type: Field required", says Anthropic; Bedrock the same.
         log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
         return {"type": "object", **schema}
-    log.approximated("tool.schema", tool.at, "the arguments of a tool are always an object")
+    log.approximated("tool.schema", tool.at, "the type of a tool schema is 'object'")
     return {"type": "object", "properties": {}}

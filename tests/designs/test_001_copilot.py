@@ -573,7 +573,7 @@ def test_001_one_event_of_other_dialects() -> None:
     )
     assert [i.get("type", "message") for i in both.document] == ["message", "function_call"]
     piece = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
-    with pytest.raises(dragoman.Unsupported, match="Transcoder puts them together"):
+    with pytest.raises(dragoman.Unsupported, match="use Transcoder"):
         dragoman.convert_event(piece, source="openai-chat", target="xzatoma")
     with pytest.raises(dragoman.Lossy):
         dragoman.convert_event(

@@ -306,7 +306,7 @@ def broken(arguments: str) -> Any:
         (f'{{\n  "password": {SECRET}\n}}', "expecting value at line 2 column 15"),
         (f'["{SECRET}"]', "it is a list"),
         (f'"{SECRET}"', "it is a string"),
-        (f'{{"{SECRET}": NaN}}', "it has what strict JSON has not"),
+        (f'{{"{SECRET}": NaN}}', "it is not strict JSON"),
         (f'{{"{SECRET}": {"9" * 5000}', "it has a number that is too long"),
         (f'{{"{SECRET}": ' + "[" * 100_000, "it is nested too deeply"),
     ],

@@ -18,6 +18,7 @@ from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from .. import freeform
+from ..capabilities import EVERYWHERE, ReasoningForm
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..model import (
@@ -59,6 +60,7 @@ INSTEAD = "; functiongemma, the official form, can say this"
 class FunctionGemmaTeaching(Gemma):
     name = "functiongemma-teaching"
     spec = "docs/dialects/functiongemma-teaching.md"
+    can = replace(Gemma.can, reasoning=ReasoningForm(summaries=EVERYWHERE, parts=EVERYWHERE))
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -233,15 +235,13 @@ class FunctionGemmaTeaching(Gemma):
                 why = "the system prompt is the developer's"
                 w.log.approximated("message.role", message.at, why)
             if count:
-                why = "there is one system prompt here"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_prompt(message, w.log)
             texts += self.words(message, w)
             count += 1
         words = self.join_texts(texts, w.log)
         declared = [self.write_tool(tool, w) for tool in tools]
         if count and not words and not w.home:
-            why = "a system prompt of nothing is none here"
-            w.log.dropped("message.empty", messages[0].at, why)
+            self.omit_message(messages[0], w.log)
         if not declared and not words and not (count and w.home):
             return count
         lines.append(f"{START}developer")
@@ -272,7 +272,7 @@ class FunctionGemmaTeaching(Gemma):
             w.log.approximated("message.role", message.at, why)
         words = self.join_texts(self.words(message, w), w.log)
         if not words and not w.home:
-            w.log.dropped("message.empty", message.at, "a turn of nothing is none here")
+            self.omit_message(message, w.log)
             return
         role = "user" if message.role == "user" else "developer"
         lines += [f"{START}{role}", words, END]
@@ -304,13 +304,9 @@ class FunctionGemmaTeaching(Gemma):
         lines += [f"call:{self.write_call(calls[0], w)}", CALLED, END]
 
     def write_thought(self, thought: Reasoning, w: Writing) -> list[tuple[str, str]]:
-        self.lose_seal(thought, w.log)
-        words = thought.words
-        if words:
-            w.log.approximated("reasoning", thought.at, "a thought is part of the comment here")
-        elif thought.seal is None and thought.id is None:
-            w.log.dropped("reasoning", thought.at, "a thought of nothing")
-        return [(self.comment(text, thought.at, w), thought.at) for text in words]
+        self.lose(thought.extras, thought.at, w.log)
+        w.log.approximated("reasoning", thought.at, "a thought is part of the comment here")
+        return [(self.comment(text, thought.at, w), thought.at) for text in thought.words]
 
     def comment(self, text: str, at: str, w: Writing) -> str:
         """A text that cannot end the comment it stands in."""

@@ -32,9 +32,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..capabilities import ALL_MARKS
 from ..ledger import Ledger
 from ..model import History, Request, Response, Toolbox, ToolChoice, Tree
-from . import choices, messages, responses, tools
+from . import caching, choices, messages, responses, tools
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -49,11 +50,13 @@ __all__ = ["SEARCH", "Opening", "lower", "omit"]
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
+        if to.can.caching is not ALL_MARKS:
+            tree = caching.request(tree, to, log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
         special = tools.are_special(tree.tools or (), to.can)
         if special or not messages.fit(tree.messages, to.can, "history"):
-            tree = _request(tree, Messages(to, log, "history"))
+            tree = _request(tree, Messages(to, log, "history", tree.model))
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):
@@ -64,6 +67,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if responses.fits(tree, to.can) and messages.fit(said, to.can, "response"):
             return tree
         return responses.lower(tree, Messages(to, log, "response"))
+    if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
+        tree = replace(tree, tools=caching.tools(tree.tools, to, log))
     if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):
         lowered = Tools(to, log)
         lowered.define(tree.tools)

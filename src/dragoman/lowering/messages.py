@@ -8,10 +8,24 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..capabilities import ALL_CITATIONS, Capabilities, Place
+from ..capabilities import ALL_CITATIONS, ALL_MARKS, Capabilities, Place
 from ..ledger import Ledger
-from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
-from . import citations
+from ..model import (
+    Block,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ..models import UNKNOWN, Facts
+from . import caching, citations, media, reasoning, roles, texts
+from .caching import Marked
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -26,6 +40,8 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     plan = plan_of(can, place)
     unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
     free, cited = plan.free, can.citations is not ALL_CITATIONS
+    worded, blank, needed = plan.worded, plan.blank, bool(can.texts.needed)
+    marked = can.caching is not ALL_MARKS
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -34,7 +50,9 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
         rare = plan.rare[message.role]
         for block in message.content:
             if block.__class__ is Text:
-                if cited and block.citations:
+                if (cited and block.citations) or (marked and block.cache is not None):
+                    return False
+                if worded and (not block.text or (not blank and block.text.isspace())):
                     return False
                 continue
             if block.__class__ in rare:
@@ -45,13 +63,21 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
                     return False
                 if block.item_id is not None and not item_ids:
                     return False
+                if marked and block.cache is not None:
+                    return False
             elif block.__class__ is ToolResult:
                 kind = block.kind
                 if block.namespace is not None or (kind != "function" and kind != free):
                     return False
+                if needed and not block.content:
+                    return False
+                if marked and block.cache is not None:
+                    return False
                 for inner in block.content:
                     if inner.__class__ is Text:
-                        if cited and inner.citations:
+                        if (cited and inner.citations) or (marked and inner.cache is not None):
+                            return False
+                        if worded and (not inner.text or (not blank and inner.text.isspace())):
                             return False
                         continue
                     if inner.__class__ in rare or inner.__class__ in HOLDERS:
@@ -70,6 +96,10 @@ class Plan(Struct, frozen=True):
     unnamed: bool
     developer: bool
     item_ids: bool
+    worded: bool
+    """Whether a text must not be empty."""
+    blank: bool
+    """Whether it may be of white space."""
     free: str
     """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
@@ -88,17 +118,24 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Refusal)
         if place not in can.passages:
             rare.append(Passage)
+        if can.reasoning is not None:
+            rare.append(Reasoning)
         plan = Plan(
             can,
             place not in can.names,
             can.developer,
             place in can.item_ids,
+            place not in can.texts.empty,
+            place in can.texts.blank,
             "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
         )
         PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
     return plan
 
+
+SPEAKERS = {"assistant": "reply", "tool": "result part"}
+"""What the texts of a role are called in ``caching``."""
 
 HOLDERS = frozenset({Media, Passage})
 """Blocks that may hold others."""
@@ -112,10 +149,12 @@ def is_known(block: Raw) -> bool:
 class Messages:
     """The messages of one tree on their way to one target."""
 
-    def __init__(self, to: Dialect, log: Ledger, place: Place) -> None:
+    def __init__(self, to: Dialect, log: Ledger, place: Place, model: str | None = None) -> None:
         self.to = to
         self.log = log
         self.place = place
+        self.model = model
+        self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
         self.tools = Tools(to, log)
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -129,8 +168,7 @@ class Messages:
                     out.append(lowered)
                     continue
                 self.to.lose(message.extras, message.at, self.log)
-                why = f"nothing of this message can be written for {self.to.name}"
-                self.log.dropped("message.empty", message.at, why)
+                roles.omit_message(message, self.to, self.log)
         return tuple(out)
 
     def is_told(self, message: Message) -> bool:
@@ -159,7 +197,10 @@ class Messages:
     def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
         for block in blocks:
-            out += self.block(block, role)
+            if block.__class__ is Text and not block.citations:  # as most are
+                out.append(block)
+            else:
+                out += self.block(block, role)
         same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
         return blocks if same else tuple(out)
 
@@ -170,18 +211,32 @@ class Messages:
         if block.__class__ in self.to.can.unfit.get(role, ()):
             return self.misplaced(block, role)
         if isinstance(block, Text):
+            if role != "tool" and texts.is_rejected(block, self.to.can.texts, self.place):
+                texts.drop(block, self.to, self.log)
+                return ()
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
-            return (self.tools.freeform(self.call(block)),)
+            return (self.tools.freeform(self.call(self.marked(block, "call"))),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
+        if isinstance(block, Reasoning):
+            form = self.to.can.reasoning
+            if form is None or role != "assistant":
+                return (block,)
+            return reasoning.lower(block, form, self)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
             return (self.refusal(block),)
         if isinstance(block, Passage):
             return self.passage(block, role)
         if isinstance(block, Media):
-            return self.media(block)
+            return self.media(block, role)
         return (block,)
+
+    def marked(self, block: Marked, what: str) -> Marked:
+        """A block with its cache mark, if it may bear one."""
+        if block.cache is None or self.to.can.caching is ALL_MARKS:
+            return block
+        return caching.lower(block, what, self.to, self.place, self.log)
 
     def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
         if isinstance(block, Media) and block.transcript:
@@ -207,19 +262,26 @@ class Messages:
     def text(self, text: Text, role: Role) -> Text:
         if text.citations and self.to.can.citations is not ALL_CITATIONS:
             text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
-        return text
+        return text if text.cache is None else self.marked(text, SPEAKERS.get(role, "text"))
 
-    def media(self, media: Media) -> Sequence[Block]:
-        if media.source.blocks:
-            blocks = self.content(media.source.blocks, "user")
-            if blocks is not media.source.blocks:
-                media = replace(media, source=replace(media.source, blocks=blocks))
-        return (media,)
+    def media(self, block: Media, role: Role) -> Sequence[Block]:
+        lowered = media.lower(block, role, self)
+        if len(lowered) != 1 or not isinstance(found := lowered[0], Media):
+            return lowered
+        block = self.marked(found, "result part" if role == "tool" else "media")
+        if block.source.blocks:
+            blocks = caching.inside(block.source.blocks, self.to, self.place, self.log)
+            blocks = self.content(blocks, "user")
+            if blocks is not block.source.blocks:
+                block = replace(block, source=replace(block.source, blocks=blocks))
+        return (block,)
 
     def passage(self, block: Passage, role: Role) -> tuple[Block, ...]:
         """A passage, or what it holds; what is written about it is lost then."""
         if self.place in self.to.can.passages:
-            content = self.content(block.content, "user")
+            block = self.marked(block, "passage")
+            content = caching.inside(block.content, self.to, self.place, self.log)
+            content = self.content(content, role)
             return (block if content is block.content else replace(block, content=content),)
         why = f"{self.to.name} has no form for retrieved passages; written as text"
         self.log.approximated("passage", block.at, why)
@@ -230,10 +292,26 @@ class Messages:
         return self.content(block.content, role)
 
     def result(self, result: ToolResult) -> ToolResult:
-        content = self.told(result.content)
+        if result.cache is not None and self.to.can.caching is not ALL_MARKS:
+            result = caching.result(result, self.to, self.log)
+        content = self.told(self.worded(result))
         if content is not result.content:
             result = replace(result, content=content)
         return self.tools.answer(self.tools.result(result))
+
+    def worded(self, result: ToolResult) -> tuple[Block, ...]:
+        """The content of a result with the texts that the target accepts."""
+        content, rules = result.content, self.to.can.texts
+        if not content:
+            return texts.filled(result, self.to, self.log)
+        alone, place = len(content) == 1, self.place
+        out: list[Block] = []
+        for block in content:
+            if isinstance(block, Text) and texts.is_rejected_in_result(block, alone, rules, place):
+                texts.drop(block, self.to, self.log)
+            else:
+                out.append(block)
+        return content if len(out) == len(content) else tuple(out)
 
     def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The content of a result; what follows each other of another dialect is one text."""

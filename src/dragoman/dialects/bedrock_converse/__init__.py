@@ -14,19 +14,27 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    ALL_MARKS,
     MODES,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
+    WORDS,
+    Caching,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
+    Texts,
 )
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from ...models import DEFAULT, Models
+from .formats import TAKEN
 from .response import Responses
 from .sniff import Sniff
 
@@ -42,6 +50,7 @@ class BedrockConverse(Sniff, Responses):
     can = Capabilities(
         freeform="wrapped",
         choices=Choices(modes=MODES - {"none"}, subsets=NO_MODE, parallel=NO_MODE, omits="unused"),
+        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="same"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,
@@ -53,6 +62,24 @@ class BedrockConverse(Sniff, Responses):
             "assistant": frozenset({Passage, ToolResult}),
         },
         citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
+        caching=Caching(
+            on=ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
+        ),
+        media=MediaForms(
+            kinds={
+                **{
+                    kind: Form(sources=POINTED, typed=True, types=TAKEN[kind], scheme="s3://")
+                    for kind in ("image", "audio", "video")
+                },
+                "document": Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"title", "filename", "context", "citable"}),
+                    typed=True,
+                    types=TAKEN["document"],
+                    scheme="s3://",
+                ),
+            }
+        ),
         candidates=1,
         lacks=RARE | {"response.id", "response.model", "response.created"},
     )

@@ -195,7 +195,7 @@ class Messages(Parts):
             said = self.write_part(block, role, w)
             parts += said if w.home else self.without_empty(said, block, w)
         if not parts and not w.home:
-            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.omit_message(message, w.log)
             self.lose(message.extras, message.at, w.log)
             return None
         doc: dict[str, Json] = {"role": role}
@@ -281,12 +281,11 @@ class Messages(Parts):
         if plan is not None:
             doc["tool_plan"] = plan.text
             cited += self.write_citations(plan, -1, w)
-            self.lose_cache(plan.cache, w)
             self.lose(plan.extras, plan.at, w.log)
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
         if len(doc) == 1 and not w.home and not w.answer:
-            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.omit_message(message, w.log)
             self.lose(message.extras, message.at, w.log)
             return None
         return self.finish_assistant(doc, cited, message, w)
@@ -321,15 +320,9 @@ class Messages(Parts):
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
         if isinstance(block, Text):
-            if block.text or block.citations or w.home:
-                return [self.write_text(block, w)]
-            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
-            self.lose_cache(block.cache, w)
-            self.lose(block.extras, block.at, w.log)
-            return []
+            return [self.write_text(block, w)]
         if isinstance(block, Reasoning):
-            said = self.write_thought(block, w)
-            return [] if said is None else [said]
+            return [self.write_thought(block, w)]
         return self.write_part(block, "assistant", w)
 
     def finish_assistant(
@@ -358,7 +351,6 @@ class Messages(Parts):
         if "arguments" in spelling:
             del function["arguments"]
         out["function"] = function
-        self.lose_cache(call.cache, w)
         return self.emit(out, call, w.log)
 
     def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
@@ -396,11 +388,8 @@ class Messages(Parts):
             doc["content"] = parts
         elif not w.home:
             doc["content"] = ""
-            if not result.content:
-                w.log.invented("text.empty", result.at, "a result has a text here")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
-        self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 
     def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:
@@ -468,8 +457,6 @@ class Messages(Parts):
     def write_result_text(self, block: Media, w: CohereWriting) -> Json:
         """A document that has nothing but its text is what the tool said."""
         w.log.approximated("media", block.at, "a document without a title is a text in a result")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
         lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",

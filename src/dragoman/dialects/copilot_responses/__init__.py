@@ -15,7 +15,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
+from ...capabilities import (
+    EVERYWHERE,
+    NO_CITATIONS,
+    NO_MARKS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Choices,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -38,12 +52,20 @@ class CopilotResponses(Sniff, Answers):
     can = Capabilities(
         freeform="function",
         choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(parts=EVERYWHERE),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"url", "base64"}), usual="image/png")},
+            roles=frozenset({"user"}),
+            texts=WORDS,
+        ),
         lacks=RARE | {"response.id", "response.created"},
     )
 

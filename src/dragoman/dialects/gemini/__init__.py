@@ -14,14 +14,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_MARKS,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
     RESPONSE,
+    WORDS,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
@@ -44,11 +51,15 @@ class Gemini(Sniff, Rules, Responses):
         freeform="wrapped",
         strict=False,
         choices=Choices(alone=NO_MODE, subsets=frozenset({"auto", "required"}), parallel=NO_MODE),
+        texts=Texts(empty=RESPONSE),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset({("google", "signature"), ("google", "encrypted")})
+        ),
         unfit={
             "system": NOT_TEXT,
             "developer": NOT_TEXT,
@@ -56,6 +67,22 @@ class Gemini(Sniff, Rules, Responses):
             "assistant": frozenset({ToolResult}),
         },
         citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"filename"}),
+                    titled=POINTED | WORDS,
+                    extended=False,
+                    typed=True,
+                    any_data=False,
+                ),
+            ),
+            roles=frozenset({"user", "assistant", "tool"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+        ),
         lacks=RARE,
     )
     spec = "https://ai.google.dev/api/generate-content"

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import (
+    NO_CHOICE,
+    NO_CITATIONS,
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -30,12 +42,21 @@ class Ollama(Sniff, Responses):
         freeform="wrapped",
         strict=False,
         choices=replace(NO_CHOICE, omits="always"),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"base64"}), any_data=False)},
+            texts=WORDS,
+            roles=frozenset({"system", "user", "tool"}),
+            code="tool_result.content",
+        ),
         candidates=1,
         lacks=RARE | {"response.id"},
     )

@@ -13,7 +13,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOT_TEXT, NOWHERE, RARE, Capabilities, Choices
+from msgspec.structs import replace
+
+from ...capabilities import (
+    ALL_MARKS,
+    NO_CITATIONS,
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    POINTED,
+    RARE,
+    WORDS,
+    Caching,
+    Capabilities,
+    Choices,
+    Form,
+    MediaForms,
+    Texts,
+)
 from .response import Responses
 from .sniff import Sniff
 
@@ -23,6 +40,20 @@ if TYPE_CHECKING:
     from ...streaming import StreamReader, StreamWriter
 
 
+FILES = Form(
+    sources=POINTED | WORDS,
+    labels=frozenset({"filename"}),
+    typed=True,
+    any_file=True,
+)
+FORMS = {
+    "image": replace(FILES, labels=frozenset({"filename", "detail"})),
+    "audio": FILES,
+    "video": FILES,
+    "document": replace(FILES, labels=frozenset({"filename", "title", "context", "citable"})),
+}
+
+
 class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
@@ -30,11 +61,16 @@ class VercelModel(Sniff, Responses):
     can = Capabilities(
         freeform="wrapped",
         choices=Choices(alone=NO_MODE, parallel=NO_MODE, beside=frozenset({"allowed"})),
+        texts=Texts(needed=frozenset({"error", "result"})),
         names=NOWHERE,
         developer=False,
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        caching=Caching(on=ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
+        media=MediaForms(
+            kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
+        ),
         emptied=False,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         candidates=1,
