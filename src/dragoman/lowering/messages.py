@@ -37,11 +37,15 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
-    plan = plan_of(can, place)
+    return fit_plan(messages, plan_of(can, place))
+
+
+def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
+    """The same for what is to be looked at."""
     unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
-    free, cited = plan.free, can.citations is not ALL_CITATIONS
+    can, free = plan.can, plan.free
+    cited, marked = can.citations is not ALL_CITATIONS, can.caching is not ALL_MARKS
     worded, blank, needed = plan.worded, plan.blank, bool(can.texts.needed)
-    marked = can.caching is not ALL_MARKS
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -146,6 +150,15 @@ def is_known(block: Raw) -> bool:
     return block.text is not None or bool(block.tools) or block.code is not None
 
 
+def has_namespace(message: Message) -> bool:
+    """Whether a tool is called, or a result named, in a namespace."""
+    for block in message.content:
+        if block.__class__ is ToolCall or block.__class__ is ToolResult:
+            if block.namespace is not None:
+                return True
+    return False
+
+
 class Messages:
     """The messages of one tree on their way to one target."""
 
@@ -156,10 +169,16 @@ class Messages:
         self.model = model
         self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
         self.tools = Tools(to, log)
+        self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         out: list[Message] = []
+        plan = plan_of(self.to.can, self.place)
+        self.plain = not self.tools.spaces and not any(map(has_namespace, messages))
         for message in messages:
+            if self.plain and fit_plan((message,), plan):
+                out.append(message)  # as most do, if something is to be lowered at all
+                continue
             lowered = self.message(message)
             if lowered.content or not message.content:
                 out.append(lowered)
@@ -196,17 +215,20 @@ class Messages:
 
     def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
+        same = True
         for block in blocks:
-            if block.__class__ is Text and not block.citations:  # as most are
-                out.append(block)
-            else:
-                out += self.block(block, role)
-        same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
+            if block.__class__ is Text and block.cache is None and not block.citations:
+                if block.text and not block.text.isspace():  # as most are
+                    out.append(block)
+                    continue
+            lowered = self.block(block, role)
+            same = same and len(lowered) == 1 and lowered[0] is block
+            out += lowered
         return blocks if same else tuple(out)
 
     def block(self, block: Block, role: Role) -> Sequence[Block]:
         """A block as those that the target can hold."""
-        if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
+        if block.__class__ is Raw and is_known(block) and not self.to.accepts(block):
             return self.raw(block)
         if block.__class__ in self.to.can.unfit.get(role, ()):
             return self.misplaced(block, role)
@@ -216,6 +238,8 @@ class Messages:
                 return ()
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
+            if self.plain and block.kind == "function" and block.item_id is None:
+                return (self.marked(block, "call"),)  # as most are
             return (self.tools.freeform(self.call(self.marked(block, "call"))),)
         if isinstance(block, ToolResult):
             return (self.result(block),)

@@ -27,7 +27,11 @@ class Opening:
         """The events that open a block as the target can say it."""
         block = event.block
         if isinstance(block, Text | ToolCall):
-            (lowered,) = self.lowering.block(block, "assistant")
+            lowered: Block
+            if isinstance(block, Text):
+                lowered = self.lowering.text(block, "assistant")
+            else:
+                lowered = self.lowering.call(self.lowering.marked(block, "call"))
             return [event if lowered is block else replace(event, block=lowered)]
         if isinstance(block, Media):
             found = self.lowering.media(block, "assistant")

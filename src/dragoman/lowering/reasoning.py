@@ -24,15 +24,18 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     to, place, log = lowering.to, lowering.place, lowering.log
     if block.extras is not None and to.is_home(block.extras.dialect):
         return (block,)  # the target wrote it
-    seal, name, words = block.seal, block.id, block.words
+    seal, name = block.seal, block.id
+    words = block.words if block.summary else block.content
     if seal is not None and (seal.signer, seal.kind) not in form.signatures:
         log.dropped("reasoning.seal", block.at, _refused(seal, form, to.name))
         seal = None
     if name is not None and place not in form.ids:
         log.dropped("reasoning.id", block.at, f"{to.name} has no field for reasoning ids")
         name = None
-    if (why := _unfit(block, seal, name, form, lowering)) is not None:
-        if any(words) or (block.seal is None and block.id is None):
+    said = any(words)
+    signed = seal is not None or (form.by_id and name is not None)
+    if (why := _unfit(signed, said or name is not None, form, lowering)) is not None:
+        if said or (block.seal is None and block.id is None):
             log.dropped("reasoning", block.at, why)
         elif name is not None:
             log.dropped("reasoning.id", block.at, why)
@@ -56,16 +59,14 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     return (replace(block, content=content, summary=summary, id=name, seal=seal),)
 
 
-def _unfit(
-    block: Reasoning, seal: Seal | None, name: str | None, form: ReasoningForm, lowering: Messages
-) -> str | None:
+def _unfit(signed: bool, said: bool, form: ReasoningForm, lowering: Messages) -> str | None:
     """Why a block cannot be written at all; None where it can."""
     to, place = lowering.to, lowering.place
     if place not in form.places:
         return f"{to.name} has no field for reasoning"
-    if seal is not None or (form.by_id and name is not None):
+    if signed:
         return None
-    if name is None and not any(block.words):
+    if not said:
         return "reasoning without text"
     if place not in form.unsigned:
         kinds = "a signature" if ("anthropic", "signature") in form.signatures else "its encryption"
