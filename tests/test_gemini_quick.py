@@ -18,7 +18,6 @@ from dragoman.model import (
     Block,
     Json,
     Message,
-    Params,
     Request,
     Role,
     Tree,
@@ -85,9 +84,6 @@ class Careful(Gemini):
         for block in blocks:
             out += self.write_part(block, w, called)
         return out
-
-    def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
-        return False
 
 
 def grown(body: Json) -> Iterator[Json]:

@@ -196,7 +196,7 @@ def test_the_total_tells_how_xai_counts(total: int, answer: int) -> None:
 def test_kinds_of_errors(dialect: str, doc: dict[str, Any], kind: str) -> None:
     body = {"error": {"message": "x", **doc}}
     tree = read(body, dialect, facet="error")
-    assert tree.kind == kind  # type: ignore[union-attr]
+    assert tree.kind == kind
     assert dialects.get(dialect).write(tree, Ledger()) == body
 
 

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 from . import models
 from .check import check
 from .convert import convert, join, read, write
-from .detect import detect
-from .dialect import Guess, Problem
+from .detect import Guesses, detect
+from .dialect import Facet, Guess, Problem
 from .errors import (
     CapsuleError,
     DragomanError,
     Lossy,
     Malformed,
     MissingExtra,
+    Undetected,
     Unsayable,
     Unsupported,
 )
@@ -57,8 +58,10 @@ __all__ = [
     "CapsuleError",
     "DragomanError",
     "Exchange",
+    "Facet",
     "Format",
     "Guess",
+    "Guesses",
     "Loss",
     "Lossy",
     "Malformed",
@@ -67,6 +70,7 @@ __all__ = [
     "Restored",
     "Result",
     "Transcoder",
+    "Undetected",
     "Unsayable",
     "Unsupported",
     "atranscode",

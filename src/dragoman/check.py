@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import dialects
-from .dialect import Problem
+from .dialect import Facet, Problem
 from .errors import Malformed
 from .model import Json
 from .models import Models, given
@@ -19,7 +19,7 @@ def check(
     doc: Json | bytes,
     dialect: str,
     *,
-    facet: str = "request",
+    facet: Facet | str = "request",
     models: Models | Mapping[str, Any] | None = None,
 ) -> list[Problem]:
     """Everything in a document that the API of its dialect would reject.

@@ -7,16 +7,27 @@ and a pure function cannot know (a time, a new id) is an argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 from msgspec.structs import replace
 
 from . import capsule as capsules
 from . import dialects, duplicates, surrogates
-from .dialect import Dialect
-from .errors import Malformed, Unsupported
+from .dialect import Dialect, Facet
+from .errors import Malformed, Undetected, Unsupported
 from .ledger import Ledger, Restored
-from .model import Json, Message, Request, Response, Text, Tree
+from .model import (
+    Failure,
+    History,
+    Json,
+    Message,
+    Request,
+    Response,
+    Text,
+    Toolbox,
+    ToolChoice,
+    Tree,
+)
 from .models import Models, given
 from .reading import load
 from .result import Result
@@ -32,7 +43,7 @@ def convert(
     *,
     source: str | None = None,
     target: str,
-    facet: str = "request",
+    facet: Facet | str = "request",
     fail_on: Iterable[str] = (),
     now: float | None = None,
     ids: Callable[[str], str] | None = None,
@@ -88,10 +99,10 @@ def convert(
     if model is not None:
         tree = with_model(tree, model, facet)
     places = type(reader).locate is not Dialect.locate
-    log = Ledger(now, ids, given(models))
+    log = Ledger(now, ids, given(models), writer.name)
     later = None  # whether a key stands twice is seen when somebody asks for the losses,
     if doc.__class__ is bytes and halves is None and fail_on == ():
-        later = (doc, value)
+        later = (doc, value, writer.name)
     else:  # or now, where it may be refused, or the bytes may change
         duplicates.note(doc, value, log)
     if capsule is not None:
@@ -153,8 +164,26 @@ def with_model(tree: Tree, model: str, facet: str = "request") -> Request:
     return replace(tree, model=model, params=params)
 
 
-def read(doc: Json | bytes, dialect: str, *, facet: str = "request") -> Tree:
-    """A document as a canonical tree."""
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["request"] = ...) -> Request: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["messages"]) -> History: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["tools"]) -> Toolbox: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["tool-choice"]) -> ToolChoice: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["response"]) -> Response: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: Literal["error"]) -> Failure: ...
+@overload
+def read(doc: Json | bytes, dialect: str, *, facet: str) -> Tree: ...
+def read(doc: Json | bytes, dialect: str, *, facet: Facet | str = "request") -> Tree:
+    """A document as a canonical tree; which one it is, the facet tells.
+
+    >>> read({"model": "m", "messages": []}, "openai-chat").model
+    'm'
+    """
     return dialects.get(dialect).read(load(doc), facet)
 
 
@@ -194,8 +223,8 @@ def join(
     >>> join("Hi", said, dialect="anthropic", target="functiongemma").document["text"]
     '<bos><start_of_turn>user\\nHi<end_of_turn>\\n<start_of_turn>model\\nHello.<end_of_turn>\\n'
     """
-    log = Ledger()
-    speaker = dialects.get(dialect)
+    speaker, writer = dialects.get(dialect), dialects.get(target or dialect)
+    log = Ledger(target=writer.name)
     value = load(response)
     duplicates.note(response, value, log, "/response" if target else "")
     answer = speaker.read(value, "response")
@@ -220,7 +249,7 @@ def join(
     else:
         why = "a response without content is not appended to the history"
         log.dropped("message.empty", answer.at, why)
-    document = dialects.get(target or dialect).write(asked, log)
+    document = writer.write(asked, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
 
@@ -242,7 +271,7 @@ def _convert_stream(
 
         guess = detect_stream(bytes(data))
         if guess is None:
-            raise Unsupported("cannot tell the dialect of this stream; name it with source=")
+            raise Undetected("stream", ())
         source = guess.dialect
     transcoder = Transcoder(
         source, target, now=log.now, ids=log.ids, models=log.models, duplicates=True
@@ -257,5 +286,5 @@ def _detected(doc: Json, facet: str) -> Dialect:
 
     guesses = detect(doc, facet=facet)
     if not guesses:
-        raise Unsupported(f"cannot tell the source dialect of this {facet}; name it with source=")
+        raise Undetected(facet, guesses.tied)
     return dialects.get(guesses[0].dialect)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import dialects
-from .dialect import Dialect, Guess
+from .dialect import Dialect, Facet, Guess
 from .errors import Malformed
 from .model import Json
 from .reading import UNREADABLE, decode, load
@@ -19,30 +19,49 @@ FRAMES = 8
 """How many frames of a stream are read."""
 
 
-def detect(doc: Json | bytes, *, facet: str | None = None) -> tuple[Guess, ...]:
+class Guesses(tuple[Guess, ...]):
+    """Guesses, best first; empty if no dialect is likely, or if the best are tied.
+
+    ``tied`` distinguishes the two: it has the guesses that are equally likely.
+    """
+
+    tied: tuple[Guess, ...] = ()
+
+    @classmethod
+    def of(cls, found: list[Guess]) -> Guesses:
+        rivals = alike(found)
+        guesses = cls(() if rivals else found)
+        guesses.tied = tuple(rivals)
+        return guesses
+
+
+def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
     """The dialects and facets that match a document, best first, each with its evidence.
 
     Empty, if there is no likely guess or if the best two are tied: ``detect(doc)[0]`` is never
-    arbitrary. With ``facet``, only guesses of that facet count; with ``"stream"``, the bytes of a
-    stream are read.
+    arbitrary. Those that are tied are in ``detect(doc).tied``. With ``facet``, only guesses of that
+    facet count; with ``"stream"``, the bytes of a stream are read.
 
     >>> detect({"choices": [{"message": {"role": "assistant", "content": "Hi"}}]})[0].dialect
     'openai-chat'
-    >>> detect([{"role": "user", "content": "Hi"}])  # everybody says it so
+    >>> detect([{"role": "user", "content": "Hi"}])  # valid in several dialects
+    ()
+    >>> [guess.dialect for guess in detect([{"role": "user", "content": "Hi"}]).tied]
+    ['openai-chat', 'anthropic-messages', 'openai-responses']
+    >>> detect({"greeting": "Hi"}).tied  # in none
     ()
     """
     if facet == "stream" and isinstance(doc, bytes | bytearray | memoryview):
         guess = detect_stream(bytes(doc))
-        return () if guess is None else (guess,)
+        return Guesses.of([] if guess is None else [guess])
     if isinstance(doc, bytes | bytearray | memoryview):
         return weigh(parse_leniently(bytes(doc)), facet)
     return weigh(load(doc), facet)
 
 
-def weigh(value: Json, facet: str | None = None) -> tuple[Guess, ...]:
-    """``detect`` for a value that is already parsed and validated."""
-    guesses = candidates(value, facet)
-    return () if is_tied(guesses) else tuple(guesses)
+def weigh(value: Json, facet: str | None = None) -> Guesses:
+    """``detect`` for a value that was just parsed, and need not be looked through again."""
+    return Guesses.of(candidates(value, facet))
 
 
 def candidates(value: Json, facet: str | None = None) -> list[Guess]:
@@ -61,10 +80,15 @@ def candidates(value: Json, facet: str | None = None) -> list[Guess]:
 
 
 def is_tied(guesses: list[Guess]) -> bool:
-    """Whether the best two are too close to choose; a variant wins over its base."""
-    rivals = (guess for guess in guesses[1:] if not _is_base(guess, guesses[0]))
-    rival = next(rivals, None)
-    return rival is not None and guesses[0].confidence - rival.confidence < MARGIN
+    """Whether the best two are too near to each other to choose; a variant beats its base."""
+    return bool(alike(guesses))
+
+
+def alike(guesses: list[Guess]) -> list[Guess]:
+    """The best guesses, where there are several that are too near to each other to choose."""
+    near = [g for g in guesses if guesses[0].confidence - g.confidence < MARGIN]
+    rivals = [g for g in near[1:] if not _is_base(g, guesses[0])]
+    return [guesses[0], *rivals] if rivals else []
 
 
 def detect_stream(data: bytes) -> Guess | None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 Facet: TypeAlias = Literal[
     "request", "messages", "tools", "tool-choice", "response", "error", "stream"
 ]
+"""What a document is. Functions that take one take any string too: it may come from a file."""
 
 FACETS: dict[str, type[Node]] = {
     "request": Request,
@@ -189,6 +190,7 @@ class Dialect:
             if facet is None:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
+        log.target = self.name
         if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
             return self.write_as_error(tree, log)
         try:
@@ -265,6 +267,7 @@ class Dialect:
         write = getattr(self, "write_stream", None)
         if write is None:
             self._refuse("write", "stream")
+        log.target = self.name
         writer: StreamWriter = write(log, home)
         return writer
 

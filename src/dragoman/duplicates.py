@@ -28,9 +28,9 @@ CODE = "document.key"
 WHY = "duplicate key in an object; the last value is read, the others are ignored"
 
 
-def losses(data: bytes, value: Json) -> tuple[Loss, ...]:
+def losses(data: bytes, value: Json, target: str = "") -> tuple[Loss, ...]:
     """The losses of a document by its keys, given its bytes and what was read in them."""
-    return tuple(Loss("dropped", CODE, at, WHY) for at in pointers(data, value))
+    return tuple(Loss("dropped", CODE, at, WHY, target) for at in pointers(data, value))
 
 
 def note(doc: Json | bytes, value: Json, log: Ledger, at: str = "") -> None:

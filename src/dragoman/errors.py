@@ -5,6 +5,7 @@ DragomanError
 │   └── CapsuleError  a capsule is invalid, or of another document; ``at`` points into it
 ├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
 │   ├── Unsayable     the target cannot express this conversation; ``at`` is the path
+│   ├── Undetected    the dialect of a document is unknown; ``tied`` lists those that match equally
 │   └── MissingExtra  a package that only some of dragoman needs is not installed
 └── Lossy             a loss that the caller's ``fail_on`` forbids; ``losses`` lists them
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .dialect import Guess
     from .ledger import Loss
 
 
@@ -51,6 +53,22 @@ class Unsayable(Unsupported):
         self.what = what
         self.at = at
         super().__init__(f"{what} - at {at or 'the top of the document'}")
+
+
+class Undetected(Unsupported):
+    """No dialect was named, and the document does not tell.
+
+    ``tied`` has the guesses that are equally likely; it is empty where no dialect is likely.
+    """
+
+    def __init__(self, facet: str, tied: tuple[Guess, ...]) -> None:
+        self.facet = facet
+        self.tied = tied
+        what = f"this {facet} is not recognised as any supported format"
+        if tied:
+            names = ", ".join(dict.fromkeys(guess.dialect for guess in tied))
+            what = f"this {facet} is ambiguous: {names} match equally"
+        super().__init__(f"{what}; name it with source=")
 
 
 class MissingExtra(Unsupported, ImportError):

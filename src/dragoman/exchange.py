@@ -154,7 +154,7 @@ class Exchange:
         """
         value, halves = _loaded(doc)
         self._forget()
-        log = Ledger(models=self._models)
+        log = Ledger(models=self._models, target=self.upstream)
         duplicates.note(doc, value, log)
         if not self.is_converted and self._model is None:
             log.enforce(self._fail_on)
@@ -264,7 +264,7 @@ class Exchange:
         return status_of(kind, self._client.statuses)
 
     def _ledger(self) -> Ledger:
-        return self._tell(Ledger(self.now, self._ids(), self._models))
+        return self._tell(Ledger(self.now, self._ids(), self._models, self.client))
 
     def _ids(self) -> Callable[[str], str] | None:
         """What makes ids for a reply: the caller's maker, or one that counts on.
@@ -369,7 +369,7 @@ class _Amend:
         knows = names or custom or search
         self.restorer = Restorer(names, custom, search=search) if knows else None
         self.estimate: Callable[[Response, Ledger], Response] | None = None
-        self.notes = Ledger()
+        self.notes = Ledger(target=exchange.client)
 
     def event(self, event: Event) -> Iterable[Event]:
         if event.__class__ is Begin:

@@ -182,6 +182,8 @@ class Fields:
         """Parameters that methods of the dialect read and write, and the keys that they read."""
         self.special = frozenset(key for keys in self.methods.values() for key in keys)
         """All of these keys."""
+        self.known = frozenset(key for row in rows for key in (row.key, *row.also))
+        """The keys of all parameters, in whatever object they stand."""
         self.refuses = dict(refuses)
         """Parameters that methods write in the same dialect alone, and why."""
         self.once = once
@@ -315,7 +317,8 @@ class Fields:
                 own: set[str] = {row.key for row in known.values()}
                 for each, item in inner.items():
                     if item is not None and (row := known.get(each)) is not None:
-                        self._look(row, inner, each, where, given, ats, spelling, own)
+                        if not self._look(row, inner, each, where, given, ats, spelling, own):
+                            own.discard(each)
                 partly[key] = (*partly.get(key, ()), *own)
         return given
 
@@ -329,14 +332,15 @@ class Fields:
         ats: dict[str, str],
         spelling: dict[str, Json],
         taken: set[str],
-    ) -> None:
+    ) -> bool:
+        """Read one value; whether it is one that the tree holds, or that need not be held."""
         name = row.name
         if row.also and key != row.key:
             for first in (row.key, *row.also[: row.also.index(key)]):
                 if first in doc and self.once:
                     raise Malformed(f"said twice, as {first!r} and as {key!r}")
                 if doc.get(first) is not None:
-                    return  # the other one counts; this one is kept as it is
+                    return False  # the other one counts; this one is kept as it is
             taken.add(key)
             spelling[name] = key
         if row.single and doc[key].__class__ is not list:
@@ -348,12 +352,13 @@ class Fields:
             value = row.read(doc, key, at)
             if row.silent is not None and value == row.silent:
                 spelling[name] = value
-                return
+                return True
             if value is None:
-                return
+                return False
             given[name] = value
         if at or key != name:
             ats[name] = f"{at}/{key}"
+        return True
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -412,7 +417,7 @@ class Fields:
                 return False
         holder = out
         if self._outer and (limit is not None or heat is not None):
-            holder = out[self._outer] = {}
+            holder = out.setdefault(self._outer, {})
         if limit is not None:
             holder[self._limit] = limit
         if heat is not None:

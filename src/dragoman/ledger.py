@@ -132,12 +132,16 @@ CODES: dict[str, str] = {
 
 
 class Loss(Struct, frozen=True):
-    """One deviation: what happened to what, where in the source document, and why."""
+    """One deviation: what happened to what, where in the source document, and why.
+
+    ``target`` is the dialect that was written; empty where nothing has been written yet.
+    """
 
     kind: Kind
     what: str
     path: str
     why: str
+    target: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.what} at {self.path or '/'} ({self.why})"
@@ -189,6 +193,7 @@ class Ledger:
         "restored",
         "restores",
         "taken",
+        "target",
         "tool_names",
     )
 
@@ -197,8 +202,11 @@ class Ledger:
         now: float | None = None,
         ids: Callable[[str], str] | None = None,
         models: Models = DEFAULT,
+        target: str = "",
     ) -> None:
         self.losses: list[Loss] = []
+        self.target = target
+        """the dialect that is written; ``Dialect.write`` sets it, and each loss has it"""
         self.models = models
         """what is known of the models that a request may go to"""
         self.now = now
@@ -216,30 +224,30 @@ class Ledger:
 
     def apart(self) -> Ledger:
         """A ledger of its own, empty, for the same conversion."""
-        ledger = Ledger(self.now, self.ids, self.models)
+        ledger = Ledger(self.now, self.ids, self.models, self.target)
         ledger.taken, ledger.own_names = self.taken, self.own_names
         ledger.restores = self.restores
         return ledger
 
     def dropped(self, what: str, path: str, why: str) -> None:
         """Not written: the target does not support it."""
-        self.losses.append(Loss("dropped", what, path, why))
+        self.losses.append(Loss("dropped", what, path, why, self.target))
 
     def approximated(self, what: str, path: str, why: str) -> None:
         """Written with less precision."""
-        self.losses.append(Loss("approximated", what, path, why))
+        self.losses.append(Loss("approximated", what, path, why, self.target))
 
     def invented(self, what: str, path: str, why: str) -> None:
         """Required by the target and absent from the source."""
-        self.losses.append(Loss("invented", what, path, why))
+        self.losses.append(Loss("invented", what, path, why, self.target))
 
     def moved(self, what: str, path: str, why: str) -> None:
         """Written whole, at another place."""
-        self.losses.append(Loss("moved", what, path, why))
+        self.losses.append(Loss("moved", what, path, why, self.target))
 
     def renamed(self, what: str, path: str, why: str) -> None:
         """Written differently with the same meaning; a capsule restores it."""
-        self.losses.append(Loss("renamed", what, path, why))
+        self.losses.append(Loss("renamed", what, path, why, self.target))
 
     def enforce(self, fail_on: Iterable[str]) -> None:
         """Raise ``Lossy`` if a loss has a forbidden kind or code."""

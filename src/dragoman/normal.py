@@ -20,7 +20,7 @@ from .model import (
     ToolCall,
     ToolResult,
 )
-from .reading import escape, maybe_bool
+from .reading import escape
 from .writing import Writing, is_plain_text
 
 SILENCE = "."
@@ -187,15 +187,6 @@ def effort_of(budget: int) -> str:
         if budget < limit:
             return effort
     return "high"
-
-
-def read_store(doc: dict[str, Json], spelling: dict[str, Json]) -> bool | None:
-    """Whether the provider shall keep the answer. That it shall not is what silence means."""
-    store = maybe_bool(doc, "store", "")
-    if store is False:
-        spelling["store"] = False
-        return None
-    return store
 
 
 def lose_fields(extras: Extras | None, at: str, log: Ledger) -> None:

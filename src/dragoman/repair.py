@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import dialects, duplicates
+from .dialect import Facet
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
@@ -31,7 +32,7 @@ def repair(
     dialect: str,
     *,
     passes: Sequence[str] | None = None,
-    facet: str = "request",
+    facet: Facet | str = "request",
     fail_on: Iterable[str] = (),
     models: Models | Mapping[str, Any] | None = None,
 ) -> Result:
@@ -53,7 +54,8 @@ def repair(
     from .passes.bench import Bench
     from .passes.table import find, mend, run
 
-    speaker, log = dialects.get(dialect), Ledger(models=given(models))
+    speaker = dialects.get(dialect)
+    log = Ledger(models=given(models), target=speaker.name)
     value = _loaded(doc, log)
     duplicates.note(doc, value, log)
     if facet not in ("request", "messages"):

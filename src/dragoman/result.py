@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from .ledger import Loss, Restored
 from .model import Json
 from .reading import encode
@@ -12,8 +15,14 @@ class Result:
 
     ``status`` is the HTTP status that goes with the reply of an ``Exchange``. ``restored`` lists
     every place that came from a capsule, which is untrusted without a key. ``read`` is the source,
-    bytes and their value: duplicate keys are looked for only when ``losses`` is read, and until
-    then it is kept.
+    bytes and their value, and the target: duplicate keys are looked for only when ``losses`` is
+    read, and until then it is kept.
+
+    A result unpacks into the two that most callers want:
+
+    >>> document, losses = Result({"model": "m"}, ())
+    >>> document
+    {'model': 'm'}
     """
 
     __slots__ = ("_losses", "_read", "capsule", "document", "restored", "status")
@@ -26,7 +35,7 @@ class Result:
         status: int | None = None,
         restored: tuple[Restored, ...] = (),
         *,
-        read: tuple[bytes, Json] | None = None,
+        read: tuple[bytes, Json, str] | None = None,
     ) -> None:
         self.document = document
         self._losses = losses
@@ -39,11 +48,15 @@ class Result:
     def losses(self) -> tuple[Loss, ...]:
         """Every deviation, in the order in which they happened."""
         if self._read is not None:
-            from . import duplicates  # not needed by those who do not ask
+            from . import duplicates  # needed only here
 
             read, self._read = self._read, None
             self._losses = (*duplicates.losses(*read), *self._losses)
         return self._losses
+
+    def __iter__(self) -> Iterator[Any]:
+        """The document and the losses."""
+        return iter((self.document, self.losses))
 
     def to_json(self) -> bytes:
         """The document as compact JSON; a stream as it is."""

@@ -82,7 +82,7 @@ class Transcoder:
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
         self.names = None if ids is None else Ids(ids)
-        self.log = Ledger(now, self.names, given(models))
+        self.log = Ledger(now, self.names, given(models), self.target.name)
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
@@ -349,7 +349,7 @@ def collect(data: bytes, dialect: str) -> Result:
 def collected(transcoder: Transcoder) -> Result:
     """The response that a transcoder has read to its end, in the dialect of its source."""
     reader = transcoder.reader
-    log = Ledger()
+    log = Ledger(target=reader.dialect.name)
     for why in transcoder.twice.values():
         log.dropped(duplicates.CODE, "", why)
     if reader.failure is None:
@@ -397,7 +397,8 @@ def convert_event(
     such as a status. Each event is taken alone, so a piece of a text is a message of its own;
     ``Transcoder`` puts pieces together.
     """
-    speaker, writer, log = dialects.get(source), dialects.get(target), Ledger(ids=ids)
+    speaker, writer = dialects.get(source), dialects.get(target)
+    log = Ledger(ids=ids, target=writer.name)
     if not speaker.whole_events:
         raise Unsupported(f"an event of {speaker.name} is a part of a message; use Transcoder")
     value = load(event)

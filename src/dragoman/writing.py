@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -22,8 +22,6 @@ from .model import (
     Media,
     Message,
     Node,
-    OutputFormat,
-    Params,
     Reasoning,
     Refusal,
     Seal,
@@ -220,10 +218,6 @@ class Writing:
             return name
         return self.names(name, at, self.log)
 
-    def user(self, user_id: str, at: str) -> str:
-        """The end user, where the target wants at most 64 characters."""
-        return Names((".", 64), "user_id")(user_id, at, self.log)
-
     def result_id(self, result: ToolResult) -> str:
         """The id of the call a result answers; by name, then by order, where it has none."""
         name = result.call_id
@@ -366,39 +360,6 @@ def _colons(value: Any) -> int:
         elif item.__class__ is dict or item.__class__ is list:
             count += _colons(item)
     return count
-
-
-def write_usual(out: dict[str, Json], params: Params, limit: str) -> bool:
-    """Write the parameters if there are none but those that nearly every request has.
-
-    All dialects call them the same, but for the limit.
-    """
-    most, warmth, stream = params.max_tokens, params.temperature, params.stream
-    if params != Params(max_tokens=most, temperature=warmth, stream=stream, ats=params.ats):
-        return False
-    if most is not None:
-        out[limit] = most
-    if warmth is not None:
-        out["temperature"] = warmth
-    if stream is not None:
-        out["stream"] = stream
-    return True
-
-
-def leave_out(params: Params, reasons: Mapping[str, str], log: Ledger) -> Params:
-    """The parameters without those that the target does not take; the reasons say why not."""
-    gone: dict[str, None] = {}
-    for name, why in reasons.items():
-        value = getattr(params, name)
-        if value is None:
-            continue
-        gone[name] = None
-        at = value.at if isinstance(value, Node) else params.where(name)
-        if (name, value) in (("candidates", 1), ("stream", False)):
-            continue  # as it goes without saying
-        if value != OutputFormat("text", at=at):
-            log.dropped(name, at, why)
-    return replace(params, **gone) if gone else params
 
 
 def is_plain(message: Message) -> bool:

@@ -196,7 +196,7 @@ def test_004_an_image_of_the_assistant_is_an_output_image() -> None:
     assert dragoman.write(tree, ROUTER).document == doc
     native = convert(doc, ROUTER, "native")
     assert convert(native, "native", ROUTER) == doc
-    foreign = History(messages=tree.messages)  # type: ignore[union-attr]
+    foreign = History(messages=tree.messages)
     assert dragoman.write(foreign, ROUTER).document == doc
 
 
@@ -498,7 +498,7 @@ def test_004_a_thought_alone_is_an_answer_without_a_word() -> None:
     there = convert(respond(thought), REAL, ROUTER, "response")
     assert [item["type"] for item in there["output"]] == ["reasoning", "message"]
     back = dragoman.read(there, ROUTER, facet="response")
-    assert len(back.candidates[0].message.content) == 1  # type: ignore[union-attr]
+    assert len(back.candidates[0].message.content) == 1
 
 
 def test_004_an_answer_that_is_still_running_or_failed_is_not_silent() -> None:

@@ -111,7 +111,7 @@ def _point(log: Ledger, start: int, echoed: Json) -> None:
     for number in range(start, len(log.losses)):
         loss = log.losses[number]
         if loss.what == "capsule":
-            log.losses[number] = Loss(loss.kind, loss.what, nearest(echoed, loss.path)[0], loss.why)
+            log.losses[number] = replace(loss, path=nearest(echoed, loss.path)[0])
 
 
 class Proof:

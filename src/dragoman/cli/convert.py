@@ -215,7 +215,7 @@ class Conversion:
         if hint is None or not hint.asks_stream or hint.dialect == self.target:
             return ()
         why = "the URL requests a stream; --set stream=true sets it in the document"
-        return (Loss("dropped", "stream", hint.asks_stream, why),)
+        return (Loss("dropped", "stream", hint.asks_stream, why, self.target),)
 
     def stream(self, reading: Reading, sink: Sink) -> int:
         source: Source | None = None

@@ -40,8 +40,9 @@ def command(
 ) -> int:
     """Detect the dialect and facet of a document, with the evidence.
 
-    If two dialects are equally likely, or the best guess is less than 50 % sure, the exit code is
-    1: the other commands then require -f.
+    A document is unknown if no format matches, and ambiguous if several match equally; these are
+    named. In both cases, or if the best guess is less than 50 % sure, the exit code is 1: the
+    other commands then require -f.
     """
     form: Form | None = None if lines is None else "jsonl" if lines else "json"
     batch = Batch(expand(files), view=View(at))

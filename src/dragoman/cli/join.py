@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 import click
+from msgspec.structs import replace
 
 from .. import dialects
 from ..convert import convert, write
@@ -204,7 +205,7 @@ class Joining:
             self.tell(response, said)
             place, response.place = response.place, str  # which is where errors are looked for
             joint = joined(request, response, asked, said)
-            joint.notes = tuple(Loss(x.kind, x.what, place(x.path), x.why) for x in joint.notes)
+            joint.notes = tuple(replace(x, path=place(x.path)) for x in joint.notes)
             response.place = place
         if joint is None:
             self.left_out(response)

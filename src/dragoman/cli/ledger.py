@@ -5,7 +5,8 @@ The file of ``--report`` is a promise: one object
     {"documents": [entry, ...], "summary": {"documents": 2, "failed": 0, "losses": {...}}}
 
 where an entry is ``{"input", "line", "source", "facet", "target", "losses", "error"}`` (what could
-not be read at all has no source, facet and target); a loss is ``{"kind", "what", "path", "why"}``;
+not be read at all has no source, facet and target); a loss is
+``{"kind", "what", "path", "why", "target"}``;
 an error is ``{"exit", "message", "where"}`` or null; and the losses of the summary count by kind,
 then by code. With a name that ends in ``.jsonl`` it is one entry per line, without a summary.
 """
@@ -124,7 +125,17 @@ class Tally:
             "message": fault.message,
             "where": fault.where,
         }
-        listed = [{"kind": x.kind, "what": x.what, "path": x.path, "why": x.why} for x in losses]
+        target = entry.get("target")
+        listed = [
+            {
+                "kind": loss.kind,
+                "what": loss.what,
+                "path": loss.path,
+                "why": loss.why,
+                "target": loss.target or target,
+            }
+            for loss in losses
+        ]
         said = encode(entry | {"losses": listed, "error": error})
         before = b"" if self.lines else b"\n" if self.documents == 1 else b",\n"
         self.sink.write(before + said + (b"\n" if self.lines else b""))

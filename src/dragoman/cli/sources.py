@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from .. import dialects
-from ..detect import MARGIN, candidates, detect_stream, is_tied
+from ..detect import MARGIN, alike, candidates, detect_stream, is_tied
 from ..dialect import Guess
 from ..model import Json
 from ..surrogates import parse_leniently as parse
@@ -71,9 +71,8 @@ def identify(
 
 
 def named_alike(guesses: list[Guess]) -> str:
-    """The guesses that are as good as the best of them."""
-    best = guesses[0].confidence
-    return ", ".join(f"{g.dialect} {g.facet}" for g in guesses if best - g.confidence < MARGIN)
+    """The guesses that are tied."""
+    return ", ".join(f"{guess.dialect} {guess.facet}" for guess in alike(guesses))
 
 
 def unsure(guess: Guess, where: str) -> Fault:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from .. import freeform
 from ..capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, Capabilities
 from ..dialect import Dialect
+from ..fields import Fields
 from ..ledger import Ledger
 from ..model import (
     Block,
@@ -16,8 +17,6 @@ from ..model import (
     Media,
     Message,
     Node,
-    OutputFormat,
-    Params,
     Reasoning,
     Request,
     Text,
@@ -48,8 +47,8 @@ IDS: Rule = (".", 1000)
 # What a declaration can say of the one parameter that a freeform tool has.
 FREEFORM: Json = {k: v for k, v in freeform.SCHEMA.items() if k != "additionalProperties"}
 
-PARAMS = tuple(name for name in Params.__struct_fields__ if name not in ("at", "extras", "ats"))
-NO_PARAMS = Params()
+FIELDS = Fields()
+"""A training text holds no settings."""
 
 
 def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) -> str:
@@ -84,19 +83,8 @@ class Gemma(Dialect):
         log = w.log
         if tree.model is not None:
             log.dropped("model", tree.at, "a training text names no model")
-        if tree.params != NO_PARAMS:
-            self.lose_params(tree.params, log)
-
-    def lose_params(self, params: Params, log: Ledger) -> None:
-        for name in PARAMS:
-            value = getattr(params, name)
-            if value is None or (name, value) in (("candidates", 1), ("stream", False)):
-                continue
-            if isinstance(value, OutputFormat) and value.kind == "text" and value.extras is None:
-                continue
-            where = value.at if isinstance(value, Node) else params.where(name)
-            log.dropped(name, where, "a training text holds no settings")
-        self.lose(params.extras, params.at, log)
+        FIELDS.write({}, tree.params, w, self.name)
+        self.lose(tree.params.extras, tree.params.at, log)
 
     def lose_tool(self, tool: Tool, log: Ledger) -> None:
         self.lose_cache(tool.cache, log)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..errors import Malformed
 from ..events import Begin, Close, Delta, End, Event, Open, hollow
+from ..fields import Field, Fields, flag
 from ..framing import Frame
 from ..ledger import Ledger
 from ..model import (
@@ -40,7 +41,6 @@ from ..model import (
 from ..reading import (
     as_dict,
     encode,
-    maybe_bool,
     maybe_dict,
     maybe_int,
     maybe_list,
@@ -49,19 +49,14 @@ from ..reading import (
     need_list,
 )
 from ..streaming import OneByOne, Said, StreamReader, StreamWriter
-from ..writing import Writing, leave_out, note_summary
+from ..writing import Writing, note_summary
 from ._errors import ClientErrors
 
 ANYTHING = (r"[\s\S]", 10_000)
 JOINT, APART = " ", "\n\n"
 DONE = b"[DONE]"
-REQUEST_KEYS = frozenset({"model", "messages", "tools", "tool_choice", "stream"})
+FIELDS = Fields(Field("stream", flag), keys=("model", "messages", "tools", "tool_choice"))
 COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
-UNSAID = {
-    name: "XZatoma keeps parameters in its configuration, not in a request"
-    for name in Params.__struct_fields__
-    if name not in ("stream", "ats", "at", "extras")
-}
 
 
 class Exchanges(ClientErrors):
@@ -93,9 +88,9 @@ class Exchanges(ClientErrors):
             if tools is None
             else tuple(self.read_tool(d, f"/tools/{i}") for i, d in enumerate(placed["tools"])),
             None if choice is None else replace(self.read_tool_choice(choice), at="/tool_choice"),
-            Params(stream=maybe_bool(doc, "stream", "")),
+            Params(**FIELDS.read(doc, {}, {}, set())),
             dialect=self.name,
-            extras=self.keep(doc, REQUEST_KEYS),
+            extras=self.keep(doc, FIELDS.taken),
         )
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
@@ -109,10 +104,8 @@ class Exchanges(ClientErrors):
             out["tools"] = [self.write_tool(tool, log) for tool in tree.tools]
         if tree.tool_choice is not None:
             self.write_choice(out, tree.tool_choice, log)
-        params = leave_out(tree.params, UNSAID, log)
-        self.lose(params.extras, params.at, log)
-        if params.stream is not None:
-            out["stream"] = params.stream
+        FIELDS.write(out, tree.params, w, self.name)
+        self.lose(tree.params.extras, tree.params.at, log)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", tree.messages[-1].at, why)

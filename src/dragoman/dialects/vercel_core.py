@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from .. import freeform
 from ..capabilities import HISTORY
+from ..fields import Field, whole
 from ..model import (
     Block,
     Extras,
@@ -40,6 +41,7 @@ from ..reading import (
 )
 from ..sniffing import Verdict
 from ..writing import Writing, note_joined
+from .vercel_model.request import FIELDS
 from .vercel_model.turns import FREE
 from .vercel_model_v5 import VercelModelV5
 
@@ -67,7 +69,7 @@ class VercelCore(VercelModelV5):
     flat = True
     media_type = "mimeType"
     arguments = "args"
-    limit = "maxTokens"
+    fields = FIELDS.but(Field("max_tokens", whole, "maxTokens", also=("maxOutputTokens",), least=1))
     schema = "parameters"
     active = "experimental_activeTools"
     file_ids = False

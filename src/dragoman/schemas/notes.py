@@ -40,7 +40,9 @@ class Rewritten(NamedTuple):
         """The schema, with what was rewritten told to the ledger."""
         if self.notes:
             code = "tool.schema" if isinstance(node, Tool) else "output.schema"
-            log.losses += [Loss(n.kind, code, place_of(node, n.at), n.why) for n in self.notes]
+            log.losses += [
+                Loss(n.kind, code, place_of(node, n.at), n.why, log.target) for n in self.notes
+            ]
         return self.schema
 
 

@@ -11,30 +11,16 @@ import re
 
 from ... import schemas
 from ...errors import Malformed
+from ...fields import Field, Fields, mapping, number, strings, text, whole
+from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
-from ...reading import (
-    as_str,
-    compact,
-    maybe_dict,
-    maybe_int,
-    maybe_list,
-    maybe_number,
-    maybe_str,
-    parse,
-)
-from ...writing import leave_out
+from ...reading import compact, maybe_dict, maybe_int, maybe_str, parse
 from .turns import Turns
 from .write_blocks import Said
 
 MORE = "additionalModelRequestFields"
-INFERENCE = {
-    "max_tokens": "maxTokens",
-    "temperature": "temperature",
-    "top_p": "topP",
-    "stop": "stopSequences",
-}
-EFFORTS = ("low", "medium", "high", "xhigh", "max")
 TIERS = ("priority", "default", "flex", "reserved")
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
 THINKING = {
     "enabled": "on",
     "adaptive": "adaptive",
@@ -43,28 +29,37 @@ THINKING = {
 }
 THINKING_TYPES = {mode: kind for kind, mode in THINKING.items()}
 THINKING_KEYS = frozenset({"type", "budget_tokens", "display"})
-# What the tree can say and this API cannot.
-UNSAID = {
-    "seed": "there is no seed here",
-    "frequency_penalty": "there are no penalties here",
-    "presence_penalty": "there are no penalties here",
-    "logit_bias": "there are no token biases here",
-    "logprobs": "there are no token probabilities here",
-    "top_logprobs": "there are no token probabilities here",
-    "candidates": "there is one answer here",
-    "verbosity": "there is no verbosity here",
-    "stream": "a streamed answer is another operation here: ConverseStream",
-    "user_id": "there is no end user here",
-    "cache_key": "caches are marked in the content here",
-    "cache": "caches are marked in the content here",
-    "store": "nothing is stored here",
-    "previous_id": "nothing is stored here; send the whole conversation",
-    "conversation_id": "nothing is stored here; send the whole conversation",
-    "truncation": "a conversation that is too long is rejected here",
-}
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 _is_label = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}").fullmatch
 MOST_LABELS = 16
+
+
+def is_label(value: Json) -> bool:
+    return isinstance(value, str) and _is_label(value) is not None
+
+
+def short_labels(given: dict[str, Json], at: str, log: Ledger, target: str) -> Json:
+    kept = {key: value for key, value in given.items() if key and is_label(key) and is_label(value)}
+    kept = dict(list(kept.items())[:MOST_LABELS])
+    if len(kept) != len(given) or not kept:
+        why = f"{target} accepts up to {MOST_LABELS} short labels of plain letters"
+        log.dropped("metadata", at, why)
+    return kept or None
+
+
+FIELDS = Fields(
+    Field("max_tokens", whole, "inferenceConfig/maxTokens"),
+    Field("temperature", number, "inferenceConfig/temperature", most=1.0),
+    Field("top_p", number, "inferenceConfig/topP"),
+    Field(
+        "stop", strings, "inferenceConfig/stopSequences", only=str.strip,
+        why="{target} accepts no stop string of white space alone",
+    ),
+    Field("metadata", mapping, "requestMetadata", fit=short_labels),
+    Field("service_tier", text, "serviceTier/type", among=TIERS),
+    methods=dict.fromkeys(("top_k", "thinking", "output"), ()),
+    keys=("modelId", "messages", "system"),
+)  # fmt: skip
 
 
 class ParamFields(Turns):
@@ -76,35 +71,11 @@ class ParamFields(Turns):
         """The parameters, and the objects of which they are a part."""
         partly: dict[str, tuple[str, ...]] = {}
         ats: dict[str, str] = {"model": "/modelId"}
-        said = maybe_dict(doc, "inferenceConfig", "")
-        if said is not None:
-            partly["inferenceConfig"] = tuple(INFERENCE.values())
-            for name, key in INFERENCE.items():
-                ats[name] = f"/inferenceConfig/{key}"
-        said, where = said or {}, "/inferenceConfig"
-        stop = maybe_list(said, "stopSequences", where) or None
-        tier = maybe_dict(doc, "serviceTier", "")
-        if tier is not None:
-            partly["serviceTier"] = ("type",)
-            ats["service_tier"] = "/serviceTier/type"
-        metadata = maybe_dict(doc, "requestMetadata", "")
-        if metadata is not None:
-            ats["metadata"] = "/requestMetadata"
-        top_k = self.read_top_k(doc, partly, ats)
-        thinking = self.read_thinking(doc, partly)
-        params = Params(
-            max_tokens=maybe_int(said, "maxTokens", where),
-            temperature=maybe_number(said, "temperature", where),
-            top_p=maybe_number(said, "topP", where),
-            top_k=top_k,
-            stop=None if stop is None else tuple(as_str(s, f"{where}/stopSequences") for s in stop),
-            output=self.read_output(doc, partly),
-            thinking=thinking,
-            metadata=metadata,
-            service_tier=None if tier is None else maybe_str(tier, "type", "/serviceTier"),
-            ats=ats,
-        )
-        return params, partly
+        given = FIELDS.read(doc, ats, {}, set(), partly)
+        given["top_k"] = self.read_top_k(doc, partly, ats)
+        given["thinking"] = self.read_thinking(doc, partly)
+        given["output"] = self.read_output(doc, partly)
+        return Params(**given, ats=ats), partly
 
     def read_top_k(
         self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]], ats: dict[str, str]
@@ -172,8 +143,9 @@ class ParamFields(Turns):
     # -- writing ----------------------------------------------------------------------------
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Said) -> None:
-        params = leave_out(tree.params, UNSAID, w.log)
-        self.write_inference(out, params, w)
+        params = FIELDS.write(out, tree.params, w, self.name)
+        if params is None:
+            return
         more: dict[str, Json] = {}
         if params.top_k is not None:
             more["top_k"] = params.top_k
@@ -184,37 +156,7 @@ class ParamFields(Turns):
             out[MORE] = more
         if params.output is not None:
             self.write_output(out, params.output, w)
-        if params.metadata is not None:
-            self.write_metadata(out, params, w)
-        if params.service_tier is not None:
-            if w.home or params.service_tier in TIERS:
-                out["serviceTier"] = {"type": params.service_tier}
-            else:
-                why = f"{params.service_tier!r} is a tier of another provider"
-                w.log.dropped("service_tier", params.where("service_tier"), why)
         self.lose(params.extras, params.at, w.log)
-
-    def write_inference(self, out: dict[str, Json], params: Params, w: Said) -> None:
-        said: dict[str, Json] = {}
-        if params.max_tokens is not None:
-            said["maxTokens"] = params.max_tokens
-        if params.temperature is not None:
-            said["temperature"] = params.temperature
-            if params.temperature > 1 and not w.home:
-                said["temperature"] = 1.0
-                why = "1 is the highest here"
-                w.log.approximated("temperature", params.where("temperature"), why)
-        if params.top_p is not None:
-            said["topP"] = params.top_p
-        stops = [stop for stop in params.stop or () if w.home or stop.strip()]
-        if params.stop is not None and len(stops) != len(params.stop):
-            w.log.dropped("stop", params.where("stop"), "white space cannot stop an answer here")
-        if stops:
-            said["stopSequences"] = stops
-        elif params.stop == ():
-            w.log.dropped("stop", params.where("stop"), "no stop strings are not said here")
-        if said:
-            out["inferenceConfig"] = said
 
     def write_thinking(
         self, out: dict[str, Json], more: dict[str, Json], config: Thinking, w: Said
@@ -270,19 +212,3 @@ class ParamFields(Turns):
         found = self.emit(found, form, w.log)
         said = {"type": "json_schema", "structure": {"jsonSchema": found}}
         out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": said}
-
-    def write_metadata(self, out: dict[str, Json], params: Params, w: Said) -> None:
-        labels = params.metadata or {}
-        if not w.home:
-            fit = {k: v for k, v in labels.items() if k and _is_label(k) and is_label(v)}
-            fit = dict(list(fit.items())[:MOST_LABELS])
-            if len(fit) != len(labels) or not fit:
-                why = f"up to {MOST_LABELS} short texts of plain letters are taken here"
-                w.log.dropped("metadata", params.where("metadata"), why)
-            labels = fit
-        if labels or w.home:
-            out["requestMetadata"] = labels
-
-
-def is_label(value: Json) -> bool:
-    return isinstance(value, str) and _is_label(value) is not None

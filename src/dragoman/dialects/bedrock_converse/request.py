@@ -40,7 +40,7 @@ from .._claude_turns import (
     without_final_space,
 )
 from .._nine import ID_RULE, Nine
-from .params import MORE, ParamFields
+from .params import FIELDS, MORE, ParamFields
 from .read_blocks import NAME
 from .tools import NOTHING_NEEDED
 from .write_blocks import Said
@@ -48,7 +48,6 @@ from .write_blocks import Said
 MOST_MARKS = 4
 MAKERS = ("anthropic", "mistral", "amazon")
 """Whose models are served here as their makers' tables say."""
-TAKEN = frozenset({"modelId", "messages", "system", "requestMetadata"})
 
 
 def maker_of(model: str | None, models: Models) -> str:
@@ -85,7 +84,7 @@ class Requests(ParamFields):
             params,
             True if messages and begins_answer(messages[-1]) else None,
             dialect=self.name,
-            extras=self.keep(doc, TAKEN, partly=partly),
+            extras=self.keep(doc, FIELDS.taken, partly=partly),
         )
 
     def read_messages(self, doc: Json) -> History:

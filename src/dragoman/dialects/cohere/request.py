@@ -2,73 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from ... import fitting, freeform
+from ...fields import Field, Fields, flag, number, strings, whole
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
 from ...models import UNKNOWN
-from ...reading import (
-    as_dict,
-    as_str,
-    maybe_bool,
-    maybe_dict,
-    maybe_int,
-    maybe_list,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
-from ...writing import leave_out
+from ...reading import as_dict, maybe_bool, maybe_dict, maybe_int, maybe_list, maybe_str, need_list
 from .documents import CohereWriting, last_question
 from .tools import Tools
 
-TAKEN = frozenset(
-    {
-        "model", "messages", "tools", "strict_tools", "tool_choice", "documents",
-        "response_format", "thinking", "stop_sequences", "max_tokens", "temperature", "p", "k",
-        "seed", "frequency_penalty", "presence_penalty", "logprobs", "stream",
-    }
-)  # fmt: skip
-# canonical name -> its key here
-PARAMS = {
-    "max_tokens": ("max_tokens", maybe_int),
-    "temperature": ("temperature", maybe_number),
-    "top_p": ("p", maybe_number),
-    "top_k": ("k", maybe_int),
-    "seed": ("seed", maybe_int),
-    "frequency_penalty": ("frequency_penalty", maybe_number),
-    "presence_penalty": ("presence_penalty", maybe_number),
-    "logprobs": ("logprobs", maybe_bool),
-    "stream": ("stream", maybe_bool),
-}
 # https://docs.cohere.com/reference/chat, and "temperature must be between 0 and 1.0 inclusive."
-RANGES: dict[str, tuple[float, float]] = {
-    "temperature": (0, 1),
-    "top_p": (0.01, 0.99),
-    "top_k": (0, 500),
-    "frequency_penalty": (0, 1),
-    "presence_penalty": (0, 1),
-}
-MOST_STOPS = 5
+FIELDS = Fields(
+    Field("max_tokens", whole),
+    Field("temperature", number, least=0, most=1),
+    Field("top_p", number, "p", least=0.01, most=0.99),
+    Field("top_k", whole, "k", least=0, most=500),
+    Field("seed", whole),
+    Field("frequency_penalty", number, least=0, most=1),
+    Field("presence_penalty", number, least=0, most=1),
+    Field("logprobs", flag),
+    Field("stream", flag),
+    Field("stop", strings, "stop_sequences", count=5),
+    methods={"output": ("response_format",), "thinking": ("thinking",)},
+    keys=(
+        "model", "messages", "tools", "strict_tools", "tool_choice", "documents",
+        "response_format", "thinking",
+    ),
+)  # fmt: skip
 MOST_FIELDS = 200
-UNSAID = {
-    "logit_bias": "tokens have no biases here",
-    "top_logprobs": "alternatives of tokens are not reported here",
-    "candidates": "there is one answer here",
-    "verbosity": "how long the answer should be is not said here",
-    "metadata": "requests bear no labels here",
-    "user_id": "the end user is not named here",
-    "service_tier": "there are no tiers here",
-    "cache_key": "caches have no keys here",
-    "cache": "nothing is marked for a cache here",
-    "store": "answers are not kept here",
-    "previous_id": "answers cannot be continued here; send the whole conversation",
-    "conversation_id": "conversations are not kept here; send the whole conversation",
-    "truncation": "what happens to a long conversation is not said here",
-}
 
 
 class Requests(Tools):
@@ -78,7 +41,7 @@ class Requests(Tools):
 
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
-        taken = set(TAKEN)
+        taken = set(FIELDS.taken)
         spelling: dict[str, Json] = {}
         messages = self.read_history(need_list(doc, "messages", ""), "/messages")
         if maybe_list(doc, "documents", ""):
@@ -106,18 +69,8 @@ class Requests(Tools):
         return freeform.unwrap_calls(tree)
 
     def read_params(self, doc: dict[str, Json], taken: set[str]) -> Params:
-        said: dict[str, Any] = {}
         ats: dict[str, str] = {}
-        for name, (key, read) in PARAMS.items():
-            value = read(doc, key, "")
-            if value is not None:
-                said[name] = value
-                if key != name:
-                    ats[name] = f"/{key}"
-        stops = maybe_list(doc, "stop_sequences", "")
-        if stops:
-            said["stop"] = tuple(as_str(s, f"/stop_sequences/{i}") for i, s in enumerate(stops))
-            ats["stop"] = "/stop_sequences"
+        given = FIELDS.read(doc, ats, {}, taken)
         form = maybe_dict(doc, "response_format", "")
         thinking = maybe_dict(doc, "thinking", "")
         output = None if form is None else self.read_output(form)
@@ -126,7 +79,7 @@ class Requests(Tools):
         config = None if thinking is None else self.read_thinking(thinking)
         if config is None:
             taken.discard("thinking")
-        return Params(**said, output=output, thinking=config, ats=ats)
+        return Params(**given, output=output, thinking=config, ats=ats)
 
     def read_output(self, form: dict[str, Json]) -> OutputFormat | None:
         """``json_schema`` beside the type; older clients call it ``schema``."""
@@ -211,36 +164,14 @@ class Requests(Tools):
             out["tool_choice"] = said
 
     def write_params(self, out: dict[str, Json], tree: Request, w: CohereWriting) -> None:
-        params, log = tree.params, w.log
-        if not w.home:
-            params = leave_out(params, UNSAID, log)
-        for name, (key, _) in PARAMS.items():
-            value = getattr(params, name)
-            if value is None:
-                continue
-            if name in RANGES and not w.home:
-                low, high = RANGES[name]
-                near = min(max(value, low), high)
-                if near != value:
-                    why = f"{value} becomes {near}, as it is {low} to {high} here"
-                    log.approximated(name, params.where(name), why)
-                    value = near
-            out[key] = value
-        if params.stop is not None:
-            out["stop_sequences"] = self.write_stops(params, w)
+        params = FIELDS.write(out, tree.params, w, self.name)
+        if params is None:
+            return
         if params.output is not None:
             self.write_output(out, params.output, w)
         if params.thinking is not None:
             self.write_thinking(out, params.thinking, w)
-        self.lose(params.extras, params.at, log)
-
-    def write_stops(self, params: Params, w: CohereWriting) -> list[str]:
-        stops = list(params.stop or ())
-        if len(stops) > MOST_STOPS and not w.home:
-            why = f"{MOST_STOPS} stop strings at most; the first ones stay"
-            w.log.approximated("stop", params.where("stop"), why)
-            return stops[:MOST_STOPS]
-        return stops
+        self.lose(params.extras, params.at, w.log)
 
     def write_output(self, out: dict[str, Json], form: OutputFormat, w: CohereWriting) -> None:
         if form.kind == "text" and not w.home:

@@ -7,6 +7,7 @@ Unknown keys are not reported, though the API knows no mercy with them ("unknown
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from ...checking import (
     Page,
@@ -24,7 +25,7 @@ from ...dialect import Problem
 from ...model import Json
 from ...models import DEFAULT, Models
 from .documents import NAMES
-from .request import MOST_STOPS, PARAMS, RANGES, why_not_strict
+from .request import FIELDS, why_not_strict
 from .tools import NONE, REQUIRED
 
 # rule -> what it says, in quotes as the server says it.
@@ -47,8 +48,7 @@ RULES: dict[str, str] = {
     "documents": "'document at index 0 cannot be empty', 'duplicate document ID at index 1 and 0'.",
     "format-documents": "'response_format is not supported with RAG', nor with tools.",
     "strict-tools": "A strict tool has a required parameter; all have at most 200 parameters.",
-    "range": "temperature 0..1, p 0.01..0.99, k 0..500, frequency_penalty and presence_penalty "
-    "0..1: 'temperature must be between 0 and 1.0 inclusive.'",
+    "range": f"{FIELDS.describe()}: 'temperature must be between 0 and 1.0 inclusive.'",
     "stop": "At most 5 stop sequences.",
     "response-field": "A response has an id, a finish_reason and a message.",
     "error-field": "An error has a message.",
@@ -76,8 +76,7 @@ def model(page: Page) -> Problems:
 
 
 def ranges(page: Page) -> Problems:
-    for name, (low, high) in RANGES.items():
-        key = PARAMS[name][0]
+    for key, (low, high) in FIELDS.ranges.items():
         value = number(page.top.get(key))
         if value is not None and not low <= value <= high:
             message = f"invalid request: {key} must be between {low} and {high} inclusive."
@@ -86,8 +85,9 @@ def ranges(page: Page) -> Problems:
 
 def stops(page: Page) -> Problems:
     given = page.top.get("stop_sequences")
-    if given.__class__ is list and len(given) > MOST_STOPS:
-        yield Problem("stop", "/stop_sequences", f"at most {MOST_STOPS} stop sequences")
+    most = FIELDS["stop"].count
+    if given.__class__ is list and len(given) > (most or inf):
+        yield Problem("stop", "/stop_sequences", f"at most {most} stop sequences")
 
 
 def form(page: Page) -> Problems:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from msgspec.structs import replace
 
 from ... import fitting, schemas
+from ...fields import NAMES, Field, Fields, Reader, flag, labels, number, strings, text, whole
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -19,23 +21,20 @@ from ...model import (
     Thinking,
 )
 from ...models import Facts
-from ...normal import BUDGETS, SILENCE, read_store
+from ...normal import BUDGETS, SILENCE
 from ...reading import (
     as_dict,
     as_str,
     expected,
-    maybe_bool,
-    maybe_dict,
     maybe_int,
-    maybe_list,
     maybe_number,
     maybe_str,
     need_list,
 )
-from ...writing import Writing, leave_out
+from ...writing import Writing
 from .read_parts import NOBODY
 from .schema import Saying
-from .spelling import both, pick, spelled
+from .spelling import SNAKE, both, pick, spelled
 from .tools import Tools
 from .vouching import vouch
 
@@ -43,19 +42,6 @@ TAKEN = both(
     "model", "contents", "systemInstruction", "tools", "toolConfig", "labels", "serviceTier",
     "store",
 )  # fmt: skip
-# The parameters by their names here, all in generationConfig.
-INTS = {
-    "maxOutputTokens": "max_tokens",
-    "candidateCount": "candidates",
-    "seed": "seed",
-    "logprobs": "top_logprobs",
-}
-NUMBERS = {
-    "temperature": "temperature",
-    "topP": "top_p",
-    "frequencyPenalty": "frequency_penalty",
-    "presencePenalty": "presence_penalty",
-}
 # What nearly all requests say, in camelCase as nearly all clients write; where it stands.
 USUAL = frozenset(
     {"model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
@@ -64,26 +50,56 @@ USUAL_CONFIG = frozenset({"maxOutputTokens", "temperature"})
 CONFIG = "/generationConfig"
 ATS = {"max_tokens": f"{CONFIG}/maxOutputTokens", "temperature": f"{CONFIG}/temperature"}
 LEVEL_ALONE = "the level says how much to think, and nothing else"
-CONFIG_KEYS = both(*INTS, *NUMBERS, "topK", "stopSequences", "responseLogprobs", "thinkingConfig")
 THINKING_KEYS = both("thinkingBudget", "thinkingLevel", "includeThoughts")
 LEVELS = ("minimal", "low", "medium", "high")
-TIERS = frozenset({"flex", "standard", "priority"})
 UNSPECIFIED = "THINKING_LEVEL_UNSPECIFIED"
-MOST_STOPS = 5
 # https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/add-labels-to-api-calls
 _may_label = re.compile(r"[\w-]{0,63}").fullmatch
-# What the tree can say and this API cannot.
-UNSAID = {
-    "stream": "the address says whether an answer is streamed here",
-    "user_id": "there is no end user here",
-    "logit_bias": "there are no token biases here",
-    "verbosity": "there is no verbosity here",
-    "cache_key": "a cache is made beforehand and named here",
-    "cache": "a cache is made beforehand and named here",
-    "previous_id": "nothing can be continued here; send the whole conversation",
-    "conversation_id": "nothing can be continued here; send the whole conversation",
-    "truncation": "a conversation that is too long is rejected here",
-}
+
+
+def is_label(value: Json) -> bool:
+    """Whether a value can be that of a label."""
+    return value.__class__ is str and value == value.lower() and _may_label(value) is not None
+
+
+def is_key(name: str) -> bool:
+    """Whether a name can be that of a label: it begins with a letter."""
+    return name[:1].isalpha() and is_label(name)
+
+
+def row(name: str, read: Reader, key: str, **limits: Any) -> Field:
+    """A parameter in either spelling."""
+    return Field(name, read, key, also=(SNAKE[key],) if key in SNAKE else (), **limits)
+
+
+CONFIG_FIELDS = Fields(
+    row("max_tokens", whole, "maxOutputTokens"),
+    row("candidates", whole, "candidateCount"),
+    row("seed", whole, "seed"),
+    row("top_logprobs", whole, "logprobs"),
+    row("temperature", number, "temperature", least=0, most=2),
+    row("top_p", number, "topP", least=0, most=1),
+    row("frequency_penalty", number, "frequencyPenalty"),
+    row("presence_penalty", number, "presencePenalty"),
+    # "The set of character sequences (up to 5) that will stop output generation."
+    row("stop", strings, "stopSequences", count=5),
+    row("logprobs", flag, "responseLogprobs"),
+    methods=dict.fromkeys(("top_k", "thinking", "output", "metadata", "store", "service_tier"), ()),
+    once=True,
+)
+"""What stands in ``generationConfig``."""
+FIELDS = Fields(
+    Field(
+        "metadata", labels, "labels", only=lambda key, value: is_key(key) and is_label(value),
+        why="labels of {target} are short, and of small letters, digits, '_' and '-'",
+    ),
+    Field("store", flag, silent=False),  # which is what no value means in other dialects
+    row("service_tier", text, "serviceTier", among=("flex", "standard", "priority")),
+    methods=dict.fromkeys(NAMES, ()),
+    once=True,
+)  # fmt: skip
+"""What stands beside it."""
+CONFIG_KEYS = CONFIG_FIELDS.known | both("topK", "thinkingConfig")
 
 
 class Requests(Tools):
@@ -164,16 +180,9 @@ class Requests(Tools):
     def read_params(
         self, doc: dict[str, Json], said: dict[str, str], spelling: dict[str, Json]
     ) -> tuple[Params, dict[str, frozenset[str]]]:
-        given: dict[str, Json] = {"store": read_store(doc, spelling)}
         ats: dict[str, str] = {}
         partly: dict[str, frozenset[str]] = {}
-        given["metadata"] = maybe_dict(doc, "labels", "") or None
-        ats["metadata"] = "/labels"
-        if doc.get("labels") == {}:
-            spelling["labels"] = {}
-        tier = pick(doc, "serviceTier", said)
-        given["service_tier"] = None if tier is None else as_str(tier, "/serviceTier")
-        ats["service_tier"] = f"/{said.get('serviceTier', 'serviceTier')}"
+        given = FIELDS.read(doc, ats, spelling, set())
         config = pick(doc, "generationConfig", said)
         if config is not None:
             key = said.get("generationConfig", "generationConfig")
@@ -196,30 +205,17 @@ class Requests(Tools):
         spelling: dict[str, Json],
     ) -> frozenset[str]:
         """``generationConfig``; gives the keys that say what the answer must look like."""
-
-        def look(key: str, name: str) -> tuple[dict[str, Json], str]:
-            value = pick(config, key, said)
-            key = said.get(key, key)
-            if value is not None:
-                ats[name] = f"{at}/{key}"
-            return config, key
-
-        for key, name in INTS.items():
-            given[name] = maybe_int(*look(key, name), at)
-        for key, name in NUMBERS.items():
-            given[name] = maybe_number(*look(key, name), at)
-        top_k = maybe_number(*look("topK", "top_k"), at)
-        if top_k.__class__ is float and top_k == int(top_k or 0):
-            spelling["topK"] = top_k
-            top_k = int(top_k or 0)
-        given["top_k"] = top_k
-        given["logprobs"] = maybe_bool(*look("responseLogprobs", "logprobs"), at)
-        stops, key = look("stopSequences", "stop")
-        found = maybe_list(stops, key, at)
-        if found is not None:
-            given["stop"] = tuple(as_str(stop, f"{at}/{key}") for stop in found) or None
-            if not found:
-                spelling["stop"] = []
+        snake: dict[str, Json] = {}
+        given |= CONFIG_FIELDS.read(config, ats, snake, set(), at=at)
+        if snake:
+            spelling["params"] = snake
+        if pick(config, "topK", said) is not None:
+            key = said.get("topK", "topK")
+            top_k, ats["top_k"] = maybe_number(config, key, at), f"{at}/{key}"
+            if top_k.__class__ is float and top_k == int(top_k or 0):
+                spelling["topK"] = top_k
+                top_k = int(top_k or 0)
+            given["top_k"] = top_k
         thinking = pick(config, "thinkingConfig", said)
         if thinking is not None:
             where = f"{at}/{said.get('thinkingConfig', 'thinkingConfig')}"
@@ -368,21 +364,14 @@ class Requests(Tools):
     def write_params(
         self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Saying
     ) -> None:
-        if not spelling and self.write_usual_params(out, params):
-            return
-        self.lose(params.extras, params.at, w.log)
-        params = leave_out(params, UNSAID, w.log)
         config: dict[str, Json] = {}
-        for key, name in (*INTS.items(), *NUMBERS.items(), ("topK", "top_k")):
-            value = getattr(params, name)
-            if value is not None and (w.home or (name, value) != ("candidates", 1)):
-                config[key] = value
-        if "topK" in spelling:
-            config["topK"] = spelling["topK"]
-        if params.stop is not None or "stop" in spelling:
-            config["stopSequences"] = self.write_stops(params, w)
-        if params.logprobs is not None:
-            config["responseLogprobs"] = params.logprobs
+        left = CONFIG_FIELDS.write(config, params, w, self.name, spelling.get("params", {}))
+        if left is None and not spelling:
+            if config:
+                out["generationConfig"] = config
+            return
+        if params.top_k is not None:
+            config["topK"] = spelling.get("topK", params.top_k)
         if params.thinking is not None:
             self.write_thinking(config, params.thinking, w)
         if params.output is not None:
@@ -390,57 +379,8 @@ class Requests(Tools):
         config = spelled(config, spelling.get("config", {}))
         if config:
             out["generationConfig"] = config
-        self.write_about(out, params, spelling, w)
-
-    def write_stops(self, params: Params, w: Saying) -> list[str]:
-        """ "The set of character sequences (up to 5) that will stop output generation." """
-        stops = list(params.stop or ())
-        if len(stops) > MOST_STOPS and not w.home:
-            why = f"only {MOST_STOPS} can be named here"
-            w.log.approximated("stop", params.where("stop"), why)
-            stops = stops[:MOST_STOPS]
-        return stops
-
-    def write_usual_params(self, out: dict[str, Json], params: Params) -> bool:
-        """Write the parameters if there are none but those that nearly every request has."""
-        limit, warmth = params.max_tokens, params.temperature
-        if params != Params(limit, warmth, ats=params.ats):
-            return False
-        config: dict[str, Json] = {}
-        if limit is not None:
-            config["maxOutputTokens"] = limit
-        if warmth is not None:
-            config["temperature"] = warmth
-        if config:
-            out["generationConfig"] = config
-        return True
-
-    def write_about(
-        self, out: dict[str, Json], params: Params, spelling: dict[str, Json], w: Writing
-    ) -> None:
-        """What is said about a request, beside how to answer it."""
-        if params.metadata is not None:
-            labels = params.metadata
-            if not w.home:
-                labels = {k: v for k, v in labels.items() if is_key(k) and is_label(v)}
-                if len(labels) != len(params.metadata):
-                    why = "labels are short, and of small letters, digits, '_' and '-' here"
-                    w.log.dropped("metadata", params.where("metadata"), why)
-            if labels or w.home:
-                out["labels"] = labels
-        elif "labels" in spelling:
-            out["labels"] = spelling["labels"]
-        if params.store is not None:
-            out["store"] = params.store
-        elif "store" in spelling:
-            out["store"] = spelling["store"]
-        tier = params.service_tier
-        if tier is not None:
-            if tier in TIERS or w.home:
-                out["serviceTier"] = tier
-            else:
-                why = f"{tier!r} is a tier of another provider"
-                w.log.dropped("service_tier", params.where("service_tier"), why)
+        FIELDS.write(out, params, w, self.name, spelling)
+        self.lose(params.extras, params.at, w.log)
 
     def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Saying) -> None:
         if w.facts.thinking == () and w.facts.efforts == ():
@@ -576,13 +516,3 @@ class Requests(Tools):
             config["responseSchema"] = schemas.openapi(form.schema).told(form, w.log)
         else:
             config["responseJsonSchema"] = schemas.portable(form.schema).told(form, w.log)
-
-
-def is_label(value: Json) -> bool:
-    """Whether a value can be that of a label."""
-    return value.__class__ is str and value == value.lower() and _may_label(value) is not None
-
-
-def is_key(name: str) -> bool:
-    """Whether a name can be that of a label: it begins with a letter."""
-    return name[:1].isalpha() and is_label(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
 from ...dialect import Problem
@@ -18,6 +19,7 @@ from ...models import DEFAULT, Models
 from .._model_rules import RULES as MODEL_RULES
 from .model_rules import model
 from .order import pair
+from .request import CONFIG_FIELDS
 from .spelling import look
 from .turns import IDS, NAMES, ROLES
 
@@ -45,15 +47,13 @@ RULES: dict[str, str] = {
     "result-media": "Media in function responses require Gemini 3 or later.",
     "thinking": "'You can only set only one of thinking budget and thinking level.' Models before "
     "Gemini 3 have no thinking level.",
-    "range": "temperature 0..2, topP 0..1.",
+    "range": f"{CONFIG_FIELDS.describe()}.",
     "stop": "At most 5 stop sequences.",
     **{name: MODEL_RULES[name] for name in MODEL_RULES if name not in UNSAID},
 }
 CONFIG = "generationConfig"
 MODES = ("AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED")
 NARROWING = ("ANY", "VALIDATED")
-RANGES = {"temperature": 2, "topP": 1}
-MOST_STOPS = 5
 _named = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}").fullmatch
 
 VENDOR = "google"
@@ -123,19 +123,20 @@ def config_of(page: Page) -> Placed:
 
 def ranges(page: Page) -> Problems:
     at, config = config_of(page)
-    for key, most in RANGES.items():
+    for key, (least, most) in CONFIG_FIELDS.ranges.items():
         found, where = look(config, key, at)
         value = number(found)
-        if value is not None and not 0 <= value <= most:
-            message = f"{key} must be in the range [0.0, {most}.0], not {value}"
+        if value is not None and not least <= value <= most:
+            message = f"{key} must be in the range [{least}.0, {most}.0], not {value}"
             yield Problem("range", where, message)
 
 
 def stops(page: Page) -> Problems:
     at, config = config_of(page)
     given, where = look(config, "stopSequences", at)
-    if given.__class__ is list and len(given) > MOST_STOPS:
-        yield Problem("stop", where, f"at most {MOST_STOPS} stop sequences")
+    most = CONFIG_FIELDS["stop"].count
+    if given.__class__ is list and len(given) > (most or inf):
+        yield Problem("stop", where, f"at most {most} stop sequences")
 
 
 def thinking(page: Page) -> Problems:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ... import freeform
 from ...errors import Malformed
+from ...fields import Field, Fields, flag
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -17,7 +18,6 @@ from ...model import (
     History,
     Json,
     Message,
-    OutputFormat,
     Params,
     Request,
     Response,
@@ -32,7 +32,6 @@ from ...model import (
 from ...reading import (
     as_dict,
     as_list,
-    maybe_bool,
     maybe_dict,
     maybe_int,
     maybe_number,
@@ -44,9 +43,12 @@ from .._errors import ClientErrors
 from .read import Known
 from .write import ContentWriting, Write
 
-RESOLVED = ("model", "maxTokens", "temperature", "streaming")
-REQUEST_KEYS = ("contents", "tools", "systemInstruction")
-SAID = frozenset({"max_tokens", "temperature", "stream", "ats", "at", "extras"})
+FIELDS = Fields(
+    Field("max_tokens", maybe_int, "resolved/maxTokens"),
+    Field("temperature", maybe_number, "resolved/temperature"),
+    Field("stream", flag, "resolved/streaming"),
+    keys=("contents", "tools", "systemInstruction"),
+)
 SCHEMAS = ("parametersJsonSchema", "parameters")
 
 # Providers say it in their own words, under stopReason or (as OpenAI's do) under finishReason.
@@ -108,23 +110,15 @@ class Requests(ClientErrors, Write):
             at = "/systemInstruction"
             spelling = Extras(self.name, spelling={"place": "instruction"})
             messages.insert(0, Message("system", (Text(prompt, at=at),), at=at, extras=spelling))
-        resolved = maybe_dict(doc, "resolved", "") or {}
-        at = "/resolved"
-        names = {"max_tokens": "maxTokens", "temperature": "temperature", "stream": "streaming"}
-        params = Params(
-            max_tokens=maybe_int(resolved, "maxTokens", at),
-            temperature=maybe_number(resolved, "temperature", at),
-            stream=maybe_bool(resolved, "streaming", at),
-            ats={"model": f"{at}/model"}
-            | {k: f"{at}/{v}" for k, v in names.items() if resolved.get(v) is not None},
-        )
+        ats, partly = {"model": "/resolved/model"}, {"resolved": ("model",)}
+        params = Params(**FIELDS.read(doc, ats, {}, set(), partly), ats=ats)
         return Request(
-            maybe_str(resolved, "model", at),
+            maybe_str(doc.get("resolved") or {}, "model", "/resolved"),
             tuple(messages),
             tools,
             params=params,
             dialect=self.name,
-            extras=self.keep(doc, REQUEST_KEYS, partly={"resolved": RESOLVED}),
+            extras=self.keep(doc, FIELDS.taken, partly=partly),
         )
 
     def write_request(self, tree: Request, log: Ledger) -> Json:
@@ -136,7 +130,10 @@ class Requests(ClientErrors, Write):
         out["contents"] = self.write_history(messages[count:], w)
         if tree.tools is not None and (groups := self.write_groups(tree.tools, w) or w.home):
             out["tools"] = [] if groups is True else groups
-        self.write_params(out, tree, w)
+        if tree.model is not None:
+            out["resolved"] = {"model": tree.model}
+        FIELDS.write(out, tree.params, w, self.name)
+        self.lose(tree.params.extras, tree.params.at, log)
         if tree.prefill:
             why = "the model answers anew here, and does not go on with this turn"
             log.approximated("prefill", messages[-1].at, why)
@@ -176,27 +173,6 @@ class Requests(ClientErrors, Write):
             out["systemInstruction"] = "\n".join(text.text for text in texts)
         else:
             w.log.dropped("message.empty", messages[0].at, "an empty system prompt is no prompt")
-
-    def write_params(self, out: dict[str, Json], tree: Request, w: ContentWriting) -> None:
-        params = tree.params
-        resolved: dict[str, Json] = {
-            "model": tree.model,
-            "maxTokens": params.max_tokens,
-            "temperature": params.temperature,
-            "streaming": params.stream,
-        }
-        resolved = {key: value for key, value in resolved.items() if value is not None}
-        if resolved:
-            out["resolved"] = resolved
-        for name in params.__struct_fields__:
-            value = getattr(params, name)
-            if name in SAID or value is None or (name == "candidates" and value == 1):
-                continue
-            if isinstance(value, OutputFormat) and value.kind == "text" and not value.extras:
-                continue
-            at = value.at if hasattr(value, "at") else params.where(name)
-            w.log.dropped(name, at, "llxprt keeps this in its settings, not in a request")
-        self.lose(params.extras, params.at, w.log)
 
     # -- histories --------------------------------------------------------------------------
 

@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from ... import freeform
+from ...fields import Field, Fields, flag, number, strings, whole
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...normal import effort_of
-from ...reading import (
-    as_dict,
-    as_str,
-    expected,
-    maybe_bool,
-    maybe_dict,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
-from ...writing import Writing, leave_out
+from ...reading import as_dict, as_str, expected, maybe_bool, maybe_str, need_list
+from ...writing import Writing
 from .messages import Messages, OllamaWriting
 
-TAKEN = frozenset(
-    {"model", "messages", "tools", "stream", "format", "think", "logprobs", "top_logprobs"}
-)
-# canonical name -> key of the options
-OPTIONS = {
-    "max_tokens": ("num_predict", maybe_int),
-    "temperature": ("temperature", maybe_number),
-    "top_p": ("top_p", maybe_number),
-    "top_k": ("top_k", maybe_int),
-    "seed": ("seed", maybe_int),
-    "frequency_penalty": ("frequency_penalty", maybe_number),
-    "presence_penalty": ("presence_penalty", maybe_number),
-}
-UNSAID = {
-    "logit_bias": "tokens have no biases here",
-    "candidates": "there is one answer here",
-    "verbosity": "how long the answer should be is not said here",
-    "metadata": "requests bear no labels here",
-    "user_id": "the end user is not named here",
-    "service_tier": "there are no tiers here",
-    "cache_key": "caches have no keys here",
-    "cache": "nothing is marked for a cache here",
-    "store": "answers are not kept here",
-    "previous_id": "answers cannot be continued here; send the whole conversation",
-    "conversation_id": "conversations are not kept here; send the whole conversation",
-    "truncation": "what happens to a long conversation is said otherwise here",
-}
 EFFORTS = ("low", "medium", "high", "max")
+
+
+def limit(doc: Mapping[str, Json], key: str, at: str) -> int | None:
+    """The output limit; a negative one means that there is none."""
+    value = whole(doc, key, at)
+    return value if value is None or value >= 0 else None
+
+
+FIELDS = Fields(
+    Field("max_tokens", limit, "options/num_predict"),
+    Field("temperature", number, "options/temperature"),
+    Field("top_p", number, "options/top_p"),
+    Field("top_k", whole, "options/top_k"),
+    Field("seed", whole, "options/seed"),
+    Field("frequency_penalty", number, "options/frequency_penalty"),
+    Field("presence_penalty", number, "options/presence_penalty"),
+    Field("stop", strings, "options/stop", single=True),
+    Field("logprobs", flag),
+    Field("top_logprobs", whole),
+    methods={"output": ("format",), "stream": ("stream",), "thinking": ("think",)},
+    keys=("model", "messages", "tools", "stream", "format", "think"),
+)
 
 
 class Requests(Messages):
@@ -64,8 +50,8 @@ class Requests(Messages):
         tools = None
         if doc.get("tools") is not None:
             tools = self.read_tool_list(doc["tools"], "/tools")
-        known: list[str] = []
-        params = self.read_params(doc, known, spelling)
+        partly: dict[str, tuple[str, ...]] = {}
+        params = self.read_params(doc, partly, spelling)
         tree = Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
@@ -73,46 +59,26 @@ class Requests(Messages):
             None,
             params,
             dialect=self.name,
-            extras=self.keep(doc, TAKEN, spelling or None, partly={"options": known}),
+            extras=self.keep(doc, FIELDS.taken, spelling or None, partly=partly),
         )
         return freeform.unwrap_calls(tree)
 
     def read_params(
-        self, doc: dict[str, Json], known: list[str], spelling: dict[str, Json]
+        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]], spelling: dict[str, Json]
     ) -> Params:
-        options = maybe_dict(doc, "options", "") or {}
-        said: dict[str, Any] = {}
         ats: dict[str, str] = {}
-        for name, (key, read) in OPTIONS.items():
-            value = read(options, key, "/options")
-            if value is not None and not (name == "max_tokens" and value < 0):  # without limit
-                said[name] = value
-                ats[name] = f"/options/{key}"
-                known.append(key)
-        if (stop := options.get("stop")) is not None and stop != []:
-            known.append("stop")
-            ats["stop"] = "/options/stop"
-            said["stop"] = self.read_stops(stop, spelling)
+        given = FIELDS.read(doc, ats, spelling, set(), partly)
         stream = maybe_bool(doc, "stream", "")
         if stream is None:  # which means that it is wanted
             spelling["stream"] = "absent"
+            ats["stream"] = "/messages"
         return Params(
-            **said,
-            logprobs=maybe_bool(doc, "logprobs", ""),
-            top_logprobs=maybe_int(doc, "top_logprobs", ""),
+            **given,
             output=self.read_output(doc.get("format")),
             thinking=self.read_thinking(doc.get("think")),
             stream=None if stream is False else True,  # not to stream is silence elsewhere
-            ats=ats | ({"stream": "/messages"} if stream is None else {}),
+            ats=ats,
         )
-
-    def read_stops(self, stop: Json, spelling: dict[str, Json]) -> tuple[str, ...]:
-        if stop.__class__ is str:
-            spelling["stop"] = "string"
-            return (stop,)
-        if stop.__class__ is not list:
-            expected("a list", stop, "/options/stop")
-        return tuple(as_str(word, f"/options/stop/{index}") for index, word in enumerate(stop))
 
     def read_output(self, form: Json) -> OutputFormat | None:
         if form is None or form == "":
@@ -149,29 +115,17 @@ class Requests(Messages):
         return self.emit(out, tree, log)
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        params, log, spelling = tree.params, w.log, self.spelling(tree)
-        params = leave_out(params, UNSAID, log)
-        options: dict[str, Json] = {
-            key: value
-            for name, (key, _) in OPTIONS.items()
-            if (value := getattr(params, name)) is not None
-        }
-        if params.stop is not None:
-            options["stop"] = list(params.stop)
-            if spelling.get("stop") == "string":
-                options["stop"] = params.stop[0]
-        if options:
-            out["options"] = options
+        spelling = self.spelling(tree)
         if "stream" not in spelling:
-            out["stream"] = params.stream or False  # it goes without saying here
-        for name in ("logprobs", "top_logprobs"):
-            if (value := getattr(params, name)) is not None:
-                out[name] = value
+            out["stream"] = tree.params.stream or False  # ollama streams unless told not to
+        params = FIELDS.write(out, tree.params, w, self.name, spelling)
+        if params is None:
+            return
         if params.thinking is not None:
             self.write_thinking(out, params.thinking, w)
         if params.output is not None:
             self.write_output(out, params.output, w)
-        self.lose(params.extras, params.at, log)
+        self.lose(params.extras, params.at, w.log)
 
     def write_thinking(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort

@@ -33,7 +33,6 @@ class Version(Dialect):
 
     media_type: ClassVar[str] = "mediaType"
     arguments: ClassVar[str] = "input"
-    limit: ClassVar[str] = "maxOutputTokens"
     schema: ClassVar[str] = "inputSchema"
     system: ClassVar[str] = "instructions"
     active: ClassVar[str] = "activeTools"

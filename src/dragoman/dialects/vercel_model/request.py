@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...fields import Field, Fields, number, strings, whole
 from ...ledger import Ledger
 from ...model import (
     Json,
@@ -20,60 +21,42 @@ from ...model import (
     ToolChoice,
 )
 from ...normal import SILENCE, effort_of
-from ...reading import (
-    as_dict,
-    as_str,
-    expected,
-    maybe_int,
-    maybe_list,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
+from ...reading import as_dict, as_str, expected, maybe_str, need_list
 from ...writing import Writing
 from .options import Taker
 from .tools import Tools
 
-# https://ai-sdk.dev/docs/ai-sdk-core/settings: key -> canonical name, reader
-SETTINGS = {
-    "temperature": ("temperature", maybe_number),
-    "topP": ("top_p", maybe_number),
-    "topK": ("top_k", maybe_int),
-    "presencePenalty": ("presence_penalty", maybe_number),
-    "frequencyPenalty": ("frequency_penalty", maybe_number),
-    "seed": ("seed", maybe_int),
-}
-LIMITS = ("maxOutputTokens", "maxTokens")
 SYSTEMS = ("instructions", "system")
 ACTIVE = ("activeTools", "experimental_activeTools")
 ALLOW = "allowSystemInMessages"
 FORMAT_KEYS = frozenset({"type", "schema", "name", "description"})
-TAKEN = frozenset({"model", "messages", "tools", "toolChoice", "stopSequences", *SETTINGS})
-UNSAID = {
-    "logit_bias": "token biases are said to each provider here",
-    "logprobs": "token probabilities are asked of each provider here",
-    "top_logprobs": "token probabilities are asked of each provider here",
-    "verbosity": "there is no verbosity here",
-    "stream": "whether to stream is which function is called here",
-    "metadata": "there are no labels here",
-    "user_id": "the end user is named to each provider here",
-    "service_tier": "there are no service tiers here",
-    "cache_key": "there is no cache key here",
-    "store": "nothing is stored here",
-    "previous_id": "nothing is stored here; send the whole conversation",
-    "conversation_id": "nothing is stored here; send the whole conversation",
-    "truncation": "a conversation that is too long is rejected here",
-}
+# https://ai-sdk.dev/docs/ai-sdk-core/settings
+FIELDS = Fields(
+    # "maxOutputTokens must be >= 1"
+    Field("max_tokens", whole, "maxOutputTokens", also=("maxTokens",), least=1),
+    Field("temperature", number),
+    Field("top_p", number, "topP"),
+    Field("top_k", whole, "topK"),
+    Field("presence_penalty", number, "presencePenalty"),
+    Field("frequency_penalty", number, "frequencyPenalty"),
+    Field("seed", whole),
+    Field("stop", strings, "stopSequences"),
+    methods=dict.fromkeys(("output", "thinking", "cache"), ()),
+    keys=("model", "messages", "tools", "toolChoice"),
+)
 
 
 class Requests(Tools):
     """Reading and writing requests."""
 
+    blank = frozenset({"stopSequences"})
+    fields: ClassVar[Fields] = FIELDS
+
     # -- reading ----------------------------------------------------------------------------
 
     def read_request(self, doc: Json) -> Request:
         doc = as_dict(doc, "")
-        taken = set(TAKEN)
+        taken = set(self.fields.taken)
         spelling: dict[str, Json] = {}
         tools = doc.get("tools")
         tools = None if tools is None else self.read_tool_list(tools, "/tools")
@@ -169,27 +152,11 @@ class Requests(Tools):
         self, doc: dict[str, Json], options: Taker, taken: set[str], spelling: dict[str, Json]
     ) -> Params:
         ats: dict[str, str] = {}
-        said: dict[str, Any] = {"ats": ats}
-        for key, (name, read) in SETTINGS.items():
-            if (value := read(doc, key, "")) is not None:
-                said[name] = value
-                ats[name] = f"/{key}"
-        for key in LIMITS:
-            if (limit := maybe_int(doc, key, "")) is not None and "max_tokens" not in said:
-                taken.add(key)
-                said["max_tokens"], ats["max_tokens"] = limit, f"/{key}"
-                if key != self.limit:
-                    spelling["limit"] = key
-        stops = maybe_list(doc, "stopSequences", "")
-        if stops is not None:
-            ats["stop"] = "/stopSequences"
-            said["stop"] = tuple(as_str(s, f"/stopSequences/{i}") for i, s in enumerate(stops))
-            if not stops:
-                said["stop"], spelling["stop"] = None, []
+        said = self.fields.read(doc, ats, spelling, taken)
         said["output"] = self.read_format(doc, taken)
         said["thinking"] = self.read_effort(doc, taken)
         said["cache"] = self.read_cache(options)
-        return Params(**said)
+        return Params(**said, ats=ats)
 
     def read_format(self, doc: dict[str, Json], taken: set[str]) -> OutputFormat | None:
         form = doc.get("responseFormat")
@@ -292,29 +259,14 @@ class Requests(Tools):
             out[spelling.get("active", self.active)] = names
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
-        params, spelling, log = tree.params, self.spelling(tree), w.log
-        if params.max_tokens is not None:
-            limit = params.max_tokens
-            if limit < 1 and not w.home:  # "maxOutputTokens must be >= 1"
-                log.approximated("max_tokens", params.where("max_tokens"), "1 is the least here")
-                limit = 1
-            out[spelling.get("limit", self.limit)] = limit
-        for key, (name, _) in SETTINGS.items():
-            if (value := getattr(params, name)) is not None:
-                out[key] = value
-        if params.stop is not None or "stop" in spelling:
-            out["stopSequences"] = list(params.stop or ())
+        params = self.fields.write(out, tree.params, w, self.name, self.spelling(tree))
+        if params is None:
+            return
         if params.output is not None:
             self.write_format(out, params.output, w)
         if params.thinking is not None:
             self.write_effort(out, params.thinking, w)
-        if params.candidates is not None and params.candidates > 1:
-            log.dropped("candidates", params.where("candidates"), "there is one answer here")
-        for key, why in UNSAID.items():
-            value = getattr(params, key)
-            if value is not None and (key, value) != ("stream", False):
-                log.dropped(key, params.where(key), why)
-        self.lose(params.extras, params.at, log)
+        self.lose(params.extras, params.at, w.log)
 
     def write_format(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
         if form.kind == "text":
