@@ -1,8 +1,8 @@
 """A response while it arrives: its events in the caller's dialect, without delay.
 
 ``Flow`` does the work, in one event loop. ``AsyncStream`` is for callers in that loop, ``Stream``
-for callers without one. Nothing is read ahead beyond the buffers of the connection, so a slow reader
-makes the upstream wait.
+for callers without one. Nothing is read ahead beyond the buffers of the connection, so a slow
+reader makes the upstream wait.
 """
 
 from __future__ import annotations
