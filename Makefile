@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 NODE := tests/node/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands differences bench bench-peers clean mutants fuzz-check
+.PHONY: help demo test test-all lowest lock sbom sbom-check audit node conformance fuzz check format lint types docs docs-check site pictures accept accept-commands kept differences bench bench-peers clean mutants fuzz-check
 
 help:  ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,8 +81,8 @@ audit:  ## known vulnerabilities of what is in the lock file (asks a service on 
 	@.venv-audit/bin/pip-audit --requirement $(LOCK) --disable-pip --no-deps --strict
 
 # FILES: parts of the core, as pairing.py or dialects/gemini; SAMPLE: so many mutants of each file.
-mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n]
-	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n] [TELL=1]
+	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(TELL),--tell)
 
 conformance: $(READY)  ## the laws over recorded reality (needs ../shared)
 	@$(BIN)/python -m pytest conformance -n 0
@@ -130,6 +130,9 @@ accept: $(READY)  ## write the corpus files that a conversion now gives: make ac
 
 accept-commands: $(READY)  ## write what the commands now print into their transcripts: make accept-commands [PAGE=<name>]
 	@$(BIN)/python tests/test_commands.py --accept $(PAGE)
+
+kept: $(READY)  ## write what the conversions of tests/kept now give
+	@PYTHONPATH=. $(BIN)/python tests/kept.py
 
 differences: $(READY)  ## what a change does to conversions: make differences [BASE=<revision>] [RECORDED=1]
 	@$(BIN)/python tests/differences.py $(or $(BASE),main) $(if $(RECORDED),--recorded)

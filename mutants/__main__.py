@@ -1,4 +1,4 @@
-"""``python -m mutants [--sample N] [--seed N] [--most PERCENT] [FILE...]``: see CONTRIBUTING.md."""
+"""``python -m mutants [--sample N] [--seed N] [--tell] [FILE...]``: see CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from random import Random
 from typing import NamedTuple
 
 from .checks import ROOT, Check, corpus_checks, with_tests
-from .judging import Judge, recorded
+from .judging import LAWS, QUICK, Judge, recorded
 from .mutating import Module, Mutant
+from .pool import gathered
+from .telling import Teller
 
 CORE = ROOT / "src" / "dragoman"
 FILES = (
@@ -57,6 +59,8 @@ class Row(NamedTuple):
     listed: int
     survived: list[Mutant]
     unfit: int
+    told: int
+    """of the killed, how many would have survived but for an input that was found now"""
 
     @property
     def tried(self) -> int:
@@ -79,12 +83,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which ones a sample holds")
     parser.add_argument("--most", type=float, default=10.0, help="so many percent may survive")
     parser.add_argument("--laws", action="store_true", help="the laws of the corpus alone")
+    parser.add_argument(
+        "--tell", action="store_true", help="find inputs that tell what the quick checks miss"
+    )
     options = parser.parse_args(arguments)
     files = core()
     wanted = [path for path in files if is_wanted(path, options.files)]
     if not wanted:
         raise SystemExit(f"no file of the core is named {options.files}")
-    if options.laws:
+    if options.laws or options.tell:
         return tried(wanted, files, list(corpus_checks()), options)
     return with_tests(lambda tests: tried(wanted, files, [*corpus_checks(), *tests], options))
 
@@ -96,11 +103,13 @@ def tried(
     for path in files:  # what is loaded on demand, too
         import_module(f"dragoman.{'.'.join(path.relative_to(CORE).with_suffix('').parts)}")
     reach = recorded(checks, files, STORE / f"{digest()}.reach")
+    pool = gathered(files, STORE / f"{digest()}.pool") if options.tell else None
     judge = Judge(checks, reach)
+    teller = None if pool is None else Teller(judge, pool)
     reasons = equivalents()
     rows, wrong = [], list(unknown(reasons, wanted))
     for path in wanted:
-        row, killed = judged(judge, path, options.sample, options.seed, reasons)
+        row, killed = judged(judge, teller, path, options.sample, options.seed, reasons)
         rows.append(row)
         wrong += [f"listed as equivalent, but noticed by {by}:\n{mutant}" for mutant, by in killed]
         print(f"{line(row)}", flush=True)
@@ -115,12 +124,15 @@ def tried(
     return int(bool(wrong) or any(row.share > options.most for row in rows))
 
 
-HEAD = f"{'file':52} {'mutants':>8} {'tried':>6} {'killed':>7} {'equal':>6} {'survived':>9}"
+HEAD = f"{'file':52} " + "{:>8} {:>6} {:>7} {:>6} {:>5} {:>9}".format(
+    "mutants", "tried", "killed", "equal", "told", "survived"
+)
 
 
 def line(row: Row) -> str:
     survived = f"{len(row.survived)} {row.share:3.0f}%"
-    return f"{row.name:52} {row.made:8} {row.tried:6} {row.killed:7} {row.listed:6} {survived:>9}"
+    counts = f"{row.made:8} {row.tried:6} {row.killed:7} {row.listed:6} {row.told:5} {survived:>9}"
+    return f"{row.name:52} {counts}"
 
 
 def is_wanted(path: Path, names: Sequence[str]) -> bool:
@@ -131,29 +143,37 @@ def is_wanted(path: Path, names: Sequence[str]) -> bool:
 
 
 def judged(
-    judge: Judge, path: Path, sample: int, seed: int, reasons: dict[tuple[str, ...], str]
+    judge: Judge,
+    teller: Teller | None,
+    path: Path,
+    sample: int,
+    seed: int,
+    reasons: dict[tuple[str, ...], str],
 ) -> tuple[Row, list[tuple[Mutant, str]]]:
     module = Module(path, path.relative_to(CORE).as_posix())
     numbers = list(range(len(module.mutants)))
     if sample and sample < len(numbers):
         numbers = sorted(Random(f"{seed} {module.name}").sample(numbers, sample))
-    killed, listed, unfit = 0, 0, 0
+    killed, listed, unfit, told = 0, 0, 0, 0
     survived: list[Mutant] = []
     known: list[tuple[Mutant, str]] = []
     for number in numbers:
         mutant = module.mutants[number]
-        verdict = judge.verdict(module, number)
+        is_listed = name_of(mutant) in reasons
+        verdict = judge.verdict(module, number, LAWS if teller is None else QUICK)
         if verdict is None:
             unfit += 1
-        elif name_of(mutant) in reasons:
+        elif is_listed:
             listed += 1
             if verdict.killer:
                 known.append((mutant, verdict.killer))
         elif verdict.killer:
             killed += 1
+        elif teller is not None and teller.keep(module, number):
+            killed, told = killed + 1, told + 1
         else:
             survived.append(mutant)
-    return Row(module.name, len(module.mutants), killed, listed, survived, unfit), known
+    return Row(module.name, len(module.mutants), killed, listed, survived, unfit, told), known
 
 
 def name_of(mutant: Mutant) -> tuple[str, ...]:

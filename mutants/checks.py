@@ -1,8 +1,8 @@
 """The checks that a mutant must pass to survive, and which lines each of them reaches.
 
-A check is one law over one document of the corpus and one target, or a test that ``make test``
-runs. What reaches which line is found once, in a process of its own, so that nothing that the
-original has computed is left in a cache when a mutant is judged.
+A check is a case that is kept, one law over one document of the corpus and one target, or a test
+that ``make test`` runs. What reaches which line is found once, in a process of its own, so that
+nothing that the original has computed is left in a cache when a mutant is judged.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from zlib import crc32
 import pytest
 from _pytest.runner import runtestprotocol
 
+import kept
 from dragoman import dialects, testing
-from dragoman.testing import Case, Document, load_corpus
+from dragoman.testing import Document, load_corpus
+from kept import Case, Outcome
 
 ROOT = Path(__file__).parent.parent
 UNRELATED = (
@@ -27,7 +29,8 @@ UNRELATED = (
     "test_properties", "test_repair", "test_rules_hold", "test_schemas", "test_surrogates",
     "test_difference", "test_ids",
     "test_agent", "test_choosing", "test_cli", "test_commands", "test_corpus", "test_cost",
-    "test_hostile_streams", "test_learned_schemas", "test_migrate", "test_models", "test_mutants",
+    "test_hostile_streams", "test_kept", "test_learned_schemas", "test_migrate",
+    "test_models", "test_mutants",
     "test_private", "test_project", "test_provider_callers", "test_provider_streams",
     "test_provider_upstreams", "test_providers", "test_proxy", "test_sdk_streams", "test_servers",
     "test_show", "test_strangers", "test_vercel_sdk", "test_vercel_ui_sdk", "test_wrapped",
@@ -59,9 +62,19 @@ class Check(NamedTuple):
     run: Callable[[], object]
 
 
+def kept_check(case: Case, wanted: Outcome) -> Check:
+    stamp = crc32(repr((case, wanted)).encode())
+    return Check(f"{case.name} {stamp:x}", "kept", stamp, partial(_is_kept, case, wanted))
+
+
+def _is_kept(case: Case, wanted: Outcome) -> None:
+    assert kept.alike(kept.outcome(case), wanted)
+
+
 def corpus_checks() -> Iterator[Check]:
-    """Identity, pair, audit and way home, one document and one target at a time."""
+    """Cases that are kept; identity, pair, audit and way home, for one document and target each."""
     names = dialects.names()
+    yield from (kept_check(*each) for each in kept.load())
     for case in load_corpus(ROOT / "tests" / "corpus"):
         for document in case.documents:
             if document.degraded:
@@ -74,7 +87,7 @@ def corpus_checks() -> Iterator[Check]:
                 yield from _of_pair(case, document, target, stamp)
 
 
-def _of_pair(case: Case, document: Document, target: str, stamp: int) -> Iterator[Check]:
+def _of_pair(case: testing.Case, document: Document, target: str, stamp: int) -> Iterator[Check]:
     name = f"{document.name} > {target}"
     number = crc32(name.encode())
     if (wanted := case.expected(target, document.facet)) is not None:

@@ -17,18 +17,21 @@ import signal
 import sys
 import traceback
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from .checks import Check, Reach
 from .mutating import Module, function_code
 
-LAWS = ("pair", "identity", "audit", "home", "test")
-MOST = {"pair": 600, "identity": 150, "audit": 100, "home": 100, "test": 100}
+LAWS = ("kept", "pair", "identity", "audit", "home", "test")
+QUICK = ("kept", "pair", "identity")
+"""Those that take least."""
+MOST = {"kept": 400, "pair": 600, "identity": 150, "audit": 100, "home": 100, "test": 60}
 """So many checks of each law are asked for one mutant, as unlike each other as can be."""
 SECONDS = {"test": 4}
 """CPU time after which a check counts as failed; most take a thousandth of it."""
@@ -61,7 +64,45 @@ class Map:
         for file, way in by_file.items():
             self.ways[file][number] = hash(tuple(way))
 
+    def reach(self, module: Module, number: int) -> set[int]:
+        """What reaches a mutant: its line, else its statement; of a table, who names it."""
+        mutant = module.mutants[number]
+        file = self.files.index(module.path)
+        found: set[int] = set(self.reaching.get((file, mutant.line), ()))
+        if not mutant.function:
+            for other, lines in uses(module.table(number)[0], self.files):
+                for line in lines:
+                    found.update(self.reaching.get((other, line), ()))
+            if not found:
+                found.update(self.ways[file])
+        elif not found:
+            for line in range(mutant.lines[0], mutant.lines[1] + 1):
+                found.update(self.reaching.get((file, line), ()))
+        return found
 
+    def around(self, module: Module, number: int) -> set[int]:
+        """What reaches the function of a mutant; of a table, its file."""
+        file = self.files.index(module.path)
+        node = module.function(module.mutants[number].function)
+        if node is None:
+            return set(self.ways[file])
+        found: set[int] = set()
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+            found.update(self.reaching.get((file, line), ()))
+        return found
+
+    def in_turn(self, found: Iterable[int], path: Path) -> list[int]:
+        """Those that go different ways through a file first."""
+        ways = self.ways[self.files.index(path)]
+        apart: dict[int, list[int]] = {}
+        for each in sorted(found, key=lambda n: n * 2654435761 % (1 << 32)):
+            apart.setdefault(ways.get(each, 0), []).append(each)
+        turns = chain.from_iterable(zip_longest(*apart.values()))
+        return [each for each in turns if each is not None]
+
+
+Functions = dict[tuple[str, str], list[FunctionType]]
+Turn = Callable[[bool], None]
 Known = dict[tuple[str, str, int], bytes]
 """Which lines a check reaches, in pairs of numbers, as far as it is known."""
 
@@ -74,26 +115,35 @@ def recorded(checks: Sequence[Check], files: Sequence[Path], store: Path) -> Map
     known: Known = pickle.loads(store.read_bytes()) if store.exists() else {}
     if any(check[:3] not in known for check in checks):
         store.parent.mkdir(parents=True, exist_ok=True)
-        if not (child := os.fork()):
-            status, screen = 1, os.dup(2)
-            try:
-                _silence()
-                part = store.with_suffix(".part")
-                part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known))))
-                part.rename(store)
-                status = 0
-            except BaseException:
-                os.write(screen, traceback.format_exc().encode())
-            finally:
-                os._exit(status)
-        if os.waitpid(child, 0)[1]:
-            raise SystemExit("the checks fail without any mutant")
+        in_a_child(lambda: _record(checks, files, known, store), "a check fails without any mutant")
         known = pickle.loads(store.read_bytes())
     found = Map(files)
     for number, check in enumerate(checks):
         flat = array("H", known[check[:3]])
         found.add(number, list(zip(flat[::2], flat[1::2], strict=True)))
     return found
+
+
+def in_a_child(work: Callable[[], None], otherwise: str) -> None:
+    """Do something that leaves nothing in the caches of this process."""
+    if not (child := os.fork()):
+        status, screen = 1, os.dup(2)
+        try:
+            _silence()
+            work()
+            status = 0
+        except BaseException:
+            os.write(screen, traceback.format_exc().encode())
+        finally:
+            os._exit(status)
+    if os.waitpid(child, 0)[1]:
+        raise SystemExit(otherwise)
+
+
+def _record(checks: Sequence[Check], files: Sequence[Path], known: Known, store: Path) -> None:
+    part = store.with_suffix(".part")
+    part.write_bytes(pickle.dumps(known | dict(_new(checks, files, known))))
+    part.rename(store)
 
 
 def _new(
@@ -113,18 +163,24 @@ def _new(
 class Judge:
     """Asks the checks about the mutants of one file after the other."""
 
-    def __init__(self, checks: Sequence[Check], reach: Map) -> None:
+    def __init__(self, checks: list[Check], reach: Map) -> None:
         self.checks, self.reach = checks, reach
+        gc.unfreeze()  # what another judge has frozen is not among the objects
         self.functions = _functions({str(path) for path in reach.files})
         self.killers: dict[tuple[str, str], list[int]] = {}
         self.caches = _caches()
         gc.collect()
         gc.freeze()
 
-    def verdict(self, module: Module, number: int) -> Verdict | None:
+    def add(self, check: Check, lines: Sequence[tuple[int, int]]) -> None:
+        """Ask one more check from now on."""
+        self.reach.add(len(self.checks), lines)
+        self.checks.append(check)
+
+    def verdict(self, module: Module, number: int, laws: Sequence[str] = LAWS) -> Verdict | None:
         """Whether a mutant is noticed; None if it cannot be put into the running program."""
         mutant = module.mutants[number]
-        asked = self.chosen(module, number)
+        asked = self.chosen(module, number, laws)
         killers = self.killers.setdefault((mutant.path, mutant.function), [])
         order = [n for n in killers if n in asked] + [n for n in asked if n not in killers]
         if not order:
@@ -154,29 +210,14 @@ class Judge:
         check = self.checks[killer]
         return Verdict(f"{check.law} {check.name}", len(order))
 
-    def chosen(self, module: Module, number: int) -> dict[int, None]:
+    def chosen(self, module: Module, number: int, laws: Sequence[str]) -> dict[int, None]:
         """The checks that reach a mutant, those that go different ways through its file first."""
-        mutant = module.mutants[number]
-        file = self.reach.files.index(module.path)
-        found: set[int] = set(self.reach.reaching.get((file, mutant.line), ()))
-        if not mutant.function:
-            for other, lines in uses(module.table(number)[0], self.reach.files):
-                for line in lines:
-                    found.update(self.reach.reaching.get((other, line), ()))
-            if not found:
-                found.update(self.reach.ways[file])
-        elif not found:
-            for line in range(mutant.lines[0], mutant.lines[1] + 1):
-                found.update(self.reach.reaching.get((file, line), ()))
-        by_law: dict[str, dict[int, list[int]]] = {}
-        ways = self.reach.ways[file]
-        for check in sorted(found, key=lambda n: n * 2654435761 % (1 << 32)):
-            law = by_law.setdefault(self.checks[check].law, {})
-            law.setdefault(ways.get(check, 0), []).append(check)
+        by_law: dict[str, list[int]] = {}
+        for check in self.reach.reach(module, number):
+            by_law.setdefault(self.checks[check].law, []).append(check)
         order: dict[int, None] = {}
-        for law_name in LAWS:
-            in_turn = chain.from_iterable(zip_longest(*by_law.get(law_name, {}).values()))
-            some = [n for n in in_turn if n is not None]
+        for law_name in laws:
+            some = self.reach.in_turn(by_law.get(law_name, ()), module.path)
             if law_name == "test":  # a test of this file alone knows it best
                 some.sort(key=self.reach.width.__getitem__)
             order.update(dict.fromkeys(some[: MOST[law_name]]))
@@ -188,9 +229,7 @@ class Judge:
         try:
             _silence()
             _limit()
-            for cache in self.caches:  # what was computed while everything was loaded
-                cache.cache_clear()
-            if self._put(module, number):
+            if Switch(module, number, self.functions, self.caches).turn(on=True):
                 said = b"survived"
                 for place in order:
                     check = self.checks[place]
@@ -205,24 +244,44 @@ class Judge:
         finally:
             os._exit(0)
 
-    def _put(self, module: Module, number: int) -> bool:
+
+class Switch:
+    """A mutant that is put into the running program, and taken out again."""
+
+    def __init__(
+        self, module: Module, number: int, functions: Functions, caches: Sequence[Any]
+    ) -> None:
+        self.caches = caches
         name = module.mutants[number].function
-        if not name:
-            return _put_table(module, number)
-        done = False
-        for new in function_code(module.compiled(number), name):
-            for function in self.functions.get((new.co_filename, new.co_qualname), ()):
-                if function.__code__.co_firstlineno == new.co_firstlineno:
-                    try:
-                        function.__code__ = new
-                    except ValueError:  # it closes over other names
-                        return False
-                    done = True
-        return done
+        self.turns = _of_functions(module, number, functions) if name else _of_table(module, number)
+
+    def turn(self, on: bool) -> bool:
+        """Put it in or take it out; False if it cannot be put in."""
+        for cache in self.caches:  # what was computed the other way
+            cache.cache_clear()
+        try:
+            for turn in self.turns:
+                turn(on)
+        except ValueError:  # it closes over other names
+            return False
+        return bool(self.turns)
 
 
-def _functions(files: set[str]) -> dict[tuple[str, str], list[FunctionType]]:
-    found: dict[tuple[str, str], list[FunctionType]] = {}
+def _of_functions(module: Module, number: int, functions: Functions) -> list[Turn]:
+    turns: list[Turn] = []
+    for new in function_code(module.compiled(number), module.mutants[number].function):
+        for function in functions.get((new.co_filename, new.co_qualname), ()):
+            if function.__code__.co_firstlineno == new.co_firstlineno:
+                turns.append(partial(_set_code, function, function.__code__, new))
+    return turns
+
+
+def _set_code(function: FunctionType, old: CodeType, new: CodeType, on: bool) -> None:
+    function.__code__ = new if on else old
+
+
+def _functions(files: set[str]) -> Functions:
+    found: Functions = {}
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and each.__code__.co_filename in files:
             key = (each.__code__.co_filename, each.__code__.co_qualname)
@@ -246,24 +305,32 @@ def uses(name: str, files: Sequence[Path]) -> list[tuple[int, set[int]]]:
     return [(n, lines) for n, path in enumerate(files) if (lines := _used_names(path).get(name))]
 
 
-def _put_table(module: Module, number: int) -> bool:
+def _of_table(module: Module, number: int) -> list[Turn]:
     """Give a table of a module its other value, wherever it was imported to."""
     name, code = module.table(number)
     loaded = next((m for m in sys.modules.values() if _is_file(m, module.path)), None)
     if loaded is None:
-        return False
+        return []
     old, new = vars(loaded)[name], eval(code, dict(vars(loaded)))
     if isinstance(old, dict):
-        old.clear()
-        old.update(new)
-        return True
+        return [partial(_set_items, old, dict(old), new)]
     spaces: list[Any] = [m for n, m in sys.modules.items() if n.startswith("dragoman")]
     spaces += [each for m in spaces for each in vars(m).values() if isinstance(each, type)]
-    for space in spaces:
-        for key in [key for key, value in vars(space).items() if value is old]:
-            with suppress(AttributeError, TypeError):
-                setattr(space, key, new)
-    return True
+    return [
+        partial(_set_name, space, key, old, new)
+        for space in spaces
+        for key in [key for key, value in vars(space).items() if value is old]
+    ]
+
+
+def _set_items(table: dict[Any, Any], old: Any, new: Any, on: bool) -> None:
+    table.clear()
+    table.update(new if on else old)
+
+
+def _set_name(space: Any, key: str, old: Any, new: Any, on: bool) -> None:
+    with suppress(AttributeError, TypeError):
+        setattr(space, key, new if on else old)
 
 
 def _is_file(module: Any, path: Path) -> bool:

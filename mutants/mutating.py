@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Edit = tuple[tuple[Any, str, Any], ...]
 """Fields of nodes and what they become."""
 
@@ -101,6 +102,35 @@ class Module:
             value = ast.fix_missing_locations(ast.Expression(statement.value))
             code: CodeType = compile(value, str(self.path), "eval")
         return ast.unparse(_target(statement)), code
+
+    def function(self, qualname: str) -> Function | None:
+        """The function of that name; the last of several."""
+        scope: list[ast.stmt] = self.tree.body
+        found: ast.stmt | None = None
+        for name in qualname.split("."):
+            same = [s for s in scope if isinstance(s, Named) and s.name == name]
+            if not same:
+                return None
+            found = same[-1]
+            scope = same[-1].body
+        return found if isinstance(found, Function) else None
+
+    def words(self, number: int) -> list[str]:
+        """The words of a mutant's function, and of the tables that it names."""
+        node: ast.AST | None = self.function(self.mutants[number].function)
+        first = self.mutants[number].lines[0]
+        nodes = [node] if node else [s for s in self.tree.body if s.lineno == first]
+        names = {each.id for each in ast.walk(nodes[0]) if isinstance(each, ast.Name)}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                if ast.unparse(_target(statement)) in names:
+                    nodes.append(statement)
+        found = [c.value for each in nodes for c in ast.walk(each) if isinstance(c, ast.Constant)]
+        return sorted({word for word in found if isinstance(word, str) and is_word(word)})
+
+
+def is_word(text: str) -> bool:
+    return 0 < len(text) <= 40 and " " not in text
 
 
 def _target(statement: ast.Assign | ast.AnnAssign) -> ast.expr:
@@ -288,10 +318,10 @@ def _in_statement(statement: ast.stmt) -> Iterator[tuple[int, Edit]]:
     match statement:
         case ast.If(test=test) | ast.While(test=test) if not _is_negated_below(test):
             yield test.lineno, _set(statement, "test", _negated(test))
-        case ast.Return(value=value) if value is not None and not _is_none(value):
+        case ast.Return(value=value) if value is not None and not _is_false(value):
             yield statement.lineno, _set(statement, "value", ast.Constant(None))
         case ast.Assign(targets=[ast.Name()], value=value):
-            if not _is_none(value) and not _is_prose(value):
+            if not _is_false(value) and not _is_prose(value):
                 yield statement.lineno, _set(statement, "value", ast.Constant(None))
         case ast.Match(cases=cases):
             for case in cases if len(cases) > 1 else ():
@@ -387,8 +417,9 @@ def _is_negated_below(test: ast.expr) -> bool:
             return False
 
 
-def _is_none(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
+def _is_false(value: ast.expr) -> bool:
+    """Whether it says None, or what nobody tells from it: False becomes True."""
+    return isinstance(value, ast.Constant) and (value.value is None or value.value is False)
 
 
 def _is_prose(value: ast.expr) -> bool:

@@ -270,7 +270,7 @@ def test_references_do_not_multiply(name: str) -> None:
         "patch": {"set": patch},
     }
     if name.startswith("one place"):
-        with pytest.raises(dragoman.CapsuleError, match="too often"):
+        with pytest.raises(dragoman.CapsuleError, match="too many references"):
             back(way, reply, capsule)
     else:
         assert back(way, reply, capsule).document == plain

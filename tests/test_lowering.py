@@ -391,8 +391,12 @@ def test_writers_get_tools_that_they_have(target: str) -> None:
     for choice in CHOICES:
         for tools in (TOOLS, TOOLS[2:], None):
             tree = Request("m", CALLED, tools, choice)
-            log = Ledger()
-            to.write_request(lower(tree, to, Ledger()), log)
+            log, said = Ledger(), lower(tree, to, Ledger())
+            assert isinstance(said, Request)
+            assert not [tool for tool in said.tools or () if tool.kind == "hosted"]
+            if to.can.freeform != "native":
+                assert "custom" not in str(said)
+            to.write_request(said, log)
             left = {loss.what for loss in log.losses} & OF_TOOLS
             family = WRITERS.get(to.name) or WRITERS.get(_parent(to), set())
             assert left <= family, (choice, log.losses)
@@ -418,3 +422,42 @@ def test_choices_alone(target: str) -> None:
         to.write_tool_choice(lowered, log)
         left = {loss.what for loss in log.losses} & OF_TOOLS
         assert left <= WRITERS.get(to.name, set()), (choice, log.losses)
+
+
+WORDLESS = (
+    Message("system", (Text(" "), Text("Be brief."))),
+    Message("user", (Text("Hi"), Text(""))),
+    Message("assistant", (Text(""), ToolCall("c1", "get", "{}"))),
+    Message("tool", (ToolResult("c1"),)),
+    Message("assistant", (ToolCall("c2", "get", "{}"),)),
+    Message("tool", (ToolResult("c2", is_error=True),)),
+    Message("assistant", (Text("\n"), ToolCall("c3", "get", "{}"))),
+    Message("tool", (ToolResult("c3", (Text(""), Text("sunny"))),)),
+    Message("assistant", (Text("So"), ToolCall("c4", "get", "{}"))),
+)
+
+
+@pytest.mark.parametrize("target", dialects.names())
+def test_writers_get_texts_that_they_accept(target: str) -> None:
+    """Texts without words are dropped, and needed ones made up, before the writer sees them."""
+    to = get(target)
+    if not hasattr(to, "write_request"):
+        return
+    can, log = to.can.texts, Ledger()
+    tree = Request("m", WORDLESS, (Tool("get", schema=OBJECT),))
+    said = lower(tree, to, Ledger())
+    assert isinstance(said, Request)
+    to.write_request(said, log)
+    kinds = {loss.kind for loss in log.losses if loss.what == "text.empty"}
+    blocks = [block for message in said.messages for block in message.content]
+    texts = [block.text for block in blocks if isinstance(block, Text)]
+    results = [block for block in blocks if isinstance(block, ToolResult)]
+    if "history" not in can.empty:
+        assert "dropped" not in kinds, log.losses
+        assert all(texts)
+    if "history" not in can.blank:
+        assert all(map(str.strip, texts))
+    if can.needed:
+        assert "invented" not in kinds, log.losses
+    assert bool(results[0].content) == ("result" in can.needed)
+    assert bool(results[1].content) == ("error" in can.needed)

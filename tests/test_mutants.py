@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+import kept
+from kept import Case
 from mutants.__main__ import CORE, core, equivalents, name_of
+from mutants.checks import Reach, kept_check
+from mutants.judging import Judge, Map
 from mutants.mutating import Module, function_code
+from mutants.pool import Pool, digest, reached
+from mutants.telling import Search, Teller, Told, smaller
 
 SOURCE = '''
 """Prose is left alone."""
@@ -73,3 +81,67 @@ def test_every_equivalent_mutant_has_a_reason_and_is_still_made() -> None:
         for mutant in Module(path, name).mutants
     }
     assert set(reasons) <= made
+
+
+# -- inputs that tell a mutant -------------------------------------------------------------------
+
+CALLS = Case(
+    "gemini", "request", {"contents": [
+        {"role": "model", "parts": [{"functionCall": {"name": n, "args": {}}} for n in "ab"]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"name": n, "response": {"result": f"a long result of {n}"}}}
+            for n in "ba"
+        ]},
+    ]}, "openai-chat",
+)  # fmt: skip
+"""Two results in another order than their calls."""
+
+
+def searched(case: Case, path: str, was: str, now: str) -> Told:
+    """What a pool of one input finds for one mutant."""
+    file = CORE / path
+    pool = Pool([case], [digest(case)], Map([file]))
+    pool.reach.add(0, reached(Reach([file]), case))
+    judge = Judge([], Map([file]))
+    found = Module(file, path)
+    (number,) = [n for n, m in enumerate(found.mutants) if (m.was, m.now) == (was, now)]
+    search = Search(Teller(judge, pool), found, number)
+    try:
+        return search.run()
+    finally:
+        search.switch.turn(on=False)
+
+
+def test_an_input_is_found_that_tells_a_mutant() -> None:
+    """It is made small, and differs still; a mutant that means the same is told by none."""
+    before = kept.outcome(CALLS)
+    found = searched(CALLS, "pairing.py", "if callers:", "if not callers:")
+    assert found.case is not None
+    assert len(kept.text(found.case.document)) < len(kept.text(CALLS.document))
+    assert found.wanted == kept.outcome(found.case), "the mutant is still in"
+    assert kept.outcome(CALLS) == before
+    assert found.lines
+
+
+def test_a_case_that_is_kept_can_fail() -> None:
+    check = kept_check(CALLS, kept.outcome(CALLS))
+    check.run()
+    wrong = kept.outcome(CALLS)._replace(losses=("dropped call.id at /contents/0",))
+    with pytest.raises(AssertionError):
+        kept_check(CALLS, wrong).run()
+
+
+def test_what_breaks_a_law_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "laws", lambda case: iter(["way_home: it got lost"]))
+    found = searched(CALLS, "pairing.py", "if callers:", "if not callers:")
+    assert found.case is None
+    assert found.broken[0][1] == "way_home: it got lost"
+
+
+def test_smaller_documents_keep_their_types() -> None:
+    document = {"a": [1, {"b": "a text that is long"}], "c": "short"}
+    made = list(smaller(document))
+    assert {"a": [1, {"b": "a text that is long"}]} in made
+    assert {"a": [1], "c": "short"} in made
+    assert {"a": [1, {"b": "x"}], "c": "short"} in made
+    assert all(isinstance(each.get("a", []), list) for each in made)

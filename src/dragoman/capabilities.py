@@ -89,6 +89,25 @@ NO_CHOICE = Choices(modes=NO_MODE, subsets=NO_MODE, parallel=NO_MODE)
 """No tool choice: the model decides."""
 
 
+class Texts(Struct, frozen=True, kw_only=True):
+    """Which texts need not have words; elsewhere they are dropped."""
+
+    empty: Places = EVERYWHERE
+    """Texts of nothing."""
+    blank: Places = EVERYWHERE
+    """Texts of white space."""
+    cited: bool = False
+    """Whether an empty text stays that bears citations."""
+    results: Literal["any", "same", "string"] = "any"
+    """Which a tool result may hold: any, the same as a message, or the same unless it is all that
+    the result is and has white space at least."""
+    needed: frozenset[Literal["result", "error"]] = frozenset()
+    """Results that need a text; an empty one is made up for those that have no content."""
+
+
+ANY_TEXT = Texts()
+
+
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
 
@@ -107,6 +126,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Names of speakers."""
     developer: bool = True
     """The ``developer`` role; elsewhere it is written as ``system``."""
+    texts: Texts = ANY_TEXT
+    """Texts that have no words."""
     item_ids: Places = EVERYWHERE
     """A second id of a call, beside the one that pairs it with its result."""
     refusals: Places = EVERYWHERE

@@ -20,7 +20,7 @@ from .capabilities import Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower, omit
+from .lowering import lower, omit, roles
 from .model import (
     Block,
     ErrorKind,
@@ -36,6 +36,7 @@ from .model import (
     Tool,
     Toolbox,
     ToolChoice,
+    ToolResult,
     Tree,
     Usage,
 )
@@ -383,6 +384,18 @@ class Dialect:
         """Report a block that is dropped as a whole, as there is no form for it."""
         omit(block, self, log)
 
+    def omit_message(self, message: Message, log: Ledger) -> None:
+        """Report a message of which nothing is left, and which is dropped."""
+        roles.omit_message(message, self, log)
+
+    def merge_prompt(self, message: Message, log: Ledger) -> None:
+        """Report a system message that becomes part of the one before it."""
+        roles.merge_prompt(message, self, log)
+
+    def join_text(self, at: str, log: Ledger) -> None:
+        """Report a text that is joined with the one before it."""
+        roles.join_text(at, self, log)
+
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""
         if extras.seal is not None:
@@ -421,6 +434,10 @@ class Dialect:
     def has_tool(self, node: Tool | ToolChoice) -> bool:
         """Whether a tool or a choice that only one dialect knows may be written here, as it is."""
         return self.is_home(node.dialect)
+
+    def needs_text(self, result: ToolResult) -> bool:
+        """Whether a result without content must have a text."""
+        return ("error" if result.is_error else "result") in self.can.texts.needed
 
     def reference(self, name: str) -> dict[str, Json] | None:
         """A reference to a deferred tool that a search has found, where results may hold one."""

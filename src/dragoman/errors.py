@@ -5,7 +5,7 @@ DragomanError
 │   └── CapsuleError  a capsule is invalid, or of another document; ``at`` points into it
 ├── Unsupported       dragoman's limit: an unknown dialect, a facet that a dialect does not have
 │   ├── Unsayable     the target cannot express this conversation; ``at`` is the path
-│   ├── Undetected    the dialect of a document is unknown; ``tied`` lists those that match equally
+│   ├── Undetected    the dialect of a document is unknown; ``tied`` lists those it may be of
 │   └── MissingExtra  a package that only some of dragoman needs is not installed
 └── Lossy             a loss that the caller's ``fail_on`` forbids; ``losses`` lists them
 

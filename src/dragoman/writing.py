@@ -453,12 +453,12 @@ def lose_labels(block: Media, what: str, log: Ledger) -> None:
             log.dropped(f"media.{key}", block.at, f"{what} no {key} in the target")
 
 
-def note_joined(block: Block, why: str, w: Writing) -> None:
-    """A text that is joined to another one: its boundary is lost, and an empty one is not said."""
+def note_joined(block: Block, to: Dialect, w: Writing) -> None:
+    """A text that is joined to another one: its boundary is lost, and an empty one is left out."""
     if isinstance(block, Text) and not block.text:
         w.log.dropped("text.empty", block.at, "empty text omitted")
     else:
-        w.log.approximated("text.boundary", block.at, why)
+        to.join_text(block.at, w.log)
 
 
 def note_summary(block: Reasoning, w: Writing) -> None:

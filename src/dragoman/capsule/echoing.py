@@ -11,8 +11,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, compress
-from operator import eq
+from operator import eq, not_
 from typing import Any
 
 from .. import patching
@@ -32,6 +33,7 @@ from ..units import (
 )
 from .names import note_reused, reused_ids
 from .places import (
+    INSTRUCTIONS,
     has_news,
     is_instruction,
     is_restored,
@@ -40,6 +42,7 @@ from .places import (
     view_of,
 )
 from .references import WORTH, shrunk
+from .types import type_of
 
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""
@@ -152,8 +155,14 @@ class _Listed(_Turns):
         found = _changed(back.get(self.slot), self.items)
         if found is None:
             return None
+        if self.is_one_by_one():
+            return [item + self.lead for item in found]
         before = self.lead - 1
-        return sorted({bisect_right(self.starts, item) + before for item in found})
+        return list(dict.fromkeys([bisect_right(self.starts, item) + before for item in found]))
+
+    def is_one_by_one(self) -> bool:
+        """Whether each item is a unit."""
+        return len(self.starts) == len(self.items)
 
     def span(self, number: int) -> tuple[int, int, str, int, int]:
         lead, starts, numbers = self.lead, self.starts, self.numbers
@@ -196,16 +205,41 @@ def _listed(doc: dict[str, Json], tree: Any, said: Any, alike: set[str]) -> _Lis
         lead = ats.pop(0).split("/", 2)[1]
         if lead not in alike or not is_instruction(first) or not _says(first):
             return None
-    lines = "\n".join(ats)  # all at once: there may be many
-    numbers = list(map(int, re.findall(rf"(?m)^/{slot}/(\d+)(?=/|$)", lines)))
-    if not ats or len(numbers) != len(ats) or lines.count("\n") >= len(ats):
-        return None
-    if numbers != sorted(numbers):
+    numbers = _numbers(slot, ats)
+    if not numbers or numbers != sorted(numbers):
         return None
     turns = _Listed(doc, tree, said, numbers, slot, lead)
-    # An item that was read into the result before it has no message of its own.
-    alone = len(turns.starts) == len(items)
-    return turns if alone or not _is_hoisted(tree.messages) else None
+    # An item that was read into the result before it is no unit of its own.
+    return turns if turns.is_one_by_one() or not _is_hoisted(tree.messages) else None
+
+
+def _numbers(slot: str, ats: list[str]) -> list[int] | None:
+    """The items of a slot that places stand in; None: not all of them do.
+
+    All conversations have their messages in the same places, so these are parsed only once.
+    """
+    known = _known(slot)
+    try:
+        return [known[at] for at in ats]
+    except KeyError:
+        pass
+    lines = "\n".join(ats)  # all at once: there may be many
+    found = re.findall(rf"(?m)^/{slot}/(\d+)(?=/|$)", lines)
+    if not len(found) == len(ats) > lines.count("\n"):
+        return None
+    numbers = list(map(int, found))
+    if len(known) + len(ats) <= MANY:
+        known.update(zip(ats, numbers, strict=True))
+    return numbers
+
+
+MANY = 4096
+"""How many places of a slot are remembered."""
+
+
+@lru_cache(maxsize=16)
+def _known(slot: str) -> dict[str, int]:
+    return {}
 
 
 def _says(message: Any) -> bool:
@@ -252,7 +286,7 @@ class _Viewed(_Turns):
                 found = _changed(theirs, mine)
                 if found is None:
                     return None
-                changed[slot] = found
+                changed[slot] = set(found)
                 continue
             units = [unit for unit in self.units if unit.slot == slot]
             if theirs is None or len(units) > 1 or not all(map(is_instruction, units[0].nodes)):
@@ -269,7 +303,7 @@ def _holds(unit: Unit, changed: dict[str, set[int]]) -> bool:
     return not found.isdisjoint(range(unit.start, unit.end))
 
 
-def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
+def _changed(theirs: Json, mine: list[Json]) -> list[int] | None:
     """The items of the original that came back otherwise, or not at all; None: nobody can tell.
 
     What did not come back must be of a kind of which nothing did: encrypted reasoning, say.
@@ -279,24 +313,32 @@ def _changed(theirs: Json, mine: list[Json]) -> set[int] | None:
     if len(mine) == len(theirs):
         return _unlike(mine, theirs)
     try:
-        known = {item.get("type", "message") for item in theirs}
-        kept = [n for n, item in enumerate(mine) if item.get("type", "message") in known]
+        known = set(_kinds(theirs))
+        came = [kind in known for kind in _kinds(mine)]
     except (AttributeError, TypeError):  # what is no object, or has no text for a type
         return None
+    kept = list(compress(range(len(mine)), came))
     if len(kept) != len(theirs):
         return None
-    found = _unlike([mine[number] for number in kept], theirs)
+    found = _unlike(list(compress(mine, came)), theirs)
     if found is None:
         return None
-    return set(range(len(mine))).difference(kept) | {kept[n] for n in found}
+    return sorted([*compress(range(len(mine)), map(not_, came)), *[kept[n] for n in found]])
 
 
-def _unlike(a: list[Json], b: list[Json]) -> set[int] | None:
+def _kinds(items: list[Json]) -> list[Json]:
+    try:
+        return list(map(type_of, items))
+    except KeyError:
+        return [item.get("type", "message") for item in items]
+
+
+def _unlike(a: list[Json], b: list[Json]) -> list[int] | None:
     """Which items are not the same; None: some are not even of the same kind."""
     alike = list(map(eq, a, b))
     if not plainly_same(list(compress(a, alike)), list(compress(b, alike))):
         alike = list(map(equal, a, b))
-    found = {number for number, same_ in enumerate(alike) if not same_}
+    found = [number for number, same_ in enumerate(alike) if not same_]
     return found if all(_are_of_a_kind(a[number], b[number]) for number in found) else None
 
 
@@ -318,9 +360,9 @@ def _entries(turns: _Turns, dirty: list[int], tree: Any) -> list[Json] | None:
     out: list[Json] = []
     for number in dirty:
         first, end, slot, start, stop = turns.span(number)
-        said, mine = turns.said[first:end], nodes[first:end]
-        if first >= begin and is_instruction(mine[0]):
+        if nodes[first].role in INSTRUCTIONS and first >= begin:
             return None  # a system prompt in the middle
+        said, mine = turns.said[first:end], nodes[first:end]
         atoms = common_gist(said, mine)
         if atoms is None:
             if not say_the_same(said, mine) or are_marked(said):
@@ -387,8 +429,8 @@ def _tell(
 def _left(losses: list[Loss], turns: _Turns, restored: set[int]) -> list[Loss]:
     """The losses that no restored turn makes up for."""
     number: dict[str, int] = {}
-    for index, node in enumerate(turns.said):
-        number.setdefault(node.at, index)
+    for index in range(len(turns.said) - 1, -1, -1):
+        number[turns.said[index].at] = index  # the first, if there are several
     found = [owner_of(loss.path, number) for loss in losses]
     if None in found:  # of a block that stands elsewhere, or of no turn
         owner: dict[str, tuple[str, int]] = {}

@@ -79,23 +79,31 @@ def open_(
                 left = _unmended(log.losses, mended, {})
                 log.losses[:] = proof.left(restored, log.losses, left)
         else:
-            said: set[int] = set()
+            untyped = document
             if "typed" in capsule:
-                document, said = typed(document, dialect, capsule["typed"])
+                document = typed(document, dialect, capsule["typed"])
             view = view_of(document, dialect.read(document, facet))
             if view is None:
                 log.dropped("capsule", "", "no longer a conversation of items")
                 return document
             restored = _Opening(capsule, view, heard, log, proof).run(dialect, facet)
-            for number, item in enumerate(restored[dialect.history] if said else ()):
-                if id(item) in said:
-                    log.restored.append(Restored("field", f"/{dialect.history}/{number}/type"))
+            if document is not untyped:
+                _note_types(restored, document, untyped, dialect.history, log)
         _point(log, said_before, echoed)
         return restored
     except RecursionError:
         raise CapsuleError("nested too deeply to be restored") from None
     except (TypeError, LookupError, ValueError, AttributeError) as problem:
         raise CapsuleError(f"damaged: {problem!r}") from None
+
+
+def _note_types(restored: Json, now: Json, before: Json, key: Any, log: Ledger) -> None:
+    """Name each type that was written into a message, where that stands now."""
+    pairs = zip(now[key], before[key], strict=True)
+    written = {id(item) for item, old in pairs if item is not old}
+    for number, item in enumerate(restored[key]):
+        if id(item) in written:
+            log.restored.append(Restored("field", f"/{key}/{number}/type"))
 
 
 def refit(document: Json, dialect: Dialect, tree: Tree, log: Ledger) -> Json:

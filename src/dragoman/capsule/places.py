@@ -10,6 +10,7 @@ from ..model import History, Json, Message, Request, Toolbox, Tree
 from ..units import Unit, View, align
 
 PARTS = ("turns", "tools")
+INSTRUCTIONS = frozenset({"system", "developer"})
 LARGE = frozenset({str, list, dict})
 """The kinds of values that may hold a turn."""
 
@@ -42,7 +43,7 @@ def instructs(unit: Unit) -> bool:
 
 
 def is_instruction(node: Any) -> bool:
-    return node.role in ("system", "developer")
+    return node.role in INSTRUCTIONS
 
 
 def neighbours(units: Sequence[Unit], start: int, count: int) -> list[str]:

@@ -47,15 +47,26 @@ def shrunk(
 
     Each text is referred to once, so that what comes of it is no longer than what there is.
     """
-    known: list[str] = []
-    called = _texts(gists, known)
+    only = _only_text(gists)
+    known: list[str] = [] if only is None else [only]
+    called = _texts(gists, known) if only is None else set()
     places = {text: number for number, text in enumerate(known)}
     try:
         put = [_shrink(piece, places, called, schemas) for piece in pieces]
     except _Taken:
         return {"put": {"raw": pieces}}
-    cuts = cuts_of(gists)
+    cuts = cuts_of(gists) if only is None else None
     return {"put": put, "cuts": cuts} if cuts else {"put": put}
+
+
+def _only_text(gists: list[list[Json]]) -> str | None:
+    """The long text that is all that one message or result says, as many do."""
+    if len(gists) != 1 or len(gists[0]) != 2 or gists[0][0][1] is not None:
+        return None
+    said: Json = gists[0][1]
+    if said.__class__ is list and said[0] == "result" and len(said[2]) == 1:
+        said = said[2][0]
+    return said if said.__class__ is str and len(said) >= LONG else None
 
 
 def cuts_of(gists: list[list[Json]]) -> list[list[int]] | None:

@@ -112,11 +112,11 @@ def _compare(
 ) -> list[Loss]:
     """Fill the capsule; gives the losses that nothing in it speaks of."""
     untyped = back
-    if place := place_of(original, source):
-        back, found = typed(back, source, place)
-        if found:
+    if source.implied_type and (place := place_of(original, source)):
+        back = typed(back, source, place)
+        if back is not untyped:
             capsule["typed"] = place
-    if isinstance(tree, Request | History) and _is_apart(original, back, alike):
+    if isinstance(tree, Request | History) and _is_apart(original, back, alike, source.history):
         _settle(capsule, View(original, None, False), View(back, None, False), alike)
         return losses
     tools_too = original.__class__ is not dict or not _have_same_tools(tree, alike)
@@ -164,10 +164,12 @@ def _have_same_tools(tree: Tree, alike: set[str]) -> bool:
     return slot in alike and all(tool.at.startswith(prefix) for tool in tools)
 
 
-def _is_apart(original: Json, back: Json, alike: set[str]) -> bool:
+def _is_apart(original: Json, back: Json, alike: set[str], turns: str | None) -> bool:
     """Whether only numbers and the like differ, so that nobody needs to look at the turns."""
     if original.__class__ is not dict or back.__class__ is not dict:
         return False
+    if turns not in alike and original.get(turns).__class__ is list:
+        return False  # as nearly always
     lost = original.keys() - alike
     return not any(original[key].__class__ in LARGE for key in lost) and not has_news(
         original, back

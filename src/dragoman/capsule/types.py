@@ -6,36 +6,41 @@ so every message would have an entry for it. One key of the capsule (``typed``) 
 
 from __future__ import annotations
 
+from operator import is_not, itemgetter
+
 from ..dialect import Dialect
 from ..model import Json
+
+type_of = itemgetter("type")
 
 
 def place_of(document: Json, dialect: Dialect) -> str | None:
     """Where in a message the client writes the type: ``first`` or ``last``; None: not in each."""
-    items = document.get(dialect.history) if document.__class__ is dict else None
-    if not dialect.implied_type or items.__class__ is not list:
+    items = _items(document, dialect)
+    try:
+        written = list(map(type_of, items))
+    except (LookupError, TypeError):  # an item without a type, or no object
         return None
-    place = None
-    for item in items:
-        if item.__class__ is not dict or "type" not in item:
-            return None
-        if place is None and item["type"] == dialect.implied_type:
-            place = "first" if next(iter(item)) == "type" else "last"
-    return place
+    if dialect.implied_type not in written:
+        return None
+    message = items[written.index(dialect.implied_type)]
+    return "first" if next(iter(message)) == "type" else "last"
 
 
-def typed(document: Json, dialect: Dialect, place: str) -> tuple[Json, set[int]]:
-    """The document with that type in each message that has none, and the ``id`` of these."""
-    items = document.get(dialect.history) if document.__class__ is dict else None
-    if not dialect.implied_type or items.__class__ is not list:
-        return document, set()
-    said = {"type": dialect.implied_type}
-    first = place == "first"
-    out: list[Json] = []
-    found: set[int] = set()
-    for item in items:
-        if item.__class__ is dict and "type" not in item and "role" in item:
-            item = {**said, **item} if first else {**item, **said}
-            found.add(id(item))
-        out.append(item)
-    return ({**document, dialect.history: out}, found) if found else (document, found)
+def typed(document: Json, dialect: Dialect, place: str) -> Json:
+    """The document with that type in each message that has none; itself, if there is none."""
+    items = _items(document, dialect)
+    said, first = {"type": dialect.implied_type}, place == "first"
+    out = [
+        item
+        if item.__class__ is not dict or "type" in item or "role" not in item
+        else (said | item if first else item | said)
+        for item in items
+    ]
+    return {**document, dialect.history: out} if any(map(is_not, out, items)) else document
+
+
+def _items(document: Json, dialect: Dialect) -> list[Json]:
+    """The items of a conversation, if there are such as may have a type or not."""
+    found = document.get(dialect.history) if document.__class__ is dict else None
+    return found if dialect.implied_type and found.__class__ is list else []

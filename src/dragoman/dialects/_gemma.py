@@ -140,7 +140,7 @@ class Gemma(Dialect):
         kept = [text for text, at in texts if not self.is_lost(text, at, log)]
         if len(kept) > 1:
             for _, at in texts[1:]:
-                log.approximated("text.boundary", at, "there is one text here, in several lines")
+                self.join_text(at, log)
         return "\n".join(kept)
 
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:

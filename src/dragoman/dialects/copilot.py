@@ -237,7 +237,7 @@ class Copilot(OpenAIResponses):
         if len(texts) == 1:
             return tuple(texts)
         for text in texts[1:]:
-            w.log.approximated("text.boundary", text.at, "an output is one text here")
+            self.join_text(text.at, w.log)
         for text in texts:
             self.lose(text.extras, text.at, w.log)
         if not texts and result.is_error:

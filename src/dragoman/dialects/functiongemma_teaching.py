@@ -233,15 +233,13 @@ class FunctionGemmaTeaching(Gemma):
                 why = "the system prompt is the developer's"
                 w.log.approximated("message.role", message.at, why)
             if count:
-                why = "there is one system prompt here"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_prompt(message, w.log)
             texts += self.words(message, w)
             count += 1
         words = self.join_texts(texts, w.log)
         declared = [self.write_tool(tool, w) for tool in tools]
         if count and not words and not w.home:
-            why = "a system prompt of nothing is none here"
-            w.log.dropped("message.empty", messages[0].at, why)
+            self.omit_message(messages[0], w.log)
         if not declared and not words and not (count and w.home):
             return count
         lines.append(f"{START}developer")
@@ -272,7 +270,7 @@ class FunctionGemmaTeaching(Gemma):
             w.log.approximated("message.role", message.at, why)
         words = self.join_texts(self.words(message, w), w.log)
         if not words and not w.home:
-            w.log.dropped("message.empty", message.at, "a turn of nothing is none here")
+            self.omit_message(message, w.log)
             return
         role = "user" if message.role == "user" else "developer"
         lines += [f"{START}{role}", words, END]

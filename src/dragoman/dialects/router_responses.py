@@ -205,7 +205,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         if parts := self.write_parts(message.content, w):
             out.append({"role": message.role, "content": parts})
         else:
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
         return None
 
     def write_results(self, message: Message, out: list[Json], w: ItemWriting) -> None:
@@ -232,7 +232,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             said = self.write_parts(content, w)
             if said and not isinstance(content[0], Text):
                 self.mark_first(said[0], result, w)
-            said = said or self.write_nothing(result, None, w)
+            said = said or ""
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         self.lose(result.extras, result.at, w.log)

@@ -133,7 +133,7 @@ class VercelCore(VercelModelV5):
             w.log.invented("text.empty", at, "content is required, if only an empty one")
             return Text("", at=at)
         for block in texts[1:]:
-            w.log.approximated("text.boundary", block.at, "joined with a line break")
+            self.join_text(block.at, w.log)
             self.lose(block.extras, block.at, w.log)
         if len(texts) == 1:
             return texts[0]
@@ -227,7 +227,7 @@ class VercelCore(VercelModelV5):
         self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
-            note_joined(block, "an answer is one text here", w)
+            note_joined(block, self, w)
         out["text"] = out.get("text", "") + block.text
 
     def write_answer_thought(self, block: Reasoning, w: Writing) -> list[Json]:

@@ -175,7 +175,7 @@ class Xzatoma(Exchanges):
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
         if len(doc) == 1 and not w.home:
             self.lose(message.extras, message.at, w.log)
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
             return None
         return self.emit(doc, message, w.log)
 
@@ -210,7 +210,7 @@ class Xzatoma(Exchanges):
     def join(self, texts: Sequence[Text], w: Writing) -> str:
         for index, text in enumerate(texts):
             if index:
-                w.log.approximated("text.boundary", text.at, "joined with a space")
+                self.join_text(text.at, w.log)
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..capabilities import ALL_CITATIONS, Capabilities, Place
 from ..ledger import Ledger
 from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
-from . import citations
+from . import citations, roles, texts
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     plan = plan_of(can, place)
     unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
     free, cited = plan.free, can.citations is not ALL_CITATIONS
+    worded, blank, needed = plan.worded, plan.blank, bool(can.texts.needed)
     for message in messages:
         if unnamed and message.name is not None:
             return False
@@ -35,6 +36,8 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
         for block in message.content:
             if block.__class__ is Text:
                 if cited and block.citations:
+                    return False
+                if worded and (not block.text or (not blank and block.text.isspace())):
                     return False
                 continue
             if block.__class__ in rare:
@@ -49,9 +52,13 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
                 kind = block.kind
                 if block.namespace is not None or (kind != "function" and kind != free):
                     return False
+                if needed and not block.content:
+                    return False
                 for inner in block.content:
                     if inner.__class__ is Text:
                         if cited and inner.citations:
+                            return False
+                        if worded and (not inner.text or (not blank and inner.text.isspace())):
                             return False
                         continue
                     if inner.__class__ in rare or inner.__class__ in HOLDERS:
@@ -70,6 +77,10 @@ class Plan(Struct, frozen=True):
     unnamed: bool
     developer: bool
     item_ids: bool
+    worded: bool
+    """Whether a text must not be empty."""
+    blank: bool
+    """Whether it may be of white space."""
     free: str
     """The kind of freeform calls, where there are such."""
     rare: dict[str, frozenset[type]]
@@ -93,6 +104,8 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             place not in can.names,
             can.developer,
             place in can.item_ids,
+            place not in can.texts.empty,
+            place in can.texts.blank,
             "custom" if can.freeform == "native" else "function",
             {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
         )
@@ -129,8 +142,7 @@ class Messages:
                     out.append(lowered)
                     continue
                 self.to.lose(message.extras, message.at, self.log)
-                why = f"nothing of this message can be written for {self.to.name}"
-                self.log.dropped("message.empty", message.at, why)
+                roles.omit_message(message, self.to, self.log)
         return tuple(out)
 
     def is_told(self, message: Message) -> bool:
@@ -170,6 +182,9 @@ class Messages:
         if block.__class__ in self.to.can.unfit.get(role, ()):
             return self.misplaced(block, role)
         if isinstance(block, Text):
+            if role != "tool" and texts.is_rejected(block, self.to.can.texts, self.place):
+                texts.drop(block, self.to, self.log)
+                return ()
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
             return (self.tools.freeform(self.call(block)),)
@@ -230,10 +245,24 @@ class Messages:
         return self.content(block.content, role)
 
     def result(self, result: ToolResult) -> ToolResult:
-        content = self.told(result.content)
+        content = self.told(self.worded(result))
         if content is not result.content:
             result = replace(result, content=content)
         return self.tools.answer(self.tools.result(result))
+
+    def worded(self, result: ToolResult) -> tuple[Block, ...]:
+        """The content of a result with the texts that the target accepts."""
+        content, rules = result.content, self.to.can.texts
+        if not content:
+            return texts.filled(result, self.to, self.log)
+        alone, place = len(content) == 1, self.place
+        out: list[Block] = []
+        for block in content:
+            if isinstance(block, Text) and texts.is_rejected_in_result(block, alone, rules, place):
+                texts.drop(block, self.to, self.log)
+            else:
+                out.append(block)
+        return content if len(out) == len(content) else tuple(out)
 
     def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         """The content of a result; what follows each other of another dialect is one text."""

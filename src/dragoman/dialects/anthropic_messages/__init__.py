@@ -21,6 +21,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
@@ -86,6 +87,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
         tools=frozenset({"deferred"}),
         freeform="wrapped",
         choices=Choices(alone=NO_MODE, subsets=NO_MODE, parallel=ANY_MODE - {"none"}),
+        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="string"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -53,27 +53,20 @@ class Turns(Tools):
                 and block.extras is None
                 and block.cache is None
                 and not block.citations
-                and block.text
-                and not block.text.isspace()
             ):
                 out["system"] = block.text  # the usual shape
                 return
         spelled = None if first.extras is None else self.spelling(first).get("content")
         only = first.content[0] if len(messages) == len(first.content) == 1 else None
         if only is not None and is_plain_text(only, w.home) and spelled != "list":
-            text = only.text
             self.note_system(first, w)
-            if text.strip() or w.home:
-                out["system"] = text
-            else:
-                w.log.dropped("text.empty", only.at, "an empty system prompt is no prompt")
+            out["system"] = only.text
             return
         blocks: list[Json] = []
         for index, message in enumerate(messages):
             self.note_system(message, w)
             if index:
-                why = "the system prompt is one here, in several blocks"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_prompt(message, w.log)
             blocks += self.write_blocks(message.content, w)
         if blocks or w.home:
             out["system"] = blocks
@@ -116,8 +109,6 @@ class Turns(Tools):
                 and (text.extras is None or (not home and self.is_mute(text.extras)))
                 and text.cache is None
                 and not text.citations
-                and text.text
-                and not text.text.isspace()
             ):
                 out.append({"role": role, "content": text.text})
                 results, turn = False, None
@@ -160,7 +151,7 @@ class Turns(Tools):
         elif doc["content"] or w.home:
             out.append(doc)
         else:
-            self.note_empty(message, w)
+            self.omit_message(message, w.log)
 
     def write_assistant(self, message: Message, out: list[dict[str, Json]], w: Writing) -> None:
         """What the model said and called, with nothing to the turn itself that could get lost."""
@@ -171,7 +162,7 @@ class Turns(Tools):
         if blocks or w.home:
             out.append({"role": "assistant", "content": blocks})
         else:
-            self.note_empty(message, w)
+            self.omit_message(message, w.log)
 
     def write_usual_turn(self, content: Sequence[Block], w: Writing) -> list[Json] | None:
         """What the assistant said, if it is plain texts and then plain calls; None if not.
@@ -196,8 +187,6 @@ class Turns(Tools):
                     (extras is not None and not self.is_mute(extras))
                     or block.cache is not None
                     or block.citations
-                    or not text
-                    or text.isspace()
                 ):
                     return None
                 out.append({"type": "text", "text": text})
@@ -213,9 +202,6 @@ class Turns(Tools):
                 name = w.tool_name(name, call.at)
             out.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
         return out
-
-    def note_empty(self, message: Message, w: Writing) -> None:
-        w.log.dropped("message.empty", message.at, "a message must say something here")
 
     def join_turn(self, turn: dict[str, Json], content: Json) -> None:
         if turn["content"].__class__ is list and content.__class__ is list:
@@ -246,7 +232,7 @@ class Turns(Tools):
             self.note_system(message, w)
             doc = self.write_turn(message, "system", w)
             if not doc["content"]:
-                self.note_empty(message, w)
+                self.omit_message(message, w.log)
             elif w.facts.system_turns is False:
                 # "role 'system' is not supported on this model"
                 why = f"a system turn is not supported by {w.model}; said by the user"
@@ -269,11 +255,7 @@ class Turns(Tools):
         spelled = None if message.extras is None else self.spelling(message).get("content")
         doc: dict[str, Json]
         if len(content) == 1 and spelled != "list" and is_plain_text(content[0], w.home):
-            text = content[0].text
-            if not w.home and (not text or text.isspace()):
-                w.log.dropped("text.empty", content[0].at, "empty text blocks are rejected")
-                text = ""
-            doc = {"role": role, "content": text}
+            doc = {"role": role, "content": content[0].text}
         else:
             blocks: Sequence[Block] = content
             if role == "assistant" and not w.home:

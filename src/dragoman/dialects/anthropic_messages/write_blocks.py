@@ -55,8 +55,6 @@ class WriteBlocks(Dialect):
                     (extras is None or self.is_mute(extras))
                     and block.cache is None
                     and not block.citations
-                    and text
-                    and not text.isspace()
                 ):  # the usual shape
                     out.append({"type": "text", "text": text})
                     continue
@@ -98,13 +96,6 @@ class WriteBlocks(Dialect):
 
     def write_text(self, block: Text, w: Writing) -> Json | None:
         text = block.text
-        if not w.home and (not text or text.isspace()):
-            # "text content blocks must be non-empty", "must contain non-whitespace text"
-            w.log.dropped("text.empty", block.at, "empty text blocks are rejected")
-            if block.cache is not None:
-                w.log.dropped("cache", block.cache.at, "what it marks is not said here")
-            self.lose(block.extras, block.at, w.log)
-            return None
         out: dict[str, Json] = {"type": "text", "text": text}
         if block.citations:
             out["citations"] = [self.write_citation(cite, w) for cite in block.citations]
@@ -178,16 +169,12 @@ class WriteBlocks(Dialect):
                 and only.extras is None
                 and only.cache is None
                 and not only.citations
-                and only.text
             ):  # the usual shape
                 return {"type": "tool_result", "tool_use_id": call_id, "content": only.text}
         out: dict[str, Json] = {"type": "tool_result", "tool_use_id": call_id}
         listed = extras is not None and self.spelling(result).get("content") == "list"
         if len(content) == 1 and not listed and is_plain_text(first := content[0], w.home):
-            if first.text or w.home:
-                out["content"] = first.text
-            else:
-                w.log.dropped("text.empty", first.at, "an empty result has no content here")
+            out["content"] = first.text
         elif content or listed:
             parts = self.write_blocks(self.fit_result(content, w), w)
             if parts or listed:

@@ -22,6 +22,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    Texts,
 )
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -42,6 +43,7 @@ class BedrockConverse(Sniff, Responses):
     can = Capabilities(
         freeform="wrapped",
         choices=Choices(modes=MODES - {"none"}, subsets=NO_MODE, parallel=NO_MODE, omits="unused"),
+        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="same"),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -52,8 +52,7 @@ class Turns(Tools):
             self.lose(message.extras, message.at, w.log)
             said = self.write_blocks(message.content, w)
             if blocks and said:
-                why = "the system prompt is one here, in several blocks"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_prompt(message, w.log)
             blocks += said
         if blocks or w.home:
             out["system"] = blocks
@@ -79,7 +78,7 @@ class Turns(Tools):
         for message in messages:
             doc = self.write_turn(message, w)
             if not doc["content"]:
-                w.log.dropped("message.empty", message.at, "a message must say something here")
+                self.omit_message(message, w.log)
             elif out and out[-1]["role"] == doc["role"]:
                 if before != "tool" and message.role != "tool":
                     why = "turns alternate here: this is part of the one before"

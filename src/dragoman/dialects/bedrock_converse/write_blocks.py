@@ -30,7 +30,6 @@ from ...writing import (
     Rule,
     Writing,
     home_only,
-    is_blank,
     joined,
     may_open,
     note_summary,
@@ -137,11 +136,6 @@ class WriteBlocks(Dialect):
 
     def write_text(self, block: Text, w: Said) -> Json | None:
         text, extras = block.text, block.extras
-        if not w.home and is_blank(text):
-            # "The text field in the ContentBlock object ... is blank"
-            w.log.dropped("text.empty", block.at, "blank texts are rejected")
-            self.lose(extras, block.at, w.log)
-            return None
         if extras is not None and self.is_home(extras.dialect):
             if "guardContent" in extras.fields:
                 return {"guardContent": extras.fields["guardContent"]}

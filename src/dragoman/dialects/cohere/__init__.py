@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_MODE, NOWHERE, RARE, Capabilities, Choices, Citations
+from ...capabilities import NO_MODE, NOWHERE, RARE, Capabilities, Choices, Citations, Texts
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -36,6 +36,7 @@ class Cohere(Rules, Sniff, Responses):
             subsets=NO_MODE,
             parallel=NO_MODE,
         ),
+        texts=Texts(empty=NOWHERE, cited=True, needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -173,7 +173,7 @@ class Documents(Dialect):
                 w.log.dropped(code, part.at, "a document is plain text here")
                 continue
             if texts:
-                w.log.approximated("text.boundary", part.at, "a document is one text here")
+                self.join_text(part.at, w.log)
             if part.cache is not None:
                 w.log.dropped("cache", part.cache.at, "nothing is marked for a cache here")
             self.lose(part.extras, part.at, w.log)

@@ -195,7 +195,7 @@ class Messages(Parts):
             said = self.write_part(block, role, w)
             parts += said if w.home else self.without_empty(said, block, w)
         if not parts and not w.home:
-            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.omit_message(message, w.log)
             self.lose(message.extras, message.at, w.log)
             return None
         doc: dict[str, Json] = {"role": role}
@@ -286,7 +286,7 @@ class Messages(Parts):
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
         if len(doc) == 1 and not w.home and not w.answer:
-            w.log.dropped("message.empty", message.at, "a message says something here")
+            self.omit_message(message, w.log)
             self.lose(message.extras, message.at, w.log)
             return None
         return self.finish_assistant(doc, cited, message, w)
@@ -321,12 +321,7 @@ class Messages(Parts):
     def write_said(self, block: Block, w: CohereWriting) -> list[Json]:
         """A part of the content, or none."""
         if isinstance(block, Text):
-            if block.text or block.citations or w.home:
-                return [self.write_text(block, w)]
-            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
-            self.lose_cache(block.cache, w)
-            self.lose(block.extras, block.at, w.log)
-            return []
+            return [self.write_text(block, w)]
         if isinstance(block, Reasoning):
             said = self.write_thought(block, w)
             return [] if said is None else [said]
@@ -396,8 +391,6 @@ class Messages(Parts):
             doc["content"] = parts
         elif not w.home:
             doc["content"] = ""
-            if not result.content:
-                w.log.invented("text.empty", result.at, "a result has a text here")
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
         self.lose_cache(result.cache, w)

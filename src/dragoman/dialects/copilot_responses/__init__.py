@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
+from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices, Texts
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -38,6 +38,7 @@ class CopilotResponses(Sniff, Answers):
     can = Capabilities(
         freeform="function",
         choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

@@ -193,8 +193,6 @@ class Requests(Responses):
                 self.lose(block.extras, block.at, w.log)
         bare = replace(result, content=tuple(texts), cache=None)
         out["output"] = self.join(self.mark_parts(bare, w), w)
-        if not result.content and not result.is_error:
-            w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
         return self.emit(out, result, w.log)
 
     def join(self, blocks: Sequence[Block], w: Writing) -> str:
@@ -202,7 +200,7 @@ class Requests(Responses):
         for block in blocks:
             if isinstance(block, Text):
                 if texts:
-                    w.log.approximated("text.boundary", block.at, "joined with a space")
+                    self.join_text(block.at, w.log)
                 texts.append(self.text_of(block, w))
         return JOINT.join(texts)
 

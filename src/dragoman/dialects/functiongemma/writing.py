@@ -181,7 +181,7 @@ class Texts(Reading):
             if message.role == "developer":
                 log.approximated("message.role", message.at, "the system prompt is the developer's")
             if index:
-                log.approximated("message.boundary", message.at, "there is one system prompt here")
+                self.merge_prompt(message, log)
             self.lose(message.extras, message.at, log)
             for block in message.content:
                 if (text := self.plain(block, log)) is None:
@@ -194,7 +194,7 @@ class Texts(Reading):
                     texts.append((text, block.at))
         words = self.join_texts(texts, log)
         if not w.home and messages and not words:
-            log.dropped("message.empty", messages[0].at, "a system prompt of nothing is none here")
+            self.omit_message(messages[0], log)
             if not declared:
                 return None
         usual = developer_of(words, bool(declared))
@@ -249,7 +249,7 @@ class Texts(Reading):
             if text or w.home:
                 pieces.append(Piece(kind, text, after))
             else:
-                w.log.dropped("message.empty", message.at, "a turn of nothing is none here")
+                self.omit_message(message, w.log)
 
     def write_said(self, message: Message, w: Writing) -> str:
         """The words of the user, or of the developer in between."""
@@ -335,7 +335,7 @@ class Texts(Reading):
             if (text := self.plain(block, w.log)) is not None
         ]
         for _, at in texts[1:]:
-            w.log.approximated("text.boundary", at, "a result is one text here, in several lines")
+            self.join_text(at, w.log)
         text = "\n".join(text for text, _ in texts) if texts else None
         values.write(self.value_of(result, text, values, w), in_order=False)
         values.out.append(RESPONDED)

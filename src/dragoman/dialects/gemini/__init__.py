@@ -22,6 +22,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
@@ -44,6 +45,7 @@ class Gemini(Sniff, Rules, Responses):
         freeform="wrapped",
         strict=False,
         choices=Choices(alone=NO_MODE, subsets=frozenset({"auto", "required"}), parallel=NO_MODE),
+        texts=Texts(empty=RESPONSE),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

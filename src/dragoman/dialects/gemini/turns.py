@@ -234,15 +234,14 @@ class Turns(WriteParts):
         for message in messages:
             said = self.write_parts(message.content, w, {})
             if parts and said:
-                why = "the system instruction is one here, in several parts"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_prompt(message, w.log)
             parts += said
         if w.home:
             return self.write_content(messages[0], self.spelling(messages[0]).get("role"), parts, w)
         for message in messages:
             self.lose(message.extras, message.at, w.log)
         if not parts:
-            self.note_empty(messages[0], w)
+            self.omit_message(messages[0], w.log)
             return None
         return {"parts": parts}
 
@@ -289,7 +288,7 @@ class Turns(WriteParts):
                     out.append({"role": "model", "parts": parts})
                     results = False
                 else:
-                    self.note_empty(message, w)
+                    self.omit_message(message, w.log)
                 continue
             results = self.write_turn(message, out, results, called, w)
         if hoisted:
@@ -330,12 +329,9 @@ class Turns(WriteParts):
             out.append(self.write_content(message, self.role_of(message, w), parts, w))
         else:
             self.lose(extras, message.at, w.log)
-            self.note_empty(message, w)
+            self.omit_message(message, w.log)
             return results
         return message.role == "tool"
-
-    def note_empty(self, message: Message, w: Writing) -> None:
-        w.log.dropped("message.empty", message.at, "a content must have parts here")
 
     def join_call(self, out: list[Json], message: Message, w: Writing) -> bool:
         """ "Please ensure that function call turn comes immediately after a user turn or after a

@@ -80,12 +80,7 @@ class WriteParts(ReadParts):
         """One block as parts: a document made of blocks, or a passage, may be several."""
         match block:
             case Text():
-                part = self.write_text(block, w)
-                if part == EMPTY and not (w.home or w.answer):
-                    # "Unable to submit request because it has an empty text parameter."
-                    w.log.dropped("text.empty", block.at, "empty texts are rejected")
-                    return []
-                return [part]
+                return [self.write_text(block, w)]
             case ToolCall():
                 return [self.write_call(block, w, called)]
             case ToolResult():
@@ -265,7 +260,7 @@ class WriteParts(ReadParts):
         words: list[str] = []
         for text in texts:
             if words:
-                w.log.approximated("text.boundary", text.at, "the words of a result are one text")
+                self.join_text(text.at, w.log)
             self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
             words.append(text.text)
@@ -277,7 +272,7 @@ class WriteParts(ReadParts):
             said = parse(said)
         if result.is_error:
             if not words and not w.home:
-                why = "an error has a text here, if only an empty one"
+                why = f"{self.name} needs a text in the result of a tool that failed"
                 w.log.invented("text.empty", result.at, why)
             inner["response"] = {"error": said}
         else:

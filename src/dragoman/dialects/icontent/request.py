@@ -158,7 +158,7 @@ class Requests(ClientErrors, Write):
         texts: list[Text] = []
         for index, message in enumerate(messages):
             if index:
-                w.log.approximated("message.boundary", message.at, "one system prompt here")
+                self.merge_prompt(message, w.log)
             self.lose(message.extras, message.at, w.log)
             for block in message.content:
                 if not isinstance(block, Text):
@@ -167,12 +167,12 @@ class Requests(ClientErrors, Write):
                 self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
                 if texts:
-                    w.log.approximated("text.boundary", block.at, "the system prompt is one text")
+                    self.join_text(block.at, w.log)
                 texts.append(block)
         if texts:
             out["systemInstruction"] = "\n".join(text.text for text in texts)
         else:
-            w.log.dropped("message.empty", messages[0].at, "an empty system prompt is no prompt")
+            self.omit_message(messages[0], w.log)
 
     # -- histories --------------------------------------------------------------------------
 

@@ -197,7 +197,7 @@ class Write(Read):
         answer = "\n".join(text.text for text in texts)
         mute = result.is_error and self.has_error  # a failure without a word has a form here
         if not texts and not mute:
-            why = "a result has a text here, if only an empty one"
+            why = f"{self.name} needs a text in a tool result"
             w.log.invented("text.empty", result.at, why)
         elif mute and not answer and texts:
             for text in texts:
@@ -234,7 +234,7 @@ class Write(Read):
                 if not texts:
                     before, media = media, before
                 else:
-                    w.log.approximated("text.boundary", block.at, "a result is one text here")
+                    self.join_text(block.at, w.log)
                     if media:
                         w.log.approximated("content.order", block.at, "images follow the text here")
                 texts.append(block)
@@ -244,8 +244,7 @@ class Write(Read):
                         if not texts:
                             before, media = media, before
                         else:
-                            why = "a result is one text here"
-                            w.log.approximated("text.boundary", block.at, why)
+                            self.join_text(block.at, w.log)
                             if media:
                                 why = "images follow the text here"
                                 w.log.approximated("content.order", block.at, why)

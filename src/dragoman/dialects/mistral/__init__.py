@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
+from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices, Texts
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -35,6 +35,7 @@ class Mistral(Responses):
     can = Capabilities(
         freeform="wrapped",
         choices=Choices(alone=NO_MODE, subsets=NO_MODE, beside=frozenset({"parallel"})),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

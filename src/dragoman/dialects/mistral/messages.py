@@ -131,7 +131,7 @@ class Messages(Parts):
             for block in message.content:
                 if isinstance(block, Text):
                     w.log.dropped("text.empty", block.at, "an empty text says nothing here")
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
             return None
         if doc.get("content") == "" and "tool_calls" in doc and not w.home:
             for block in message.content:
@@ -191,7 +191,7 @@ class Messages(Parts):
             if self.is_wordless(block):
                 continue
             if isinstance(block, Text) and isinstance(last, Text):
-                note_joined(block, "an answer is one text here", w)
+                note_joined(block, self, w)
                 self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
@@ -235,9 +235,6 @@ class Messages(Parts):
                 self.mark_first(doc["content"][0], block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not any(block.content) and not w.home:
-                why = "a result has a text here, if only an empty one"
-                w.log.invented("text.empty", block.at, why)
 
     # -- tools ------------------------------------------------------------------------------
 

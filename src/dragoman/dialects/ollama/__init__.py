@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities, Texts
 from ...endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -30,6 +30,7 @@ class Ollama(Sniff, Responses):
         freeform="wrapped",
         strict=False,
         choices=replace(NO_CHOICE, omits="always"),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         developer=False,
         item_ids=NOWHERE,

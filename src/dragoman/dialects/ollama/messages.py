@@ -306,8 +306,6 @@ class Messages(Dialect):
             doc["content"] = said
         elif spelling.get("content") != "absent":
             doc["content"] = None if "content" in spelling else ""
-            if not w.home and not result.content:
-                w.log.invented("text.empty", result.at, "a result has a text here")
         self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)
@@ -400,7 +398,7 @@ class Messages(Dialect):
             if number == first:
                 continue
             if text:
-                w.log.approximated("text.boundary", block.at, "a result is one text here")
+                self.join_text(block.at, w.log)
             else:
                 w.log.dropped("text.empty", block.at, "an empty text says nothing here")
         return "\n\n".join(text for _, text in texts if text)
@@ -515,7 +513,7 @@ class Turn:
             for text in dialect.texts_in(block, w):
                 self.follow(1, block)
                 if text and any(self.texts):
-                    w.log.approximated("text.boundary", block.at, "a message is one text here")
+                    dialect.join_text(block.at, w.log)
                 if not text:
                     self.empty.append(block.at)
                 self.texts.append(text)

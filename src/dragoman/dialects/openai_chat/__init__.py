@@ -20,6 +20,7 @@ from ...capabilities import (
     Capabilities,
     Choices,
     Citations,
+    Texts,
 )
 from ...endpoint import Endpoint
 from .response import Responses
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 class OpenAIChat(Sniff, Rules, Responses):
     can = Capabilities(
+        texts=Texts(needed=frozenset({"result"})),
         item_ids=NOWHERE,
         passages=NOWHERE,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},

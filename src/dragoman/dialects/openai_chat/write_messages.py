@@ -34,7 +34,6 @@ from .parts import Parts
 
 EMPTY: dict[str | None, Json] = {"list": [], "empty": ""}
 """How nothing was spelled, where not as null."""
-JOINED = "joined into one text, with a line break unless the sentence goes on"
 
 
 class WriteMessages(Parts):
@@ -97,7 +96,7 @@ class WriteMessages(Parts):
             if said is None:
                 if not w.home:
                     self.lose(extras, message.at, w.log)
-                    w.log.dropped("message.empty", message.at, "a message must say something here")
+                    self.omit_message(message, w.log)
                     return None
                 said = []
             doc["content"] = said
@@ -135,7 +134,7 @@ class WriteMessages(Parts):
                 self.write_calls(doc, said.calls, w)
             if not (w.home or w.answer) and doc["content"] is None and len(doc) == 2:
                 self.lose(message.extras, message.at, w.log)
-                w.log.dropped("message.empty", message.at, "a message must say something here")
+                self.omit_message(message, w.log)
                 return None
         doc |= beside
         if "fields" in self.spelling(message) and gateways.BLOCKS in doc:
@@ -267,7 +266,7 @@ class WriteMessages(Parts):
         said: list[str] = []
         for block, between in zip(texts, joints, strict=True):
             if block is not first:
-                note_joined(block, JOINED, w)
+                note_joined(block, self, w)
             if isinstance(block, Text):
                 self.lose_cache(block.cache, w)
                 said += (between, block.text)
@@ -493,10 +492,6 @@ class WriteMessages(Parts):
             self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
-            if not any(block.content) and not w.home:
-                w.log.invented(
-                    "text.empty", block.at, "a result has a text here, if only an empty one"
-                )
 
     def marked_content(self, result: ToolResult, w: Writing) -> Sequence[Block]:
         """What a result holds, with its cache mark on its last text, if anything is marked here."""

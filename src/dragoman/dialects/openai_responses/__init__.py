@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Choices, Citations
+from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Choices, Citations, Texts
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -80,6 +80,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         choices=Choices(
             subsets=frozenset({None, "auto", "required"}), beside=frozenset({"parallel"})
         ),
+        texts=Texts(needed=frozenset({"result"})),
         names=NOWHERE,
         refusals=RESPONSE,
         passages=NOWHERE,

@@ -396,7 +396,7 @@ class Calls(Parts):
             parts = self.write_parts(content, w)
             if parts and not w.home and not isinstance(content[0], Text):
                 self.mark_first(parts[0], result, w)
-            out["output"] = parts or self.write_nothing(result, spelled, w)
+            out["output"] = parts or ([] if spelled == "list" else "")
         if result.name is not None:
             if result.kind == "custom" and not w.home:
                 why = "a freeform result names its call, not its tool"
@@ -417,13 +417,6 @@ class Calls(Parts):
         if "tools" not in spelling:
             out["tools"] = found.payload
         return self.emit(out, result, w.log)
-
-    def write_nothing(self, result: ToolResult, spelled: Json, w: ItemWriting) -> Json:
-        if spelled == "list":
-            return []
-        if not w.home:
-            w.log.invented("text.empty", result.at, "an output is required, if only an empty one")
-        return ""
 
     def mark_parts(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
         """There is no flag for a failed tool: its text says so, and another's must not."""

@@ -374,7 +374,7 @@ class Items(Calls):
         if message.name is not None or message.extras is not None:
             self.note_message(message, w)
         if len(out) == length and not w.home:
-            w.log.dropped("message.empty", message.at, "a message must say something here")
+            self.omit_message(message, w.log)
 
     def note_message(self, message: Message, w: ItemWriting) -> None:
         self.lose(message.extras, message.at, w.log)
@@ -512,7 +512,7 @@ class Items(Calls):
             said = self.write_parts(content, w)
             if not said and not w.home:
                 self.note_message(message, w)
-                w.log.dropped("message.empty", message.at, "a message must say something here")
+                self.omit_message(message, w.log)
                 return None
         doc: dict[str, Json] = {"type": "message"} if "type" in spelling else {}
         doc["role"] = message.role

@@ -13,7 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOT_TEXT, NOWHERE, RARE, Capabilities, Choices
+from ...capabilities import (
+    NO_CITATIONS,
+    NO_MODE,
+    NOT_TEXT,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Choices,
+    Texts,
+)
 from .response import Responses
 from .sniff import Sniff
 
@@ -30,6 +39,7 @@ class VercelModel(Sniff, Responses):
     can = Capabilities(
         freeform="wrapped",
         choices=Choices(alone=NO_MODE, parallel=NO_MODE, beside=frozenset({"allowed"})),
+        texts=Texts(needed=frozenset({"error", "result"})),
         names=NOWHERE,
         developer=False,
         refusals=NOWHERE,

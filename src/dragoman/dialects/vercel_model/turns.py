@@ -211,7 +211,7 @@ class Turns(ReadTurns, WriteParts):
             doc["content"] = self.write_parts(content, message.role, w)
             if content and not doc["content"] and not w.home:
                 self.lose(extras, message.at, w.log)
-                w.log.dropped("message.empty", message.at, "nothing of this turn is left")
+                self.omit_message(message, w.log)
                 return None
         return self.finish(doc, message, w, self.write_cache(cache, w))
 
@@ -232,7 +232,7 @@ class Turns(ReadTurns, WriteParts):
             out.append(self.finish(doc, node, w, self.write_cache(block.cache, w)))
         if not out:
             self.lose(message.extras, message.at, w.log)
-            w.log.dropped("message.empty", message.at, "a system turn must say something here")
+            self.omit_message(message, w.log)
         return out
 
     def write_results(

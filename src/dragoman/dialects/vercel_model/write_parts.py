@@ -368,9 +368,11 @@ class WriteParts(WithOptions):
         elif content or how == "content":
             out["output"] = {"type": "content", "value": self.write_result_parts(content, w)}
         else:
-            why = "a result has a text here, if only an empty one"
-            w.log.invented("text.empty", result.at, why)
             out["output"] = {"type": "text", "value": ""}
+
+    def needs_text(self, result: ToolResult) -> bool:
+        listed = self.form_of(result) == "content" and not self.flat
+        return not listed and super().needs_text(result)
 
     def form_of(self, result: ToolResult) -> Json:
         """Whether a result was a JSON value or parts, which all versions say alike."""
@@ -401,14 +403,10 @@ class WriteParts(WithOptions):
     def only_words(self, result: ToolResult, w: Writing) -> str:
         """An error is one text here."""
         words: list[str] = []
-        if not result.content:
-            why = "an error has a text here, if only an empty one"
-            w.log.invented("text.empty", result.at, why)
         for part in result.content:
             if isinstance(part, Text):
                 if words:
-                    why = "an error is one text here"
-                    w.log.approximated("text.boundary", part.at, why)
+                    self.join_text(part.at, w.log)
                 self.lose_cache(part.cache, w)
                 self.lose(part.extras, part.at, w.log)
                 words.append(part.text)
@@ -435,8 +433,6 @@ class WriteParts(WithOptions):
         elif how == "null":
             out["result"] = None
         elif how != "absent":
-            why = "a result has a text here, if only an empty one"
-            w.log.invented("text.empty", result.at, why)
             out["result"] = ""
         if result.is_error is not None:
             out["isError"] = result.is_error

@@ -1,0 +1,55 @@
+"""The conversions of tests/kept: they give what they gave, and every law holds for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import kept
+from dragoman.testing import difference
+from kept import Case, Outcome
+
+CASES = kept.load()
+BY_FILE = sorted({case.dialect for case, _ in CASES})
+
+
+def of(dialect: str) -> list[tuple[Case, Outcome]]:
+    return [each for each in CASES if each[0].dialect == dialect]
+
+
+@pytest.mark.parametrize("dialect", BY_FILE)
+def test_they_give_what_they_gave(dialect: str) -> None:
+    """After a change that was meant, ``python tests/kept.py`` writes them anew."""
+    for case, wanted in of(dialect):
+        got = kept.outcome(case)
+        assert kept.alike(got, wanted), f"{case.name}\n{difference(shown(got), shown(wanted))}"
+
+
+def shown(found: Outcome) -> list[object]:
+    """An outcome as JSON, as far as it is."""
+    return [value(found.said), list(found.losses), value(found.capsule)]
+
+
+def value(said: str) -> object:
+    try:
+        return json.loads(said)
+    except ValueError:
+        return said
+
+
+@pytest.mark.parametrize("dialect", BY_FILE)
+def test_every_law_holds_for_them(dialect: str) -> None:
+    """So that a wrong result is not kept as the right one."""
+    for case, _ in of(dialect):
+        for problem in kept.laws(case):
+            raise AssertionError(f"{case.name}\n{problem}")
+
+
+def test_the_files_are_written_as_they_are_read(tmp_path: Path) -> None:
+    """Sorted, each document once: a change of one case is a change of its lines."""
+    kept.save(CASES, tmp_path)
+    for path in kept.ROOT.glob("*.txt"):
+        assert (tmp_path / path.name).read_text("utf-8") == path.read_text("utf-8")
+    assert len(list(tmp_path.iterdir())) == len(list(kept.ROOT.glob("*.txt")))
