@@ -119,7 +119,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             spoken=frozenset({"image"}),
         ),
         caching=NO_MARKS,  # "Strip these before transformation"
-        lacks=RARE - {"service_tier"},
         lacks=RARE - {"service_tier"} | {"error.request_id"},
     )
     needs_model = True

@@ -66,7 +66,6 @@ class CopilotResponses(Sniff, Answers):
             roles=frozenset({"user"}),
             texts=WORDS,
         ),
-        lacks=RARE | {"response.id", "response.created"},
         lacks=RARE | {"response.id", "response.created", "error.request_id"},
         counts=frozenset(),
     )

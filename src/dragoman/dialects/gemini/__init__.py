@@ -84,7 +84,6 @@ class Gemini(Sniff, Rules, Responses):
             roles=frozenset({"user", "assistant", "tool"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
-        lacks=RARE,
         lacks=RARE | NO_ERROR_FIELDS | {"usage.cache_ttl"},
         counts=frozenset({"cache_read", "reasoning"}),
     )

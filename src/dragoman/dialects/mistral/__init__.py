@@ -76,7 +76,6 @@ class Mistral(Responses):
             },
             texts=WORDS,
         ),
-        lacks=RARE - {"logprobs"},
         lacks=RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
         counts=frozenset({"cache_read", "cache_write"}),
     )
