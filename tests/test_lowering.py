@@ -20,10 +20,13 @@ from dragoman.ledger import Ledger
 from dragoman.lowering import lower
 from dragoman.model import (
     Grammar,
+    History,
     Media,
     Message,
+    Reasoning,
     Request,
     Response,
+    Seal,
     Text,
     Tool,
     ToolCall,
@@ -255,7 +258,21 @@ def settled(to: Any, place: Any) -> set[str]:
     """The codes that only the pass may note for a target."""
     can = to.can
     fields = {"tool_call.item_id": can.item_ids, "refusal": can.refusals, "passage": can.passages}
-    return {code for code, places in fields.items() if place not in places}
+    codes = {code for code, places in fields.items() if place not in places}
+    if (form := can.reasoning) is not None:
+        codes.add("reasoning.seal")
+        codes |= {"reasoning.id"} if place not in form.ids else set()
+        codes |= {"reasoning.summary"} if place not in form.summaries else set()
+        if to.name != "functiongemma-teaching":  # which writes it into a comment
+            codes.add("reasoning")
+    return codes
+
+
+def is_signed_otherwise(tree: Any, loss: Any) -> bool:
+    """Whether a signature is that of a text or a call, which is an extra."""
+    blocks = [block for said in conversations(tree) for block in said.content]
+    thought = {block.at for block in blocks if isinstance(block, Reasoning)}
+    return loss.what == "reasoning.seal" and loss.path not in thought
 
 
 @pytest.mark.parametrize("target", names_of_dialects())
@@ -270,12 +287,31 @@ def test_what_is_declared_is_what_the_writer_takes(target: str, odd_trees: list[
             to.write(lower(tree, to, Ledger()), log)
         except (Unsayable, Unsupported):
             continue
-        noted = [loss for loss in log.losses if loss.what in codes and loss.kind != "invented"]
+        noted = [
+            loss
+            for loss in log.losses
+            if loss.what in codes
+            and loss.kind != "invented"
+            and not is_signed_otherwise(tree, loss)
+        ]
         assert not noted, f"{name}: {noted[0]}"
 
 
 WRITERS_OWN = {
     "text.citations": {"cohere"},  # whether a source is told in full depends on its form
+    # how many marks there are is known when all are written; some models have none
+    "cache": {
+        "anthropic-messages",
+        "bedrock-converse",
+        "openai-chat",
+        "openai-responses",
+        "azure-openai",
+        "open-responses",
+        "openrouter",
+    },
+    "cache.ttl": set(),
+    "media.context": {"cohere"},
+    "media.transcript": set(),
 }
 """Codes of what is lowered before a writer sees it, and whose writers have a part in it."""
 
@@ -461,3 +497,20 @@ def test_writers_get_texts_that_they_accept(target: str) -> None:
         assert "invented" not in kinds, log.losses
     assert bool(results[0].content) == ("result" in can.needed)
     assert bool(results[1].content) == ("error" in can.needed)
+
+
+@pytest.mark.parametrize("role", ["user", "system", "assistant"])
+@pytest.mark.parametrize("target", names_of_dialects())
+def test_what_others_signed_is_never_written(target: str, role: Any) -> None:
+    """Whoever thinks: a signature goes to its issuer alone, and its loss is reported."""
+    if target == "native" or "write" not in get(target).facets().get("messages", ()):
+        return
+    thought = Reasoning(("So.",), seal=Seal("c2VjcmV0", "nobody"), id="rs_1", at="/0")
+    last = Message("assistant", (ToolCall("call_1", "get", "{}"),))
+    tree = History((Message("user", (Text("Hi"),)), Message(role, (thought, Text("Yes"))), last))
+    if target == "functiongemma-teaching" and role == "assistant":  # each turn of it has a call
+        tree = History((tree.messages[0], Message(role, (thought, *last.content))))
+    log = Ledger()
+    document = get(target).write(tree, log)
+    assert "c2VjcmV0" not in str(document)
+    assert any(loss.path == "/0" and loss.kind == "dropped" for loss in log.losses)

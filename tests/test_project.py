@@ -55,7 +55,6 @@ LAYERS = [
         "result",
         "schemas",
         "lowering",
-        "fields",
         "fitting",
         "results",
     },

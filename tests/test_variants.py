@@ -39,13 +39,13 @@ def test_thoughts_that_become_one_are_noted(target: str) -> None:
     doc, lost = written((Reasoning(("a", "b")), Reasoning((), ("c",)), Text("d")), target)
     assert doc[key] == "a\n\nb\n\nc"
     assert lost == [
-        "approximated text.boundary",
         "approximated reasoning.summary",
+        "approximated text.boundary",
         "approximated text.boundary",
     ]
     doc, lost = written((Text("a"), Reasoning(("b",), ("c",))), target)
     assert doc[key] == "b"
-    assert lost == ["approximated content.order", "dropped reasoning.summary"]
+    assert lost == ["dropped reasoning.summary", "approximated content.order"]
 
 
 @pytest.mark.parametrize("target", COMPATIBLE)

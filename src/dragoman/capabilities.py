@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from .model import Block, Hosted, Media, Raw, Reasoning, StopReason, ToolCall, ToolResult
+from .model import Block, Hosted, Media, Raw, Reasoning, Role, StopReason, ToolCall, ToolResult
 
 Place: TypeAlias = Literal["history", "response"]
 Places: TypeAlias = frozenset[Place]
@@ -108,6 +108,109 @@ class Texts(Struct, frozen=True, kw_only=True):
 ANY_TEXT = Texts()
 
 
+class ReasoningForm(Struct, frozen=True, kw_only=True):
+    """How reasoning is written."""
+
+    places: Places = EVERYWHERE
+    """Where there is a field for it."""
+    signatures: frozenset[tuple[str, str]] = frozenset()
+    """What is accepted: (who signed or encrypted it, ``signature`` or ``encrypted``)."""
+    unsigned: Places = EVERYWHERE
+    """Where it is accepted without any of these."""
+    ids: Places = NOWHERE
+    by_id: bool = False
+    """Whether an id stands for reasoning that the provider has stored."""
+    summaries: Places = NOWHERE
+    """Where a summary is told from the reasoning itself."""
+    parts: Places = NOWHERE
+    """Where one block has several texts."""
+
+
+class Caching(Struct, frozen=True, kw_only=True):
+    """What may bear a prompt-cache mark, and how long a cache lives."""
+
+    on: frozenset[str]
+    """What may bear one (``MARKED``)."""
+    places: Places = HISTORY
+    ttls: tuple[str, ...] | None = None
+    """The lifetimes that a mark can ask for; None: any."""
+    longest: str | None = None
+    """What is written for others; None: nothing, and the default holds."""
+
+
+MARKED = {
+    "text": "texts of a system or a user",
+    "reply": "texts of the assistant",
+    "media": "media",
+    "passage": "retrieved passages",
+    "document text": "texts inside of documents",
+    "call": "calls",
+    "result": "results",
+    "result part": "parts of a result",
+    "tool": "tools",
+    "request": "requests as a whole",
+}
+"""What may bear a cache mark, and what it is called in the ledger."""
+
+ALL_MARKS = Caching(on=frozenset(MARKED), places=EVERYWHERE)
+NO_MARKS = Caching(on=frozenset())
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """How one kind of media is taken."""
+
+    sources: frozenset[str]
+    """From where: ``url``, ``base64``, ``file``, ``text``, ``blocks``."""
+    labels: frozenset[str] = frozenset()
+    """What can be told of it, by the fields of ``Media``; a file name may stand for a title."""
+    titled: frozenset[str] = frozenset()
+    """Sources with which a title is told in the place of a file name."""
+    extended: bool = True
+    """Whether the name of a file ends with its type."""
+    typed: bool = False
+    """Whether an address or a stored file has a type."""
+    usual: str | None = None
+    """The type of data that must have one, and come without; None: it depends."""
+    types: frozenset[str] | None = None
+    """Types of data that are taken, beside documents that are text; None: any."""
+    scheme: str = ""
+    """How an address must begin."""
+    any_data: bool = True
+    """Whether data that are not base64 may stand in an address."""
+    any_file: bool = False
+    """Whether files may be named that others store."""
+
+
+class MediaForms(Struct, frozen=True, kw_only=True):
+    """Which media are taken, and from whom."""
+
+    kinds: Mapping[str, Form] = {}
+    roles: frozenset[Role] = frozenset({"user", "tool"})
+    """Who may send them; ``tool``: they may be in a result, or follow it. All others lose theirs
+    because of their role."""
+    spoken: frozenset[str] = frozenset()
+    """The kinds that the assistant may send, if it is among them."""
+    results: Mapping[str, Form] | None = None
+    """How they are taken in results, where that is otherwise."""
+    code: str = "media"
+    """What the loss of one in a result is called."""
+    texts: frozenset[str] = frozenset()
+    """Sources of documents that are written as text: ``text``, ``blocks``."""
+
+
+ALL_MEDIA = MediaForms()
+"""Any media, by anyone."""
+NO_MEDIA = MediaForms(
+    roles=frozenset({"system", "user", "assistant"}),
+    spoken=frozenset({"image", "audio", "video", "document"}),
+)
+
+POINTED = frozenset({"url", "base64", "file"})
+"""Sources of media that are not text."""
+WORDS = frozenset({"text", "blocks"})
+"""Sources of documents that are text."""
+
+
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a dialect can express."""
 
@@ -135,12 +238,16 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     passages: Places = EVERYWHERE
     """Retrieved passages as blocks of their own; elsewhere they are the blocks that they hold."""
 
+    reasoning: ReasoningForm | None = None
+    """How reasoning is written; None: its writer looks after it."""
     unfit: Mapping[str, frozenset[type[Block]]] = {}
     """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
     emptied: bool = True
     """Whether a message stays of which nothing is left; elsewhere it is dropped as well."""
 
     citations: Citations = ALL_CITATIONS
+    caching: Caching = ALL_MARKS
+    media: MediaForms = ALL_MEDIA
 
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""

@@ -41,7 +41,7 @@ from .model import (
     Tree,
     Usage,
 )
-from .models import DEFAULT, Models
+from .models import DEFAULT, Facts, Models
 from .normal import lose_answer, lose_fields
 from .reading import nearest
 from .results import pair_up
@@ -248,6 +248,10 @@ class Dialect:
                 why = f"{model!r} is a model of {maker}; {self.name} may not serve it"
                 log.moved("model", tree.params.where("model"), why)
 
+    def facts_of(self, model: str | None, log: Ledger) -> Facts:
+        """What is known of the model that a request goes to."""
+        return log.models.facts(self.vendor, model)
+
     def restored(self, document: Json, tree: Tree, log: Ledger) -> Json:
         """A document into which a capsule has put what it held; ``tree`` is what was written."""
         return document
@@ -397,6 +401,22 @@ class Dialect:
     def join_text(self, at: str, log: Ledger) -> None:
         """Report a text that is joined with the one before it."""
         roles.join_text(at, self, log)
+
+    def merge_message(self, message: Message, log: Ledger) -> None:
+        """Report a message that becomes part of the one before it."""
+        roles.merge_message(message, self, log)
+
+    def omit_text(self, at: str, log: Ledger) -> None:
+        """Report an empty text that is left out."""
+        roles.omit_text(at, self, log)
+
+    def add_text(self, at: str, log: Ledger) -> None:
+        """Report an empty text that is made up."""
+        roles.add_text(at, self, log)
+
+    def add_user_turn(self, at: str, log: Ledger) -> None:
+        """Report a turn of the user that is made up, as one must come first."""
+        roles.add_user_turn(at, self, log)
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""

@@ -5,6 +5,7 @@ Only the beginning is looked at to tell a type; a type without a known beginning
 
 from __future__ import annotations
 
+import base64
 import binascii
 import re
 
@@ -61,3 +62,12 @@ def lies(data: str, media_type: str | None) -> str | None:
     if media_type is not None and plain_type(media_type) in KNOWN and sniff(data) is None:
         return f"the data does not begin like {plain_type(media_type)}"
     return None
+
+
+def text_of(data: str) -> str | None:
+    """The text that base64 data hold; None where they hold none."""
+    try:
+        text = base64.b64decode(data, validate=True).decode()
+    except ValueError:  # not base64, or not UTF-8
+        return None
+    return text if text and "\0" not in text else None

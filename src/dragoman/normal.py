@@ -21,7 +21,7 @@ from .model import (
     ToolResult,
 )
 from .reading import escape
-from .writing import Writing, is_plain_text
+from .writing import is_plain_text
 
 SILENCE = "."
 """What somebody says who must speak and has said nothing: blank texts are rejected."""
@@ -155,20 +155,6 @@ def with_extension(name: str, media_type: str | None) -> str:
     """A title as a file name: data need one, and its ending tells the API what they are."""
     ending = ENDINGS.get(media_type or "application/pdf")
     return name if "." in name or ending is None else f"{name}.{ending}"
-
-
-def mark_last_text(result: ToolResult, w: Writing) -> tuple[Block, ...]:
-    """What a result holds, its cache mark on the last text where the result cannot bear it."""
-    cache, content = result.cache, result.content
-    if cache is None:
-        return content
-    for index in range(len(content) - 1, -1, -1):
-        block = content[index]
-        if isinstance(block, Text) and block.cache is None:
-            w.log.approximated("cache", cache.at, "the mark is on the last text of the result")
-            return (*content[:index], replace(block, cache=cache), *content[index + 1 :])
-    w.log.dropped("cache", cache.at, "there is no text to mark")
-    return content
 
 
 # How many tokens of thought each effort stands for, about. No vendor says; these are the budgets

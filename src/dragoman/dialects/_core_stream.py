@@ -19,7 +19,7 @@ from ..dialect import Dialect
 from ..events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
 from ..framing import Frame
 from ..ledger import Ledger
-from ..model import Block, Citation, Json, Reasoning, Refusal, Response, Seal, Text, ToolCall
+from ..model import Block, Citation, Json, Reasoning, Response, Seal, Text, ToolCall
 from ..reading import as_dict, encode, escape, need_str
 from ..streaming import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
 from ..writing import is_blank
@@ -285,7 +285,7 @@ class CoreWriter(FunctionsOnly, OneByOne):
             text = self.thought(event)
             self.texts.append(text or "")
             return b"" if text is None else frame({"type": "reasoning", "textDelta": text})
-        if event.place != "text" or not isinstance(block, Text | Refusal | ToolCall):
+        if event.place != "text" or not isinstance(block, Text | ToolCall):
             return b""
         self.texts.append(event.text)
         if not isinstance(block, ToolCall):
@@ -301,13 +301,13 @@ class CoreWriter(FunctionsOnly, OneByOne):
 
     def leave(self) -> bytes:
         block, said = self.block, "".join(self.texts)
-        if isinstance(block, Text | Refusal | ToolCall):  # of others, nothing is said here
+        if isinstance(block, Text | ToolCall):  # of others, nothing is said here
             self.unsigned = False
         if isinstance(block, ToolCall):
             spelled = self.dialect.spelling(block)
             given = said if not is_blank(said) and "args" not in spelled else self.doc["args"]
             return frame({**self.doc, "type": "tool-call", "args": given})
-        if isinstance(block, Text | Refusal) and not self.texts:
+        if isinstance(block, Text) and not self.texts:
             return frame({"type": "text-delta", "textDelta": ""})
         return self.leave_thought(block, said) if isinstance(block, Reasoning) else b""
 

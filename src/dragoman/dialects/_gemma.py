@@ -6,18 +6,24 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .. import freeform
-from ..capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, Capabilities
+from ..capabilities import (
+    NO_CHOICE,
+    NO_CITATIONS,
+    NO_MARKS,
+    NO_MEDIA,
+    NOWHERE,
+    Capabilities,
+    ReasoningForm,
+)
 from ..dialect import Dialect
 from ..fields import Fields
 from ..ledger import Ledger
 from ..model import (
     Block,
-    Cache,
     Json,
     Media,
     Message,
     Node,
-    Reasoning,
     Request,
     Text,
     Tool,
@@ -73,6 +79,9 @@ class Gemma(Dialect):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(places=NOWHERE),
+        caching=NO_MARKS,
+        media=NO_MEDIA,
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:
@@ -87,17 +96,11 @@ class Gemma(Dialect):
         self.lose(tree.params.extras, tree.params.at, log)
 
     def lose_tool(self, tool: Tool, log: Ledger) -> None:
-        self.lose_cache(tool.cache, log)
         self.lose(tool.extras, tool.at, log)
-
-    def lose_cache(self, cache: Cache | None, log: Ledger) -> None:
-        if cache is not None:
-            log.dropped("cache", cache.at, "there are no cache marks here")
 
     def lose_call(self, call: ToolCall, w: Writing) -> None:
         if call.id is not None:
             w.log.dropped("tool_call.id", call.at, "calls have no ids here")
-        self.lose_cache(call.cache, w.log)
         self.lose(call.extras, call.at, w.log)
 
     def unwrap(self, name: str, description: str | None, schema: Json, at: str) -> Tool:
@@ -112,28 +115,13 @@ class Gemma(Dialect):
         """The words of a block that is neither a call nor a thought; None where it has none."""
         match block:
             case Text():
-                self.lose_cache(block.cache, log)
                 self.lose(block.extras, block.at, log)
                 return block.text
             case Media():
                 log.dropped("media", block.at, "there is only text here")
-                self.lose_cache(block.cache, log)
             case _:
                 self.omit(block, log)
         return None
-
-    def lose_thought(self, thought: Reasoning, log: Ledger) -> None:
-        sealed = thought.seal is not None
-        if thought.content or thought.summary or not (sealed or thought.id):
-            log.dropped("reasoning", thought.at, "there is no place for thoughts here")
-        self.lose_seal(thought, log)
-
-    def lose_seal(self, thought: Reasoning, log: Ledger) -> None:
-        if thought.seal is not None:
-            log.dropped("reasoning.seal", thought.at, "there is no place for a seal here")
-        if thought.id is not None:
-            log.dropped("reasoning.id", thought.at, "thoughts have no id here")
-        self.lose(thought.extras, thought.at, log)
 
     def join_texts(self, texts: Sequence[tuple[str, str]], log: Ledger) -> str:
         """Several texts (with their places) as one, each on lines of its own."""
@@ -145,7 +133,7 @@ class Gemma(Dialect):
 
     def is_lost(self, text: str, at: str, log: Ledger) -> bool:
         if is_blank(text):
-            log.dropped("text.empty", at, "a text of nothing is nothing here")
+            self.omit_text(at, log)
             return True
         return False
 

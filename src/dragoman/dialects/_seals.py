@@ -5,6 +5,7 @@ https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages 
 
 from __future__ import annotations
 
+from ..model import SIGNERS as SIGNERS_OF
 from ..model import Json
 from ..reading import only
 
@@ -15,6 +16,12 @@ SEALS: dict[str, dict[str, str]] = {
     "google": {"signature": "thoughtSignature"},
     "openai": {"encrypted": "reasoningEncryptedContent"},
 }
+KEPT = frozenset(
+    (SIGNERS_OF.get(issuer, issuer) if kind == "signature" else issuer, kind)
+    for issuer, kinds in SEALS.items()
+    for kind in kinds
+)
+"""what is kept: (who signed or encrypted it, how)"""
 SIGNER = "google"
 """who signs parts that are no thoughts"""
 SIGNATURE = SEALS[SIGNER]["signature"]

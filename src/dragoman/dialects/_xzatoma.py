@@ -28,7 +28,6 @@ from ..model import (
     Message,
     Params,
     Reasoning,
-    Refusal,
     Request,
     Response,
     Stop,
@@ -49,7 +48,7 @@ from ..reading import (
     need_list,
 )
 from ..streaming import OneByOne, Said, StreamReader, StreamWriter
-from ..writing import Writing, note_summary
+from ..writing import Writing
 from ._errors import ClientErrors
 
 ANYTHING = (r"[\s\S]", 10_000)
@@ -185,17 +184,10 @@ class Exchanges(ClientErrors):
     def write_thought(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
         if w.home:
             return block.content
-        note_summary(block, w)
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "xzatoma has no field for signatures")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "reasoning has no id here")
         self.lose(block.extras, block.at, w.log)
-        texts = tuple(filter(None, block.words))
+        texts = tuple(filter(None, block.content))
         if len(texts) > 1 or (before and texts):
             w.log.approximated("text.boundary", block.at, "a response has one text of reasoning")
-        if not texts and block.seal is None:
-            w.log.dropped("reasoning", block.at, "reasoning without words")
         return texts
 
     def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:
@@ -362,7 +354,7 @@ class MessageWriter(OneByOne):
             return b""
         if isinstance(block, ToolCall):
             self.texts.append(text)
-        return self.utter(text) if isinstance(block, Text | Refusal) and text else b""
+        return self.utter(text) if isinstance(block, Text) and text else b""
 
     def utter(self, text: str) -> bytes:
         """More of the text; several texts are one, joined with a space."""
@@ -388,7 +380,7 @@ class MessageWriter(OneByOne):
 
     def leave(self) -> bytes:
         block = self.block
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             return b"" if self.texts else self.utter("")
         if not isinstance(block, ToolCall):
             return b""

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE, NO_MODE
+from ..capabilities import EVERYWHERE, NO_MARKS, NO_MODE
 from ..endpoint import Endpoint
 from ..ledger import Ledger
 from ..lowering import SEARCH
@@ -28,11 +28,9 @@ from ..model import (
     Extras,
     Hosted,
     Json,
-    Media,
     Message,
     Node,
     Raw,
-    Reasoning,
     Request,
     Text,
     Tool,
@@ -40,8 +38,7 @@ from ..model import (
     ToolResult,
 )
 from ..normal import HOISTED, unhoist
-from ..writing import home_only
-from .openai_responses import OpenAIResponses
+from .openai_responses import REASONING, OpenAIResponses
 from .openai_responses.parts import INPUT, ItemWriting
 from .openai_responses.request import FIELDS
 
@@ -72,6 +69,8 @@ class Copilot(OpenAIResponses):
         choices=replace(OpenAIResponses.can.choices, parallel=NO_MODE),
         refusals=EVERYWHERE,
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        reasoning=replace(REASONING, signatures=frozenset({("copilot", "encrypted")}), by_id=False),
+        caching=NO_MARKS,
     )
     fields = FIELDS.refusing(
         "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",
@@ -182,7 +181,7 @@ class Copilot(OpenAIResponses):
         super().write_turn(content, out, w)
 
     def sendable(self, content: tuple[Block, ...], w: ItemWriting) -> tuple[Block, ...]:
-        """Blocks without cache marks, and without what only another API knows.
+        """Blocks without what only another API knows.
 
         Work of OpenAI's tools, and items that refer to what OpenAI stored, mean nothing here.
         """
@@ -193,13 +192,9 @@ class Copilot(OpenAIResponses):
                 if not searched and not self.is_home(block.dialect):
                     self.omit(block, w.log)
                     continue
-            elif isinstance(block, Text | Media | ToolResult):
-                if block.cache is not None:
-                    self.lose_cache(block.cache, w)
-                    block = replace(block, cache=None)
-                if isinstance(block, ToolResult):
-                    inner = self.sendable(block.content, w)
-                    block = block if inner is block.content else replace(block, content=inner)
+            elif isinstance(block, ToolResult):
+                inner = self.sendable(block.content, w)
+                block = block if inner is block.content else replace(block, content=inner)
             kept.append(block)
         same = len(kept) == len(content) and all(a is b for a, b in zip(kept, content, strict=True))
         return content if same else tuple(kept)
@@ -268,22 +263,6 @@ class Copilot(OpenAIResponses):
             if named:
                 w.log.dropped("extras", f"{first.at}/id", "an id that another API gave")
         return out
-
-    def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
-        """Only what Copilot sealed may be sent back to it."""
-        if w.home or w.answer or self.is_sealed(block):
-            return super().write_reasoning(block, w)
-        self.seal_of(block, w)
-        if block.content or block.summary or block.seal is None:
-            w.log.dropped("reasoning", block.at, "a thought is taken back only sealed")
-        elif block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "an id that another API gave")
-        self.lose(block.extras, block.at, w.log)
-        return None
-
-    def is_sealed(self, block: Reasoning) -> bool:
-        seal = block.seal
-        return seal is not None and home_only(self, seal.issuer) and seal.kind == "encrypted"
 
 
 DIALECT = Copilot()

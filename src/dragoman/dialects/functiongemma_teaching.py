@@ -18,6 +18,7 @@ from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from .. import freeform
+from ..capabilities import EVERYWHERE, ReasoningForm
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..model import (
@@ -59,6 +60,7 @@ INSTEAD = "; functiongemma, the official form, can say this"
 class FunctionGemmaTeaching(Gemma):
     name = "functiongemma-teaching"
     spec = "docs/dialects/functiongemma-teaching.md"
+    can = replace(Gemma.can, reasoning=ReasoningForm(summaries=EVERYWHERE, parts=EVERYWHERE))
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -302,13 +304,9 @@ class FunctionGemmaTeaching(Gemma):
         lines += [f"call:{self.write_call(calls[0], w)}", CALLED, END]
 
     def write_thought(self, thought: Reasoning, w: Writing) -> list[tuple[str, str]]:
-        self.lose_seal(thought, w.log)
-        words = thought.words
-        if words:
-            w.log.approximated("reasoning", thought.at, "a thought is part of the comment here")
-        elif thought.seal is None and thought.id is None:
-            w.log.dropped("reasoning", thought.at, "a thought of nothing")
-        return [(self.comment(text, thought.at, w), thought.at) for text in words]
+        self.lose(thought.extras, thought.at, w.log)
+        w.log.approximated("reasoning", thought.at, "a thought is part of the comment here")
+        return [(self.comment(text, thought.at, w), thought.at) for text in thought.words]
 
     def comment(self, text: str, at: str, w: Writing) -> str:
         """A text that cannot end the comment it stands in."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
+from ..capabilities import NOWHERE, Form, ReasoningForm
 from ..model import Json, Media, Reasoning, ToolResult
 from ..writing import Writing, data_uri
 from .icontent import IContent
@@ -19,6 +22,14 @@ class IContentDesign(IContent):
     name = "icontent-design"
     aliases: ClassVar[tuple[str, ...]] = ()
     kin = frozenset({"icontent"})
+    can = replace(
+        IContent.can,
+        reasoning=ReasoningForm(places=NOWHERE),
+        media=replace(
+            IContent.can.media,
+            kinds={"image": Form(sources=frozenset({"url", "base64"}), any_data=False)},
+        ),
+    )
     has_instruction = False
     has_error = False
 
@@ -42,16 +53,10 @@ class IContentDesign(IContent):
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
         if w.home:
             return super().write_reasoning(block, w)
-        w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        self.lose(block.extras, block.at, w.log)
+        self.omit(block, w.log)  # somebody else's than the assistant's
         return []
 
     def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        if block.kind != "image":
-            w.log.dropped("media", block.at, "images are the only media here")
-            return None
         if block.source.kind == "url" and "://" not in block.source.value[:16]:
             w.log.dropped("media", block.at, "what is no address is taken for data here")
             return None
@@ -60,12 +65,7 @@ class IContentDesign(IContent):
     def write_image_or_file(
         self, source: dict[str, Json], block: Media, w: Writing
     ) -> dict[str, Json]:
-        for key in ("filename", "title"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"an image has no {key} here")
         data = source["data"]
-        if source["encoding"] == "url" and block.source.media_type is not None:
-            w.log.dropped("media.type", block.at, "an address tells no type here")
         if source["encoding"] == "base64":
             data = data_uri(source["mimeType"], data)
         return {"type": "image", "data": data}

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import MODES
+from ..capabilities import MODES, WORDS, MediaForms
 from ..fields import Field, Fields, strings, whole
 from ..model import ErrorKind, Json, OutputFormat, Request, ToolResult
 from ..sniffing import Verdict, told_by
@@ -23,7 +23,7 @@ from ..writing import Writing
 from ._openai import ERRORS
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import Continuing, compatible
+from .openai_chat.variant import MORE_MEDIA, Continuing, compatible
 
 MARKS = Marks(
     request={
@@ -40,7 +40,6 @@ FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")  # common/chat.cpp
 class LlamaCpp(Continuing):
     name = "llama-cpp"
     # A choice is a word; an object is taken for "auto" (server-common.h: json_value).
-    can = replace(Continuing.can, choices=replace(Continuing.can.choices, modes=MODES - {"named"}))
     spec = "https://github.com/ggml-org/llama.cpp/tree/master/tools/server"
     issuer = "llama-cpp"
     # llama-server listens there, and its --api-key may be this variable
@@ -48,10 +47,13 @@ class LlamaCpp(Continuing):
     aliases = ("llama.cpp", "llama-server")
     kin = frozenset({"openai-chat"})
     # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
-    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
+    can = replace(
+        Continuing.can,
+        choices=replace(Continuing.can.choices, modes=MODES - {"named"}),
+        media=MediaForms(kinds=MORE_MEDIA, texts=WORDS),
+    )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
     any_audio = True
-    has_detail = False
     # there, oaicompat_chat_params_parse; the server may be told not to: --no-prefill-assistant
     budget_key = "reasoning_budget_tokens"
     goes_on = True

@@ -32,7 +32,7 @@ from ..sniffing import Verdict, objects, told_by
 from ..streaming import FunctionsOnly, StreamWriter
 from ..walk import rebuild
 from ..writing import Names
-from .openai_responses import OpenAIResponses
+from .openai_responses import REASONING, OpenAIResponses
 from .openai_responses.parts import ItemWriting
 from .openai_responses.request import FIELDS
 
@@ -61,7 +61,12 @@ class OpenResponses(OpenAIResponses):
         why="{target} has no field for {name}; a response is continued by its id",
     )
 
-    can = replace(OpenAIResponses.can, tools=frozenset(), freeform="wrapped")
+    can = replace(
+        OpenAIResponses.can,
+        tools=frozenset(),
+        freeform="wrapped",
+        reasoning=replace(REASONING, signatures=frozenset({("open-responses", "encrypted")})),
+    )
     tool_search: ClassVar[dict[str, Json] | None] = None
 
     def sniff(self, doc: Json) -> Iterator[Verdict]:

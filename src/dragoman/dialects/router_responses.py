@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE, RARE
+from ..capabilities import EVERYWHERE, NO_MARKS, POINTED, RARE, Form
 from ..checking import (
     Page,
     Problems,
@@ -50,7 +50,6 @@ from ..model import (
 from ..models import DEFAULT, Models
 from ..reading import compact, maybe_str
 from ..sniffing import Evidence, Look, Verdict, objects, weigh_doubts, weigh_keys, weigh_messages
-from ..walk import rebuild
 from ..writing import object_of
 from .openai_responses import OpenAIResponses
 from .openai_responses import rules as official
@@ -110,6 +109,16 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         OpenAIResponses.can,
         tools=frozenset(),
         citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        media=replace(
+            OpenAIResponses.can.media,
+            kinds={
+                **OpenAIResponses.can.media.kinds,
+                "image": Form(sources=POINTED, usual="image/png"),
+            },
+            roles=OpenAIResponses.can.media.roles | {"assistant"},
+            spoken=frozenset({"image"}),
+        ),
+        caching=NO_MARKS,  # "Strip these before transformation"
         lacks=RARE - {"service_tier"} | {"error.request_id"},
     )
     needs_model = True
@@ -168,8 +177,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         spelling: dict[str, Json],
         w: ItemWriting,
     ) -> None:
-        if not w.home:
-            messages = [unmarked(message, w.log) for message in messages]
         super().write_conversation(out, messages, spelling, w)
 
     def write_prompt(
@@ -188,8 +195,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         for message in messages:
             if message.role == "assistant":
                 if before == "assistant":
-                    why = "messages of the assistant that follow each other are one turn here"
-                    w.log.approximated("message.boundary", message.at, why)
+                    self.merge_message(message, w.log)
                 self.write_assistant(message, out, w)
             elif message.role == "tool":
                 self.write_results(message, out, w)
@@ -326,8 +332,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     def write_image(self, block: Media, w: Any) -> dict[str, Json]:
         out = super().write_image(block, w)
         if not w.home:
-            if out.pop("detail", "auto") != "auto":
-                w.log.dropped("media.detail", block.at, "images have no detail here")
+            del out["detail"]
         return out
 
     # -- answers ----------------------------------------------------------------------------
@@ -432,19 +437,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             e.speaks_for("a list of messages", 0.3)
             weigh_messages(e, doc, LOOK)
             yield e.verdict()
-
-
-def unmarked(message: Message, log: Ledger) -> Message:
-    """The message without its cache marks: "Strip these before transformation"."""
-
-    def change(node: Any, at: str) -> Any:
-        cache = getattr(node, "cache", None)
-        if cache is None:
-            return node
-        log.dropped("cache", cache.at, "there are no cache marks here")
-        return replace(node, cache=None)
-
-    return rebuild(message, change)
 
 
 def said_item(parts: list[Json]) -> dict[str, Json]:

@@ -41,6 +41,7 @@ from ..reading import (
 )
 from ..sniffing import Verdict
 from ..writing import Writing, note_joined
+from .vercel_model import FILES
 from .vercel_model.request import FIELDS
 from .vercel_model.turns import FREE
 from .vercel_model_v5 import VercelModelV5
@@ -65,7 +66,6 @@ class VercelCore(VercelModelV5):
     name = "vercel-core"
     spec = "https://v4.ai-sdk.dev/docs/reference/ai-sdk-core/core-message"
     kin = frozenset({"vercel-model", "vercel-model-v5", "vercel-model-v6"})
-    can = replace(VercelModelV5.can, item_ids=HISTORY, counts=frozenset())
     flat = True
     media_type = "mimeType"
     arguments = "args"
@@ -79,7 +79,16 @@ class VercelCore(VercelModelV5):
         "tool": frozenset({"tool-result"}),
     }
     result_parts = frozenset({"text", "image"})
-    tool_options = False
+    can = replace(
+        VercelModelV5.can,
+        item_ids=HISTORY,
+        counts=frozenset(),
+        media=replace(
+            VercelModelV5.can.media,
+            results={"image": replace(FILES, sources=frozenset({"base64"}))},
+        ),
+        caching=replace(VercelModelV5.can.caching, on=VercelModelV5.can.caching.on - {"tool"}),
+    )
 
     own_keys = frozenset({"args", "result", "mimeType", "isError", "signature"})
     other_keys = frozenset({"input", "output", "mediaType"})
@@ -129,7 +138,7 @@ class VercelCore(VercelModelV5):
         """ "RETURN JOIN textParts WITH '\\n'": one text, also where there is none."""
         texts = [block for block in blocks if isinstance(block, Text)]
         if not texts:
-            w.log.invented("text.empty", at, "content is required, if only an empty one")
+            self.add_text(at, w.log)
             return Text("", at=at)
         for block in texts[1:]:
             self.join_text(block.at, w.log)
@@ -223,7 +232,6 @@ class VercelCore(VercelModelV5):
             out["rawCall"] = RAW_CALL
 
     def write_answer_text(self, out: dict[str, Json], block: Text, w: Writing) -> None:
-        self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         if "text" in out:
             note_joined(block, self, w)
@@ -254,7 +262,6 @@ class VercelCore(VercelModelV5):
 
     def write_answer_call(self, call: ToolCall, w: Writing) -> Json:
         call = freeform.as_function(call)
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {
             "toolCallType": "function",
             "toolCallId": w.call_id(call),

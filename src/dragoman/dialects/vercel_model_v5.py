@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..capabilities import WORDS
+from .vercel_model import FILES, FORMS
 from .vercel_model_v6 import VercelModelV6
 
 
@@ -15,7 +17,6 @@ class VercelModelV5(VercelModelV6):
     name = "vercel-model-v5"
     spec = "https://v5.ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
-    can = replace(VercelModelV6.can, counts=frozenset({"cache_read", "reasoning"}), strict=False)
     system_lists = False
     nested = False
     said: ClassVar[dict[str, frozenset[str]]] = {
@@ -25,7 +26,19 @@ class VercelModelV5(VercelModelV6):
     }
     outputs = frozenset({"text", "json", "error-text", "error-json", "content"})
     result_parts = frozenset({"text", "media"})
-    result_options = False
+    can = replace(
+        VercelModelV6.can,
+        strict=False,
+        counts=frozenset({"cache_read", "reasoning"}),
+        media=replace(
+            VercelModelV6.can.media,
+            results=dict.fromkeys(FORMS, replace(FILES, sources=WORDS | {"base64"})),
+            code="tool_result.content",
+        ),
+        caching=replace(
+            VercelModelV6.can.caching, on=VercelModelV6.can.caching.on - {"result part"}
+        ),
+    )
     provider_tool = "provider-defined"
 
 

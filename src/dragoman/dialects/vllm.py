@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..capabilities import WORDS, MediaForms
 from ..fields import Field, strings, whole
 from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReason
 from ..sniffing import Verdict, told_by
@@ -21,7 +22,7 @@ from ..writing import Writing
 from ._openai import ERROR_TYPES, ERRORS
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import CONTINUE, Continuing, compatible
+from .openai_chat.variant import CONTINUE, MORE_MEDIA, Continuing, compatible
 
 STRUCTURED, GUIDED = "structured_outputs", "guided_json"
 MARKS = Marks(
@@ -38,7 +39,11 @@ MARKS = Marks(
 
 class VLLM(Continuing):
     name = "vllm"
-    can = replace(Continuing.can, lacks=Continuing.can.lacks - {"stop.sequence"})
+    can = replace(
+        Continuing.can,
+        lacks=Continuing.can.lacks - {"stop.sequence"},
+        media=MediaForms(kinds=MORE_MEDIA, texts=WORDS),
+    )
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
     issuer = "vllm"
     # `vllm serve` listens there, and its --api-key may be this variable
@@ -47,10 +52,8 @@ class VLLM(Continuing):
     thinking_key = "reasoning"
     # vllm 0.32, vllm/renderers/chat_utils.py: MM_PARSER_MAP is all that a message may hold, of a
     # recording the format is not looked at, of an image the detail is not.
-    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio")
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "audio_url"}
     any_audio = True
-    has_detail = False
     # vllm/entrypoints/openai/chat_completion/protocol.py: ChatCompletionRequest
     budget_key = "thinking_token_budget"
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False}

@@ -13,19 +13,29 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from .. import freeform
-from ..capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices
+from ..capabilities import (
+    EVERYWHERE,
+    NO_CITATIONS,
+    NO_MARKS,
+    NO_MEDIA,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    RESPONSE,
+    Capabilities,
+    Choices,
+    ReasoningForm,
+)
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
 from ..marks import is_marked, mark_error, mark_plain, unmark_error
 from ..model import (
     Block,
-    Cache,
     Extras,
     History,
     Json,
     Media,
     Message,
-    Reasoning,
     Text,
     Tool,
     Toolbox,
@@ -63,6 +73,9 @@ class Xzatoma(Exchanges):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(places=RESPONSE, parts=EVERYWHERE),
+        caching=NO_MARKS,
+        media=NO_MEDIA,
         candidates=1,
         lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
         counts=frozenset(),
@@ -199,8 +212,6 @@ class Xzatoma(Exchanges):
         match block:
             case Text():
                 return (block,)
-            case Reasoning():
-                w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
             case Media():
                 w.log.dropped("media", block.at, "a message is text and calls here")
             case _:
@@ -212,14 +223,12 @@ class Xzatoma(Exchanges):
         for index, text in enumerate(texts):
             if index:
                 self.join_text(text.at, w.log)
-            self.lose_cache(text.cache, w)
             self.lose(text.extras, text.at, w.log)
         return JOINT.join(text.text for text in texts)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         call = freeform.as_function(call)
         arguments = call.arguments or "{}" if not w.home else call.arguments
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {"id": w.call_id(call), **self.spelling(call)}
         out["function"] = {"name": call.name, "arguments": arguments}
         return self.emit(out, call, w.log)
@@ -244,7 +253,6 @@ class Xzatoma(Exchanges):
             doc["content"] = said
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
-        self.lose_cache(result.cache, w)
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 
@@ -255,8 +263,6 @@ class Xzatoma(Exchanges):
     def write_tool(self, tool: Tool, log: Ledger) -> Json:
         if not tool.name:
             raise Unsayable(NAMELESS, tool.at)
-        if tool.cache is not None:
-            log.dropped("cache", tool.cache.at, "this place cannot be marked here")
         out: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             out["description"] = tool.description
@@ -274,10 +280,6 @@ class Xzatoma(Exchanges):
         if name in MODES:
             log.approximated("tool_choice", tree.at, f"{name!r} is a mode here, not a tool")
         return name
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "this place cannot be marked here")
 
 
 DIALECT = Xzatoma()

@@ -4,7 +4,11 @@ What is lowered here, once for all dialects, is what a dialect either can expres
 (``Dialect.can``, see ``capabilities``). Of messages:
 
 - names of speakers, where there is no field for them;
-- the ``developer`` role, which is ``system`` where there is none.
+- the ``developer`` role, which is ``system`` where there is none;
+- blocks that a message of a role cannot hold;
+- refusals and retrieved passages, which are texts where there is no form for them;
+- reasoning: signatures that the target does not accept, ids, summaries, several texts in a block;
+- second ids of calls.
 
 Of tools:
 
@@ -32,9 +36,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..capabilities import ALL_MARKS
 from ..ledger import Ledger
 from ..model import History, Request, Response, Toolbox, ToolChoice, Tree
-from . import choices, messages, responses, tools
+from . import caching, choices, messages, responses, tools
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -49,11 +54,13 @@ __all__ = ["SEARCH", "Opening", "lower", "omit"]
 def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     """The tree without what the target has no form for."""
     if isinstance(tree, Request):
+        if to.can.caching is not ALL_MARKS:
+            tree = caching.request(tree, to, log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
         special = tools.are_special(tree.tools or (), to.can)
         if special or not messages.fit(tree.messages, to.can, "history"):
-            tree = _request(tree, Messages(to, log, "history"))
+            tree = _request(tree, Messages(to, log, "history", tree.model))
         return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
     if isinstance(tree, History):
         if messages.fit(tree.messages, to.can, "history"):
@@ -64,6 +71,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
         if responses.fits(tree, to.can) and messages.fit(said, to.can, "response"):
             return tree
         return responses.lower(tree, Messages(to, log, "response"))
+    if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
+        tree = replace(tree, tools=caching.tools(tree.tools, to, log))
     if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):
         lowered = Tools(to, log)
         lowered.define(tree.tools)

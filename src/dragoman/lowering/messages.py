@@ -8,10 +8,24 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..capabilities import ALL_CITATIONS, Capabilities, Place
+from ..capabilities import ALL_CITATIONS, ALL_MARKS, Capabilities, Place
 from ..ledger import Ledger
-from ..model import Block, Media, Message, Passage, Raw, Refusal, Role, Text, ToolCall, ToolResult
-from . import citations, roles, texts
+from ..model import (
+    Block,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ..models import UNKNOWN, Facts
+from . import caching, citations, media, reasoning, roles, texts
+from .caching import Marked
 from .tools import SEARCH, Tools
 
 if TYPE_CHECKING:
@@ -23,9 +37,14 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
     """Whether there is nothing to lower, as usual. This is all that most trees cost."""
-    plan = plan_of(can, place)
+    return fit_plan(messages, plan_of(can, place))
+
+
+def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
+    """The same for what is to be looked at."""
     unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
-    free, cited = plan.free, can.citations is not ALL_CITATIONS
+    can, free = plan.can, plan.free
+    cited, marked = can.citations is not ALL_CITATIONS, can.caching is not ALL_MARKS
     worded, blank, needed = plan.worded, plan.blank, bool(can.texts.needed)
     for message in messages:
         if unnamed and message.name is not None:
@@ -35,7 +54,7 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
         rare = plan.rare[message.role]
         for block in message.content:
             if block.__class__ is Text:
-                if cited and block.citations:
+                if (cited and block.citations) or (marked and block.cache is not None):
                     return False
                 if worded and (not block.text or (not blank and block.text.isspace())):
                     return False
@@ -48,15 +67,19 @@ def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
                     return False
                 if block.item_id is not None and not item_ids:
                     return False
+                if marked and block.cache is not None:
+                    return False
             elif block.__class__ is ToolResult:
                 kind = block.kind
                 if block.namespace is not None or (kind != "function" and kind != free):
                     return False
                 if needed and not block.content:
                     return False
+                if marked and block.cache is not None:
+                    return False
                 for inner in block.content:
                     if inner.__class__ is Text:
-                        if cited and inner.citations:
+                        if (cited and inner.citations) or (marked and inner.cache is not None):
                             return False
                         if worded and (not inner.text or (not blank and inner.text.isspace())):
                             return False
@@ -99,6 +122,8 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
             rare.append(Refusal)
         if place not in can.passages:
             rare.append(Passage)
+        if can.reasoning is not None:
+            rare.append(Reasoning)
         plan = Plan(
             can,
             place not in can.names,
@@ -113,6 +138,9 @@ def plan_of(can: Capabilities, place: Place) -> Plan:
     return plan
 
 
+SPEAKERS = {"assistant": "reply", "tool": "result part"}
+"""What the texts of a role are called in ``caching``."""
+
 HOLDERS = frozenset({Media, Passage})
 """Blocks that may hold others."""
 
@@ -122,18 +150,35 @@ def is_known(block: Raw) -> bool:
     return block.text is not None or bool(block.tools) or block.code is not None
 
 
+def has_namespace(message: Message) -> bool:
+    """Whether a tool is called, or a result named, in a namespace."""
+    for block in message.content:
+        if block.__class__ is ToolCall or block.__class__ is ToolResult:
+            if block.namespace is not None:
+                return True
+    return False
+
+
 class Messages:
     """The messages of one tree on their way to one target."""
 
-    def __init__(self, to: Dialect, log: Ledger, place: Place) -> None:
+    def __init__(self, to: Dialect, log: Ledger, place: Place, model: str | None = None) -> None:
         self.to = to
         self.log = log
         self.place = place
+        self.model = model
+        self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
         self.tools = Tools(to, log)
+        self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
 
     def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         out: list[Message] = []
+        plan = plan_of(self.to.can, self.place)
+        self.plain = not self.tools.spaces and not any(map(has_namespace, messages))
         for message in messages:
+            if self.plain and fit_plan((message,), plan):
+                out.append(message)  # as most do, if something is to be lowered at all
+                continue
             lowered = self.message(message)
             if lowered.content or not message.content:
                 out.append(lowered)
@@ -170,14 +215,20 @@ class Messages:
 
     def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
         out: list[Block] = []
+        same = True
         for block in blocks:
-            out += self.block(block, role)
-        same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
+            if block.__class__ is Text and block.cache is None and not block.citations:
+                if block.text and not block.text.isspace():  # as most are
+                    out.append(block)
+                    continue
+            lowered = self.block(block, role)
+            same = same and len(lowered) == 1 and lowered[0] is block
+            out += lowered
         return blocks if same else tuple(out)
 
     def block(self, block: Block, role: Role) -> Sequence[Block]:
         """A block as those that the target can hold."""
-        if isinstance(block, Raw) and is_known(block) and not self.to.accepts(block):
+        if block.__class__ is Raw and is_known(block) and not self.to.accepts(block):
             return self.raw(block)
         if block.__class__ in self.to.can.unfit.get(role, ()):
             return self.misplaced(block, role)
@@ -187,16 +238,29 @@ class Messages:
                 return ()
             return (self.text(block, role),)
         if isinstance(block, ToolCall):
-            return (self.tools.freeform(self.call(block)),)
+            if self.plain and block.kind == "function" and block.item_id is None:
+                return (self.marked(block, "call"),)  # as most are
+            return (self.tools.freeform(self.call(self.marked(block, "call"))),)
         if isinstance(block, ToolResult):
             return (self.result(block),)
+        if isinstance(block, Reasoning):
+            form = self.to.can.reasoning
+            if form is None or role != "assistant":
+                return (block,)
+            return reasoning.lower(block, form, self)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
             return (self.refusal(block),)
         if isinstance(block, Passage):
             return self.passage(block, role)
         if isinstance(block, Media):
-            return self.media(block)
+            return self.media(block, role)
         return (block,)
+
+    def marked(self, block: Marked, what: str) -> Marked:
+        """A block with its cache mark, if it may bear one."""
+        if block.cache is None or self.to.can.caching is ALL_MARKS:
+            return block
+        return caching.lower(block, what, self.to, self.place, self.log)
 
     def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
         if isinstance(block, Media) and block.transcript:
@@ -222,19 +286,26 @@ class Messages:
     def text(self, text: Text, role: Role) -> Text:
         if text.citations and self.to.can.citations is not ALL_CITATIONS:
             text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
-        return text
+        return text if text.cache is None else self.marked(text, SPEAKERS.get(role, "text"))
 
-    def media(self, media: Media) -> Sequence[Block]:
-        if media.source.blocks:
-            blocks = self.content(media.source.blocks, "user")
-            if blocks is not media.source.blocks:
-                media = replace(media, source=replace(media.source, blocks=blocks))
-        return (media,)
+    def media(self, block: Media, role: Role) -> Sequence[Block]:
+        lowered = media.lower(block, role, self)
+        if len(lowered) != 1 or not isinstance(found := lowered[0], Media):
+            return lowered
+        block = self.marked(found, "result part" if role == "tool" else "media")
+        if block.source.blocks:
+            blocks = caching.inside(block.source.blocks, self.to, self.place, self.log)
+            blocks = self.content(blocks, "user")
+            if blocks is not block.source.blocks:
+                block = replace(block, source=replace(block.source, blocks=blocks))
+        return (block,)
 
     def passage(self, block: Passage, role: Role) -> tuple[Block, ...]:
         """A passage, or what it holds; what is written about it is lost then."""
         if self.place in self.to.can.passages:
-            content = self.content(block.content, "user")
+            block = self.marked(block, "passage")
+            content = caching.inside(block.content, self.to, self.place, self.log)
+            content = self.content(content, role)
             return (block if content is block.content else replace(block, content=content),)
         why = f"{self.to.name} has no form for retrieved passages; written as text"
         self.log.approximated("passage", block.at, why)
@@ -245,6 +316,8 @@ class Messages:
         return self.content(block.content, role)
 
     def result(self, result: ToolResult) -> ToolResult:
+        if result.cache is not None and self.to.can.caching is not ALL_MARKS:
+            result = caching.result(result, self.to, self.log)
         content = self.told(self.worded(result))
         if content is not result.content:
             result = replace(result, content=content)

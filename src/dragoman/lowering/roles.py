@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..ledger import Ledger
 from ..model import Block, Hosted, Message, Raw
+from ..normal import SILENCE
 
 if TYPE_CHECKING:
     from ..dialect import Dialect
@@ -36,3 +37,24 @@ def merge_prompt(message: Message, to: Dialect, log: Ledger) -> None:
 def join_text(at: str, to: Dialect, log: Ledger) -> None:
     """Report a text that is joined with the one before it."""
     log.approximated("text.boundary", at, f"joined with the text before it: {to.name} has one text")
+
+
+def merge_message(message: Message, to: Dialect, log: Ledger) -> None:
+    """Report a message that becomes part of the one before it."""
+    why = f"merged with the message before it: both are one turn in {to.name}"
+    log.approximated("message.boundary", message.at, why)
+
+
+def omit_text(at: str, to: Dialect, log: Ledger) -> None:
+    """Report an empty text that is left out."""
+    log.dropped("text.empty", at, f"an empty text is left out for {to.name}")
+
+
+def add_text(at: str, to: Dialect, log: Ledger) -> None:
+    """Report an empty text that is made up."""
+    log.invented("text.empty", at, f"{to.name} needs a text, if only an empty one")
+
+
+def add_user_turn(at: str, to: Dialect, log: Ledger) -> None:
+    """Report a turn of the user that is made up."""
+    log.invented("message.empty", at, f"{to.name} needs a turn of the user first: {SILENCE!r}")

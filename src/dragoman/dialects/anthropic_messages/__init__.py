@@ -13,14 +13,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    ALL_MARKS,
     ANY_MODE,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
+    RESPONSE,
+    WORDS,
+    Caching,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
     Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
@@ -28,6 +36,7 @@ from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
+from .write_blocks import DATA_TYPES
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -92,6 +101,10 @@ class AnthropicMessages(Sniff, Rules, Responses):
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
+            unsigned=RESPONSE,
+        ),
         unfit={
             "system": NOT_TEXT | {Passage},
             "developer": NOT_TEXT | {Passage},
@@ -99,6 +112,21 @@ class AnthropicMessages(Sniff, Rules, Responses):
             "assistant": frozenset({Media, Passage, ToolResult}),
         },
         citations=Citations(forms=("signed", "place")),
+        caching=Caching(on=ALL_MARKS.on, ttls=("5m", "1h"), longest="1h"),
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=POINTED, usual="image/png", types=DATA_TYPES["image"], any_data=False
+                ),
+                "document": Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"title", "context", "citable"}),
+                    usual="application/pdf",
+                    types=DATA_TYPES["document"],
+                    any_data=False,
+                ),
+            }
+        ),
         candidates=1,
         lacks=(RARE - {"stop.sequence"}) | {"response.created", "error.code", "error.param"},
     )

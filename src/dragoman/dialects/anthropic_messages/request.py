@@ -229,7 +229,7 @@ class Requests(Turns):
         self.write_conversation(out, tree.messages, w)
         if not (out["messages"] or w.home):
             # "messages: at least one message is required"
-            log.invented("message.empty", tree.at, f"a user must speak here, and says {SILENCE!r}")
+            self.add_user_turn(tree.at, log)
             out["messages"] = [{"role": "user", "content": SILENCE}]
         if "system" in (spelling := self.spelling(tree)):
             out["system"] = spelling["system"]

@@ -254,7 +254,7 @@ class Responses(Requests):
         content: list[Block] = []
         for block in message.content:
             if isinstance(block, Text) and not block.text.strip():
-                log.dropped("text.empty", block.at, "empty text blocks are rejected")
+                self.omit_text(block.at, log)
             else:
                 content.append(self.settle_block(block, log))
         return replace(message, content=tuple(content))

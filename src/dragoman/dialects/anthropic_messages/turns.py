@@ -244,7 +244,7 @@ class Turns(Tools):
                 out.append(doc | {"role": "user"})
             elif out[-1]["role"] == "system":
                 # "role 'system' must precede an 'assistant' message", so there can be only one
-                w.log.approximated("message.boundary", message.at, "one system turn at a time")
+                self.merge_message(message, w.log)
                 self.join_turn(out[-1], doc["content"])
             else:
                 out.append(doc)

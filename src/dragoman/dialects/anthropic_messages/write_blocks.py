@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import assert_never
 
 from ...dialect import Dialect
+from ...media import plain_type, text_of
 from ...model import (
     Block,
     Cache,
@@ -24,18 +24,16 @@ from ...model import (
 )
 from ...writing import (
     Writing,
-    home_only,
     is_plain_text,
     joined,
-    lose_type,
-    may_open,
     object_of,
 )
 from .read_blocks import LOCATIONS
 
 # https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
 DATA_TYPES = {
-    "image": frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+    # image/jpg is a frequent misspelling, which the API rejects
+    "image": frozenset({"image/jpeg", "image/jpg", "image/png", "image/gif", "image/webp"}),
     "document": frozenset({"application/pdf"}),
 }
 
@@ -203,87 +201,37 @@ class WriteBlocks(Dialect):
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
         seal = block.seal
-        if any(block.summary) and block.words is block.content:
-            w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
-        if seal is not None and may_open(self, seal):
-            if seal.kind == "encrypted":
-                out = {"type": "redacted_thinking", "data": seal.data}
-                return self.emit(out, block, w.log)
-            self.note_signed(block, w)
-            text = joined(block.words)
-            out = {"type": "thinking", "thinking": text, "signature": seal.data}
+        if seal is not None and seal.kind == "encrypted":
+            out = {"type": "redacted_thinking", "data": seal.data}
             return self.emit(out, block, w.log)
         if seal is not None:
-            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
+            text = joined(block.content)
+            out = {"type": "thinking", "thinking": text, "signature": seal.data}
+            return self.emit(out, block, w.log)
         if w.home if block.extras is None else self.is_home(block.extras.dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
             return self.emit(out | self.spelling(block), block, w.log)
         self.lose(block.extras, block.at, w.log)
-        text = joined(block.words)
-        if not text:
-            if seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            return None
-        if w.answer:
-            if block.words is not block.content:
-                w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
-            if len(block.words) > 1:
-                w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            why = "the signature is empty: nobody sealed this thought"
-            w.log.invented("reasoning.seal", block.at, why)
-            return {"type": "thinking", "thinking": text, "signature": ""}
-        # "messages.1.content.0.thinking.signature: Field required"
-        w.log.dropped("reasoning", block.at, "a thought without Anthropic's signature is rejected")
-        return None
+        why = "the signature is empty: nobody signed this reasoning"
+        w.log.invented("reasoning.seal", block.at, why)
+        return {"type": "thinking", "thinking": joined(block.content), "signature": ""}
 
-    def note_signed(self, block: Reasoning, w: Writing) -> None:
-        """A signed thought is one text here, and nothing else."""
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if len(block.words) > 1:
-            w.log.approximated("text.boundary", block.at, "a signed thought is one text here")
-        if block.words is not block.content:
-            w.log.approximated("reasoning.summary", block.at, "a summary is a thought here")
-
-    def write_media(self, block: Media, w: Writing) -> Json | None:
-        log = w.log
-        source = self.write_source(block, w)
-        if source is None:
-            return None
-        lose_type(block, w)
-        out: dict[str, Json] = {"type": block.kind, "source": source}
+    def write_media(self, block: Media, w: Writing) -> Json:
+        out: dict[str, Json] = {"type": block.kind, "source": self.write_source(block, w)}
         if block.kind == "document":
-            title = block.title
-            if title is None and block.filename is not None:
-                title = block.filename
-                log.approximated("media.filename", block.at, "the file name becomes the title")
-            elif block.filename is not None:
-                log.dropped("media.filename", block.at, "a document has a title, not a file name")
-            if title is not None:
-                out["title"] = title
+            if block.title is not None:
+                out["title"] = block.title
             if block.context is not None:
                 out["context"] = block.context
             self.write_citable(out, block.citable)
-        elif block.filename is not None:
-            log.dropped("media.filename", block.at, "an image has no file name here")
-        if block.detail not in (None, "auto"):
-            log.dropped("media.detail", block.at, "images have no detail level here")
         return self.finish(out, block, block.cache, w)
 
     def write_citable(self, out: dict[str, Json], citable: bool | None) -> None:
         if citable is not None:
             out["citations"] = {"enabled": citable}
 
-    def write_source(self, block: Media, w: Writing) -> Json | None:
+    def write_source(self, block: Media, w: Writing) -> Json:
         source = block.source
-        if block.kind not in ("image", "document"):
-            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
-            return None
-        if not w.takes(block):
-            return None
         out: dict[str, Json]
         spelled = self.spelling(block).get("source")
         match source.kind:
@@ -294,14 +242,8 @@ class WriteBlocks(Dialect):
                 if source.media_type is not None:
                     out["media_type"] = source.media_type
             case "url":
-                if source.value[:5].lower() == "data:" and not w.home:
-                    w.log.dropped("media", block.at, "data must be base64 here")
-                    return None
                 out = {"type": "url", "url": source.value}
             case "file":
-                if not home_only(self, source.issuer):
-                    w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
-                    return None
                 out = {"type": "file", "file_id": source.value}
             case "text":
                 out = {
@@ -326,49 +268,34 @@ class WriteBlocks(Dialect):
                 assert_never(source.kind)
         return out
 
-    def write_data(self, block: Media, w: Writing) -> Json | None:
+    def write_data(self, block: Media, w: Writing) -> Json:
         """Data from elsewhere, of the few types that this API takes."""
-        media_type, data = block.source.media_type, block.source.value
-        if media_type is None:
-            media_type = "image/png" if block.kind == "image" else "application/pdf"
-            w.log.invented("media.type", block.at, f"taken for {media_type}")
-        media_type = media_type.partition(";")[0].strip().lower()
-        if media_type == "image/jpg":  # a frequent misspelling that the API rejects
+        media_type, data = block.source.media_type or "", block.source.value
+        media_type = plain_type(media_type)
+        if media_type == "image/jpg":
             media_type = "image/jpeg"
             w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
         if media_type in DATA_TYPES[block.kind]:
             return {"type": "base64", "media_type": media_type, "data": data}
-        text = text_of(data) if block.kind == "document" else None
-        if text is None:
-            kinds = ", ".join(sorted(DATA_TYPES[block.kind]))
-            w.log.dropped("media", block.at, f"{media_type} is not among {kinds}")
-            return None
         if media_type == "text/plain":
             w.log.approximated("media", block.at, "plain text travels as text, not as data")
         else:
             w.log.approximated("media.type", block.at, f"{media_type} travels as plain text")
-        return {"type": "text", "media_type": "text/plain", "data": text}
+        return {"type": "text", "media_type": "text/plain", "data": text_of(data)}
 
     def finish(
         self, out: dict[str, Json], node: Node, cache: Cache | None, w: Writing
     ) -> dict[str, Json]:
         """Cache mark and extras, which nearly every block can bear."""
         if cache is not None:
-            if w.answer and not w.home:
-                w.log.dropped("cache", cache.at, "an answer bears no cache marks")
-            else:
-                out["cache_control"] = self.write_cache(cache, w)
-                w.marks.append((out, cache))
+            out["cache_control"] = self.write_cache(cache, w)
+            w.marks.append((out, cache))
         return self.emit(out, node, w.log)
 
     def write_cache(self, cache: Cache, w: Writing) -> Json:
         out: dict[str, Json] = {"type": "ephemeral"}
         if cache.ttl is not None:
-            if cache.ttl in ("5m", "1h") or w.home:
-                out["ttl"] = cache.ttl
-            else:
-                out["ttl"] = "1h"
-                w.log.approximated("cache.ttl", cache.at, f"{cache.ttl} becomes 1h, the longest")
+            out["ttl"] = cache.ttl
         if (spelled := self.spelling(cache)) and "type" in spelled:
             if spelled["type"] is None:
                 del out["type"]
@@ -380,12 +307,3 @@ class WriteBlocks(Dialect):
 def said_only(doc: dict[str, Json]) -> dict[str, Json]:
     """An object without its nulls; those that the source wrote are among its extras."""
     return {key: value for key, value in doc.items() if value is not None}
-
-
-def text_of(data: str) -> str | None:
-    """The text that base64 data hold; None where they hold none."""
-    try:
-        text = base64.b64decode(data, validate=True).decode()
-    except ValueError:  # not base64, or not UTF-8
-        return None
-    return text if text and "\0" not in text else None

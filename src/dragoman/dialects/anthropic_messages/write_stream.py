@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ...events import Begin, Delta, Open, Ping
 from ...ledger import Ledger
-from ...model import Citation, Hosted, Json, Media, Raw, Reasoning, Refusal, Text, ToolCall
+from ...model import Citation, Hosted, Json, Media, Raw, Reasoning, Text, ToolCall
 from ...reading import compact, encode
 from ...streaming import REDACTED_LATE, OneByOne
 from ...writing import is_blank
@@ -71,7 +71,7 @@ class AnthropicWriter(OneByOne):
         self.blank = ""
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
             return self.enter_block()
-        if isinstance(block, Text | Refusal | Media | Reasoning):
+        if isinstance(block, Text | Media | Reasoning):
             return b""  # it may turn out to be empty, or a thought to be redacted
         own = isinstance(block, Hosted | Raw) and self.dialect.is_home(block.dialect)
         docs = self.dialect.write_blocks([block], self.w) if self.home or own else ()
@@ -99,7 +99,7 @@ class AnthropicWriter(OneByOne):
             "delta": {"type": kind, key: ""},
         }
         self.head = b"event: content_block_delta\ndata: " + encode(head)[:-4]
-        self.plain = isinstance(block, Text | Refusal)
+        self.plain = isinstance(block, Text)
         start = frame("content_block_start", index=self.number, content_block=doc)
         freeform = isinstance(block, ToolCall) and block.kind == "custom"
         return start + self.wrap("input") if freeform else start
@@ -133,7 +133,7 @@ class AnthropicWriter(OneByOne):
             return b""  # what was spoken is written here
         if isinstance(block, ToolCall):
             return self.argue(text)
-        if not isinstance(block, Text | Refusal | Media):
+        if not isinstance(block, Text | Media):
             return b""
         if self.begun:
             return self.head + encode(text) + TAIL

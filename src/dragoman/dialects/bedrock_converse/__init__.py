@@ -14,21 +14,28 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    ALL_MARKS,
     MODES,
     NO_ERROR_FIELDS,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
+    WORDS,
+    Caching,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
     Texts,
 )
 from ...dialect import Problem
 from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from ...models import DEFAULT, Models
+from .formats import TAKEN
 from .response import Responses
 from .sniff import Sniff
 
@@ -56,6 +63,24 @@ class BedrockConverse(Sniff, Responses):
             "assistant": frozenset({Passage, ToolResult}),
         },
         citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
+        caching=Caching(
+            on=ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
+        ),
+        media=MediaForms(
+            kinds={
+                **{
+                    kind: Form(sources=POINTED, typed=True, types=TAKEN[kind], scheme="s3://")
+                    for kind in ("image", "audio", "video")
+                },
+                "document": Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"title", "filename", "context", "citable"}),
+                    typed=True,
+                    types=TAKEN["document"],
+                    scheme="s3://",
+                ),
+            }
+        ),
         candidates=1,
         lacks=RARE | NO_ERROR_FIELDS | {"response.id", "response.model", "response.created"},
         counts=frozenset({"cache_read", "cache_write"}),

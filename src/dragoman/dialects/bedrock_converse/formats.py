@@ -51,6 +51,9 @@ FORMATS = {
     kind: {media_type: word for word, media_type in reversed(words.items())}
     for kind, words in TYPES.items()
 }
+SYNONYMS = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
+TAKEN = {kind: frozenset(FORMATS[kind]) | SYNONYMS.keys() for kind in FORMATS}
+"""The types of data that are taken, and other names of them."""
 USUAL = {"image": "png", "document": "pdf", "video": "mp4", "audio": "mp3"}
 
 # "alphanumeric characters, whitespace characters (no more than one in a row), hyphens,

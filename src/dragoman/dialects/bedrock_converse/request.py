@@ -18,7 +18,7 @@ from ...model import (
     ToolResult,
     Tree,
 )
-from ...models import Models
+from ...models import Facts, Models
 from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import (
     CONTINUE,
@@ -205,6 +205,9 @@ class Requests(ParamFields):
         facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
         tree = mended(tree, facts, log)
         return fitting.without_media(tree, facts, log)
+
+    def facts_of(self, model: str | None, log: Ledger) -> Facts:
+        return log.models.facts(maker_of(model, log.models), model)
 
     def refuses_prefill(self, tree: Request, w: Said) -> str | None:
         """Why the model does not go on with what the assistant says last."""

@@ -219,7 +219,7 @@ class Responses(Requests):
         content: list[Block] = []
         for block in message.content:
             if isinstance(block, Text) and not block.text.strip():
-                log.dropped("text.empty", block.at, "blank texts are rejected")
+                self.omit_text(block.at, log)
                 continue
             if isinstance(block, Text | ToolCall) and (extras := block.extras) is not None:
                 spelling = {k: v for k, v in extras.spelling.items() if k != "type"}

@@ -81,8 +81,7 @@ class Turns(Tools):
                 self.omit_message(message, w.log)
             elif out and out[-1]["role"] == doc["role"]:
                 if before != "tool" and message.role != "tool":
-                    why = "turns alternate here: this is part of the one before"
-                    w.log.approximated("message.boundary", message.at, why)
+                    self.merge_message(message, w.log)
                 out[-1]["content"] += doc["content"]
                 before = message.role
             else:
@@ -97,8 +96,7 @@ class Turns(Tools):
 
     def begin(self, turns: list[Json], at: str, w: Said) -> None:
         """ "A conversation must start with a user message." """
-        why = f"the user begins a conversation here, by saying {SILENCE!r}"
-        w.log.invented("message.empty", at, why)
+        self.add_user_turn(at, w.log)
         turns.insert(0, {"role": "user", "content": [{"text": SILENCE}]})
 
     def add_words(self, content: list[Json], at: str, w: Said) -> None:

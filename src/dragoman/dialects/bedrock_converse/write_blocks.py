@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import assert_never
-
-from msgspec.structs import replace
 
 from ... import media
 from ...dialect import Dialect
@@ -29,7 +26,6 @@ from ...reading import parse
 from ...writing import (
     Rule,
     Writing,
-    home_only,
     joined,
     may_open,
     note_summary,
@@ -38,7 +34,7 @@ from ...writing import (
 from .formats import (
     DOCUMENTS,
     FORMATS,
-    TYPES,
+    SYNONYMS,
     USUAL,
     document_name,
     numbered,
@@ -49,7 +45,6 @@ from .read_blocks import LOCATIONS, text_of
 
 IDS: Rule = ("[a-zA-Z0-9_.:-]", 64)
 NAMES: Rule = ("[a-zA-Z0-9_-]", 64)
-SYNONYMS = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
 UNITS = {"char": "documentChar", "page": "documentPage", "block": "documentChunk"}
 
 
@@ -92,9 +87,6 @@ class WriteBlocks(Dialect):
         return out
 
     def write_mark(self, out: list[Json], cache: Cache, w: Said) -> None:
-        if w.answer and not w.home:
-            w.log.dropped("cache", cache.at, "an answer bears no cache marks")
-            return
         doc = {"cachePoint": self.write_cache(cache, w)}
         w.marks.append((doc, cache))
         out.append(doc)
@@ -103,9 +95,6 @@ class WriteBlocks(Dialect):
         point: dict[str, Json] = {"type": "default"}
         if cache.ttl is not None:
             point["ttl"] = cache.ttl
-            if cache.ttl not in ("5m", "1h") and not w.home:
-                point["ttl"] = "1h"
-                w.log.approximated("cache.ttl", cache.at, f"{cache.ttl} becomes 1h, the longest")
         if "type" in (spelling := self.spelling(cache)):
             point["type"] = spelling["type"]
             if spelling["type"] is None:
@@ -266,7 +255,7 @@ class WriteBlocks(Dialect):
 
     def write_passage(self, block: Passage, w: Said) -> Json:
         inner: dict[str, Json] = {"source": block.source, "title": block.title}
-        inner["content"] = self.write_blocks(self.only_words(block.content, w), w)
+        inner["content"] = self.write_blocks(self.only_text(block.content, w), w)
         self.write_citable(inner, block)
         return self.emit({"searchResult": inner}, block, w.log)
 
@@ -280,20 +269,9 @@ class WriteBlocks(Dialect):
                 self.omit(block, w.log)
         return kept
 
-    def only_words(self, blocks: Sequence[Block], w: Said) -> list[Block]:
-        """Text inside a passage or a document: ``SearchResultContentBlock`` has ``text`` alone."""
-        kept = self.only_text(blocks, w)
-        for number, block in enumerate(kept):
-            if isinstance(block, Text) and block.cache is not None and not w.home:
-                w.log.dropped("cache", block.cache.at, "this place cannot be marked here")
-                kept[number] = replace(block, cache=None)
-        return kept
-
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, w: Said) -> Json | None:
-        if not w.takes(block):
-            return None
         found = self.write_source(block, w)
         if found is None:
             return None
@@ -306,13 +284,7 @@ class WriteBlocks(Dialect):
             if block.context is not None:
                 inner["context"] = block.context
             self.write_citable(inner, block)
-        elif block.filename is not None:
-            w.log.dropped("media.filename", block.at, f"an {block.kind} has no file name here")
         inner["source"] = source
-        if block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "images have no detail level here")
-        if block.transcript is not None:
-            w.log.dropped("media.transcript", block.at, "a recording has no transcript here")
         return self.emit({block.kind: inner}, block, w.log)
 
     def write_name(self, out: dict[str, Json], block: Media, word: str | None, w: Said) -> None:
@@ -350,17 +322,13 @@ class WriteBlocks(Dialect):
             case "base64":
                 if w.home:
                     return word, {"bytes": source.value}
-                word = self.write_data(block, w)
-                return None if word is None else (word, {"bytes": source.value})
+                return self.write_data(block, w), {"bytes": source.value}
             case "file" | "url":
                 return self.write_place(block, word, w)
             case "text":
-                if kind == "document":
-                    return word, {"text": source.value}
-                w.log.dropped("media", block.at, "only a document can be text here")
-                return None
+                return word, {"text": source.value}
             case "blocks":
-                texts = self.write_blocks(self.only_words(source.blocks, w), w)
+                texts = self.write_blocks(self.only_text(source.blocks, w), w)
                 return None, {"content": texts}
             case _:
                 assert_never(source.kind)
@@ -369,12 +337,6 @@ class WriteBlocks(Dialect):
         self, block: Media, word: str | None, w: Said
     ) -> tuple[str | None, Json] | None:
         source, log = block.source, w.log
-        if source.kind == "file" and not home_only(self, source.issuer):
-            log.dropped("media", block.at, f"a file that only {source.issuer} holds")
-            return None
-        if not source.value.startswith("s3://") and not w.home:
-            log.dropped("media", block.at, "data can be sent here, and files in S3; no address")
-            return None
         if w.facts.stored_media is not None and block.kind not in w.facts.stored_media:
             # "This model doesn't support the s3Uri field. Remove s3Uri and try again."
             why = f"{block.kind} input from S3 is not supported by {w.model}"
@@ -390,7 +352,7 @@ class WriteBlocks(Dialect):
             log.approximated("media", block.at, "an address in S3 is a file of the account here")
         return word, {"s3Location": place}
 
-    def write_data(self, block: Media, w: Said) -> str | None:
+    def write_data(self, block: Media, w: Said) -> str:
         """The format of data from elsewhere, of the types that this API takes."""
         said, data, log = block.source.media_type, block.source.value, w.log
         if said is None:
@@ -400,20 +362,8 @@ class WriteBlocks(Dialect):
         plain = media.plain_type(said)
         plain = SYNONYMS.get(plain, plain)
         word = FORMATS[block.kind].get(plain)
-        if word is None and block.kind == "document" and is_text(data):
+        if word is None:  # a document that is text
             word, plain = "txt", DOCUMENTS["txt"]
-        if word is None:
-            words = ", ".join(TYPES[block.kind])
-            log.dropped("media", block.at, f"{said} is not among {words}")
-        elif plain != said:
+        if plain != said:
             log.approximated("media.type", block.at, f"{said} travels as {plain}")
         return word
-
-
-def is_text(data: str) -> bool:
-    """Whether base64 data are text."""
-    try:
-        text = base64.b64decode(data, validate=True).decode()
-    except ValueError:  # not base64, or not UTF-8
-        return False
-    return bool(text) and "\0" not in text

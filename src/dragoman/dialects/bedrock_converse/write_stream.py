@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...events import Begin, Cite, Delta, Open
 from ...framing.eventstream import write_error, write_frame
 from ...ledger import Ledger
-from ...model import Citation, Json, Media, Reasoning, Refusal, Text, ToolCall
+from ...model import Citation, Json, Media, Reasoning, Text, ToolCall
 from ...reading import compact, encode
 from ...streaming import OneByOne
 from ...writing import is_blank
@@ -66,7 +66,7 @@ class BedrockWriter(OneByOne):
         self.blank, self.cites = "", []
         if isinstance(block, ToolCall):
             return self.enter_call(block)
-        if isinstance(block, Text | Refusal | Reasoning):
+        if isinstance(block, Text | Reasoning):
             return b""  # it begins with its first word
         if isinstance(block, Media) and block.kind != "image":
             return b""  # what was spoken is written here
@@ -139,7 +139,7 @@ class BedrockWriter(OneByOne):
             return self.argue(text)
         if isinstance(block, Media) and event.place != "transcript":
             return b""
-        if not isinstance(block, Text | Refusal | Media):
+        if not isinstance(block, Text | Media):
             return b""
         if not self.begun_here and not self.home:
             text, self.blank = self.blank + text, ""
@@ -184,7 +184,7 @@ class BedrockWriter(OneByOne):
             out = self.leave_thought(block)
         elif isinstance(block, Text) and self.home and not self.begun_here:
             out = self.piece(text="")
-        elif not isinstance(block, Text | Refusal | ToolCall | Media) or (
+        elif not isinstance(block, Text | ToolCall | Media) or (
             isinstance(block, Media) and block.kind == "image"
         ):
             return b""  # it came whole

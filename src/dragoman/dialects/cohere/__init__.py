@@ -11,7 +11,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_MODE, NOWHERE, RARE, Capabilities, Choices, Citations, Texts
+from ...capabilities import (
+    NO_MARKS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Choices,
+    Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -42,6 +55,24 @@ class Cohere(Rules, Sniff, Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         citations=Citations(everyone=False, forms=("url", "document")),
+        reasoning=ReasoningForm(),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"detail"}),
+                    usual="image/png",
+                ),
+                "document": Form(
+                    sources=WORDS,
+                    labels=frozenset(
+                        {"title", "filename", "context", "citable", "transcript", "detail"}
+                    ),
+                ),
+            },
+            code="tool_result.content",
+        ),
         candidates=1,
         lacks=RARE | {"response.model", "response.created", "error.code", "error.param"},
         counts=frozenset({"cache_read", "reasoning"}),

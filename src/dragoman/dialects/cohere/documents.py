@@ -157,8 +157,6 @@ class Documents(Dialect):
         """The text of a document, as one."""
         if block.citable is not True and not w.home:
             w.log.approximated("media.citable", block.at, "every document may be cited here")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
         return "\n\n".join(self.texts_of(block, w))
 
     def texts_of(self, block: Passage | Media, w: CohereWriting) -> list[str]:
@@ -174,8 +172,6 @@ class Documents(Dialect):
                 continue
             if texts:
                 self.join_text(part.at, w.log)
-            if part.cache is not None:
-                w.log.dropped("cache", part.cache.at, "nothing is marked for a cache here")
             self.lose(part.extras, part.at, w.log)
             texts.append(part.text)
         return texts

@@ -253,7 +253,7 @@ class Messages(Parts):
         """ "message must not be empty in a turn", says the API."""
         said = [part for part in parts if part.get("text") != ""]
         if len(said) != len(parts):
-            w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+            self.omit_text(block.at, w.log)
         return said
 
     def as_content(self, parts: list[Json], message: Message, answer: bool) -> Json:
@@ -281,7 +281,6 @@ class Messages(Parts):
         if plan is not None:
             doc["tool_plan"] = plan.text
             cited += self.write_citations(plan, -1, w)
-            self.lose_cache(plan.cache, w)
             self.lose(plan.extras, plan.at, w.log)
         if calls:
             doc["tool_calls"] = [self.write_call(call, w) for call in calls]
@@ -323,8 +322,7 @@ class Messages(Parts):
         if isinstance(block, Text):
             return [self.write_text(block, w)]
         if isinstance(block, Reasoning):
-            said = self.write_thought(block, w)
-            return [] if said is None else [said]
+            return [self.write_thought(block, w)]
         return self.write_part(block, "assistant", w)
 
     def finish_assistant(
@@ -353,7 +351,6 @@ class Messages(Parts):
         if "arguments" in spelling:
             del function["arguments"]
         out["function"] = function
-        self.lose_cache(call.cache, w)
         return self.emit(out, call, w.log)
 
     def arguments_of(self, call: ToolCall, w: CohereWriting) -> str:
@@ -393,7 +390,6 @@ class Messages(Parts):
             doc["content"] = ""
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
-        self.lose_cache(result.cache, w)
         return self.emit(doc, result, w.log)
 
     def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:
@@ -461,8 +457,6 @@ class Messages(Parts):
     def write_result_text(self, block: Media, w: CohereWriting) -> Json:
         """A document that has nothing but its text is what the tool said."""
         w.log.approximated("media", block.at, "a document without a title is a text in a result")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "nothing is marked for a cache here")
         lose_labels(block, "a text has", w.log)
         out = {
             "type": "document",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...model import (
     Block,
-    Cache,
     Json,
     Media,
     Passage,
@@ -19,8 +18,6 @@ from ...writing import (
     is_blank,
     joined,
     lose_labels,
-    lose_type,
-    note_summary,
     split_data_uri,
 )
 from .citations import Citations
@@ -77,42 +74,21 @@ class Parts(Citations):
     # -- writing ----------------------------------------------------------------------------
 
     def write_text(self, block: Text, w: CohereWriting) -> Json:
-        self.lose_cache(block.cache, w)
         return self.emit({"type": "text", "text": block.text}, block, w.log)
 
-    def write_thought(self, block: Reasoning, w: CohereWriting) -> Json | None:
-        """The words of a thought, as one text."""
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        note_summary(block, w)
-        texts = block.words
-        if len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = joined(texts)
-        if said or w.home:
-            return self.emit({"type": "thinking", "thinking": said}, block, w.log)
-        self.lose(block.extras, block.at, w.log)
-        if block.seal is None and block.id is None:
-            w.log.dropped("reasoning", block.at, "a thought without words")
-        return None
+    def write_thought(self, block: Reasoning, w: CohereWriting) -> Json:
+        return self.emit({"type": "thinking", "thinking": joined(block.content)}, block, w.log)
 
     def write_image(self, block: Media, w: CohereWriting) -> Json:
         source = block.source
         image: dict[str, Json] = {"url": source.value}
         if source.kind == "base64":
-            if source.media_type is None:
-                w.log.invented("media.type", block.at, "taken for image/png")
-            image["url"] = data_uri(source.media_type or "image/png", source.value)
-        lose_type(block, w)
+            image["url"] = data_uri(source.media_type or "", source.value)
         if block.detail is not None and (block.detail != "auto" or w.home):
             if block.detail in DETAILS or w.home:
                 image["detail"] = block.detail
             else:
                 w.log.dropped("media.detail", block.at, f"a detail is one of {', '.join(DETAILS)}")
-        lose_labels(block, "images have", w.log)
-        self.lose_cache(block.cache, w)
         return self.emit({"type": "image_url", "image_url": image}, block, w.log)
 
     def texts_in(self, block: Block, w: CohereWriting) -> list[str]:
@@ -121,14 +97,12 @@ class Parts(Citations):
         log = w.log
         match block:
             case Text():
-                self.lose_cache(block.cache, w)
                 found = [block.text]
             case Passage() | Media() if is_document(block):
                 code = "passage" if isinstance(block, Passage) else "media"
                 log.approximated(code, block.at, "a document is plain text here")
                 if isinstance(block, Media):
                     lose_labels(block, "plain text has", log)
-                self.lose_cache(block.cache, w)
                 found = self.texts_of(block, w)
             case Media():
                 log.dropped("media", block.at, "only images and documents of text are sent here")
@@ -136,10 +110,6 @@ class Parts(Citations):
                 self.omit(block, log)
         self.lose(block.extras, block.at, log)
         return found
-
-    def lose_cache(self, cache: Cache | None, w: CohereWriting) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "nothing is marked for a cache here")
 
 
 def is_image(block: Block) -> bool:

@@ -63,7 +63,6 @@ class Tools(Messages):
 
     def write_tool(self, tool: Tool, w: CohereWriting) -> Json:
         tool = freeform.as_function(tool, w.home)
-        self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             function["description"] = tool.description

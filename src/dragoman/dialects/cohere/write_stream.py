@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...events import Begin, Cite, Close, Delta, Open
 from ...ledger import Ledger
-from ...model import Block, Citation, Json, Raw, Reasoning, Refusal, Text, ToolCall
+from ...model import Block, Citation, Json, Raw, Reasoning, Text, ToolCall
 from ...reading import compact, encode
 from ...streaming import StreamWriter
 from .documents import CohereWriting
@@ -76,7 +76,7 @@ class CohereWriter(StreamWriter):
         if self.home and isinstance(block, Text) and block.at.endswith("/tool_plan"):
             self.voices[event_.index] = Voice("plan", 0)
             return b""
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             return self.open_content(block, "text", event_.index)
         if isinstance(block, Reasoning):
             return self.open_content(block, "thinking", event_.index)

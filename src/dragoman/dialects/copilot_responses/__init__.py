@@ -15,7 +15,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices, Texts
+from ...capabilities import (
+    EVERYWHERE,
+    NO_CITATIONS,
+    NO_MARKS,
+    NO_MODE,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Choices,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -45,6 +59,13 @@ class CopilotResponses(Sniff, Answers):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        reasoning=ReasoningForm(parts=EVERYWHERE),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={"image": Form(sources=frozenset({"url", "base64"}), usual="image/png")},
+            roles=frozenset({"user"}),
+            texts=WORDS,
+        ),
         lacks=RARE | {"response.id", "response.created", "error.request_id"},
         counts=frozenset(),
     )

@@ -26,7 +26,7 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...writing import Writing, data_uri, lose_labels, note_summary
+from ...writing import Writing, data_uri
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting
@@ -169,7 +169,6 @@ class Requests(Responses):
 
     def text_of(self, block: Text, w: Writing) -> str:
         """A text and nothing more: there are no cache marks and no citations."""
-        self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         return block.text
 
@@ -182,7 +181,6 @@ class Requests(Responses):
             return super().write_result(result, w)
         if result.name is not None:
             w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
-        self.lose_cache(result.cache, w)
         out: dict[str, Json] = {"type": CALL_OUTPUT, "call_id": w.result_id(result)}
         texts: list[Block] = []
         for block in result.content:
@@ -208,47 +206,17 @@ class Requests(Responses):
         kind = self.spelling(block).get("texts")
         if w.home and kind is None and block.extras is not None:
             return super().write_reasoning(block, w)
-        thoughts = self.thoughts_of(block, w)
-        if not thoughts:
-            return None
-        parts = [{"type": kind or OUTPUT, "text": text} for text in thoughts]
+        parts = [{"type": kind or OUTPUT, "text": text} for text in block.content]
         out: dict[str, Json] = {"type": THOUGHT, "content": parts}
         return out if block.extras is None else self.emit(out, block, w.log)
-
-    def thoughts_of(self, block: Reasoning, w: ItemWriting) -> tuple[str, ...]:
-        """The words of a thought, and a note of all else it had."""
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        note_summary(block, w)
-        thoughts = block.words
-        if not thoughts:
-            self.lose(block.extras, block.at, w.log)
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-        return thoughts
 
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, out: list[Json], w: Writing) -> None:
         if w.home:
             return super().write_media(block, out, w)
-        source = block.source
-        self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
-        if source.kind in ("text", "blocks"):
-            w.log.approximated("media", block.at, "a document of plain text is plain text here")
-            lose_labels(block, "plain text has", w.log)
-            inner = source.blocks if source.kind == "blocks" else (Text(source.value, at=block.at),)
-            out += self.write_parts(inner, w)
-        elif block.kind != "image" or source.kind == "file":
-            w.log.dropped("media", block.at, "only images are sent here, by address or as data")
-        else:
-            self.note_media(block, w)
-            if block.detail not in (None, "auto"):
-                w.log.dropped("media.detail", block.at, "images have no detail level here")
-            out.append({"type": "input_image", "url": self.write_address(block, "image/png", w)})
+        out.append({"type": "input_image", "url": self.write_address(block, w)})
         return None
 
     def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
@@ -257,12 +225,12 @@ class Requests(Responses):
             block = replace(block, extras=self.respell(None, key="url"))
         return super().write_image(block, w)
 
-    def write_address(self, block: Media, usual: str, w: Writing) -> str:
+    def write_address(self, block: Media, w: Writing) -> str:
         """The data know better what they are than whoever labelled them."""
         source = block.source
         found = sniff(source.value) if source.kind == "base64" and not w.home else None
         if found is None or found == source.media_type or not found.startswith("image/"):
-            return super().write_address(block, usual, w)
+            return super().write_address(block, w)
         say = w.log.invented if source.media_type is None else w.log.approximated
         say("media.type", block.at, f"the data are {found}, as their first bytes tell")
         return data_uri(found, source.value)

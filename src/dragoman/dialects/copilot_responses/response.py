@@ -178,15 +178,10 @@ class Answers(Requests):
     def write_thought(self, block: Reasoning, before: list[str], w: ItemWriting) -> Sequence[str]:
         if w.home:
             return block.content
-        thoughts = self.thoughts_of(block, w)
-        if len(thoughts) > 1 or (before and thoughts):
+        if len(block.content) > 1 or before:
             w.log.approximated("text.boundary", block.at, "an answer has one thought here")
-        if thoughts:
-            self.lose(block.extras, block.at, w.log)
-        if thoughts == ("",):
-            w.log.dropped("reasoning", block.at, "a thought without words")
-            return ()
-        return thoughts
+        self.lose(block.extras, block.at, w.log)
+        return block.content
 
     def join_said(self, blocks: Sequence[Block], w: ItemWriting) -> str | None:
         """All texts as one; None where there are none."""
@@ -198,7 +193,6 @@ class Answers(Requests):
 
     def write_answer_call(self, call: ToolCall, w: ItemWriting) -> Json:
         spelling = self.spelling(call)
-        self.lose_cache(call.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(call.name, call.at)}
         inner["arguments"] = "{}" if is_blank(call.arguments) else call.arguments
         if spelling:

@@ -19,7 +19,7 @@ from ...errors import Malformed
 from ...events import Begin, Cite, Close, Delta, End, Event, Odd, Open, hollow
 from ...framing import Frame
 from ...ledger import Ledger
-from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
+from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...reading import as_dict, encode, maybe_list, maybe_str, need_str, parse
 from ...streaming import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
 from ...writing import is_blank
@@ -274,7 +274,7 @@ class CopilotReader(StreamReader):
         """A block that comes whole."""
         index = self.open(hollow(block), events)
         events[-1] = Open(index, hollow(block), candidate)
-        if isinstance(block, Text | Refusal) and block.text:
+        if isinstance(block, Text) and block.text:
             events.append(Delta(index, block.text))
         elif isinstance(block, ToolCall) and block.arguments:
             events.append(Delta(index, block.arguments))
@@ -349,7 +349,7 @@ class CopilotWriter(FunctionsOnly, InTurns):
             name = self.w.tool_name(block.name, block.at)
             self.calls[event.index] = (self.w.call_id(block), name)
             self.silent.add(event.index)
-        elif isinstance(block, Text | Refusal | Reasoning):
+        elif isinstance(block, Text | Reasoning):
             if not self.must_wait(event, isinstance(block, Reasoning)):
                 self.blocks[event.index] = block
         return b""

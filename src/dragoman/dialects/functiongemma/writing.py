@@ -15,7 +15,6 @@ from ...model import (
     History,
     Json,
     Message,
-    Reasoning,
     Request,
     Response,
     Stop,
@@ -281,8 +280,6 @@ class Texts(Reading):
                     texts = []
                 out.append(self.write_call(block, w))
                 called = True
-            elif isinstance(block, Reasoning):
-                self.lose_thought(block, w.log)
             elif (text := self.plain(block, w.log)) is not None:
                 text = self.trim(text, block.at, w.log, control)
                 if called and text and not w.home:
@@ -321,7 +318,6 @@ class Texts(Reading):
             log.invented("tool_result.name", result.at, "a result names its tool: 'tool'")
         elif result.name is None and called is None:
             log.invented("tool_result.name", result.at, f"a result names its tool: {name!r}")
-        self.lose_cache(result.cache, log)
         self.lose(result.extras, result.at, log)
         text = self.say_result(result, w.tool_name(name, result.at), w)
         return text if result.extras is None else respelled(self, result, text, log, losses)

@@ -15,14 +15,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
     NO_ERROR_FIELDS,
+    NO_MARKS,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
     RESPONSE,
+    WORDS,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
     Texts,
 )
 from ...endpoint import VERTEX_BASES, Endpoint
@@ -52,6 +58,9 @@ class Gemini(Sniff, Rules, Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
+        reasoning=ReasoningForm(
+            signatures=frozenset({("google", "signature"), ("google", "encrypted")})
+        ),
         unfit={
             "system": NOT_TEXT,
             "developer": NOT_TEXT,
@@ -59,6 +68,22 @@ class Gemini(Sniff, Rules, Responses):
             "assistant": frozenset({ToolResult}),
         },
         citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=POINTED | WORDS,
+                    labels=frozenset({"filename"}),
+                    titled=POINTED | WORDS,
+                    extended=False,
+                    typed=True,
+                    any_data=False,
+                ),
+            ),
+            roles=frozenset({"user", "assistant", "tool"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+        ),
         lacks=RARE | NO_ERROR_FIELDS | {"usage.cache_ttl"},
         counts=frozenset({"cache_read", "reasoning"}),
     )

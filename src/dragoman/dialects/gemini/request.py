@@ -301,7 +301,7 @@ class Requests(Tools):
             out["systemInstruction"] = system
         if not (contents or w.home):
             # "contents is not specified"
-            log.invented("message.empty", tree.at, f"a user must speak here, and says {SILENCE!r}")
+            self.add_user_turn(tree.at, log)
             contents = [{"role": "user", "parts": [{"text": SILENCE}]}]
         if facts.signatures:
             vouch(contents, tree.messages, log)

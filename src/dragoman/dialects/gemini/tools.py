@@ -180,8 +180,6 @@ class Tools(Turns):
                 out["parametersJsonSchema"] = schema
             else:
                 write_parameters(out, tool, schema, w)
-        if tool.cache is not None:
-            self.lose_cache(tool.cache, w)
         if tool.extras is None or (not w.home and self.is_mute(tool.extras)):
             return out
         return self.emit(spelled(out, self.said(tool)), tool, w.log)

@@ -45,7 +45,6 @@ SPEAKERS: dict[Role, str] = {
 CONTENT_KEYS = frozenset({"role", "parts"})
 PLAIN_CONTENT = only("role", "parts")
 PLAIN_SYSTEM = only("parts")
-UNASKED = f"the user speaks before a call here, by saying {SILENCE!r}"
 # Any string is an id; "must start with a letter or an underscore", then these.
 IDS = (r"[\s\S]", 1 << 20)
 NAMES = (r"(?:[a-zA-Z_]|(?<!^)[0-9.:-])", 128)
@@ -300,7 +299,7 @@ class Turns(WriteParts):
         opening = takewhile(lambda content: content["role"] == "model", out)
         if any(has_call(content["parts"]) for content in opening):
             first = next(message for message in messages if message.role == "assistant")
-            w.log.invented("message.empty", first.at, UNASKED)
+            self.add_user_turn(first.at, w.log)
             out.insert(0, {"role": "user", "parts": [{"text": SILENCE}]})
 
     def say_hoisted(self, out: list[Json], w: Saying) -> None:
@@ -339,10 +338,9 @@ class Turns(WriteParts):
         joins what the model said before it, if anything, and what it says next joins the call.
         """
         if out:
-            why = "a call stands in one turn with what the model says around it here"
-            w.log.approximated("message.boundary", message.at, why)
+            self.merge_message(message, w.log)
             return True
-        w.log.invented("message.empty", message.at, UNASKED)
+        self.add_user_turn(message.at, w.log)
         out.append({"role": "user", "parts": [{"text": SILENCE}]})
         return False
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ...events import Begin, Close, Delta, Open, Pieces, Sealed
 from ...ledger import Ledger
-from ...model import Block, Json, Reasoning, Refusal, Text, ToolResult
+from ...model import Block, Json, Reasoning, Text, ToolResult
 from ...reading import encode
 from ...streaming import StreamWriter
 from ...writing import home_only
@@ -86,7 +86,7 @@ class GeminiWriter(StreamWriter):
 
     def flows(self, block: Block) -> bool:
         """Whether a block is text and nothing more, so that it can be said bit by bit."""
-        if not isinstance(block, Text | Refusal | Reasoning):
+        if not isinstance(block, Text | Reasoning):
             return False
         extras = block.extras
         if extras is None or self.dialect.is_mute(extras):
@@ -190,7 +190,7 @@ class GeminiWriter(StreamWriter):
                 return [self.part(spoken, {"text": "", "thought": True})] if silent else []
             part: dict[str, Json] = {"text": "", "thought": True, "thoughtSignature": spoken.seal}
             return [self.part(spoken, part)]
-        if spoken.said is None and isinstance(block, Text | Refusal):
+        if spoken.said is None and isinstance(block, Text):
             return [self.part(spoken, {"text": ""})]
         return []
 

@@ -13,7 +13,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CHOICE, NO_CITATIONS, NOWHERE, RARE, Capabilities
+from ...capabilities import (
+    NO_CHOICE,
+    NO_CITATIONS,
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    WORDS,
+    Capabilities,
+    Form,
+    MediaForms,
+)
 from .request import Requests
 from .sniff import Sniff
 
@@ -42,6 +52,23 @@ class IContent(Sniff, Requests):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"url", "base64"}),
+                    extended=False,
+                    typed=True,
+                    any_data=False,
+                ),
+            ),
+            roles=frozenset({"system", "user", "assistant", "tool"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+            texts=WORDS,
+        ),
         candidates=1,
         lacks=RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )

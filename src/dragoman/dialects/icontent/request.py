@@ -164,7 +164,6 @@ class Requests(ClientErrors, Write):
                 if not isinstance(block, Text):
                     self.omit(block, w.log)
                     continue
-                self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
                 if texts:
                     self.join_text(block.at, w.log)
@@ -239,7 +238,6 @@ class Requests(ClientErrors, Write):
         return list(groups)
 
     def write_function(self, tool: Tool, w: ContentWriting) -> Json:
-        self.lose_cache(tool.cache, w)
         tool = freeform.as_function(tool)
         out: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:

@@ -23,7 +23,6 @@ from ...model import (
     Json,
     Media,
     Reasoning,
-    Refusal,
     Response,
     Text,
     ToolCall,
@@ -219,7 +218,7 @@ class ContentWriter(OneByOne):
     def enter(self, event: Open) -> bytes:
         block = event.block
         self.kind, self.more, self.texts, self.heard = "", {}, [], False
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             docs = self.dialect.write_block(replace(block, text="x"), self.w)
         elif isinstance(block, Reasoning):
             docs = self.dialect.write_block(replace(block, content=("x",)), self.w)
@@ -255,7 +254,7 @@ class ContentWriter(OneByOne):
 
     def leave(self) -> bytes:
         block, said = self.block, "".join(self.texts)
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             if self.kind and said:
                 return b""
             docs = self.dialect.write_block(replace(block, text=said), self.w)

@@ -13,7 +13,6 @@ from ...marks import ERROR
 from ...media import lies, sniff
 from ...model import (
     Block,
-    Cache,
     Hosted,
     Json,
     Media,
@@ -26,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...reading import escape
-from ...writing import Writing, data_uri, joined, lose_labels, object_of
+from ...writing import Writing, data_uri, joined, object_of
 from .read import NOBODY, REDACTED, WHOLE, Read
 
 ANY = ("(?s:.)", 10**9)
@@ -153,21 +152,12 @@ class Write(Read):
                 return []
 
     def write_text(self, block: Text, w: Writing) -> Json:
-        self.note_text(block, w)
         extras = block.extras
         if extras is not None and self.knows(extras.dialect) and "code" in extras.fields:
             return self.emit({"type": "code"}, block, w.log)
         return self.emit({"type": "text", "text": block.text}, block, w.log)
 
-    def note_text(self, block: Text, w: Writing) -> None:
-        self.lose_cache(block.cache, w)
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "llxprt marks what is cached by itself")
-
     def write_call(self, call: ToolCall, w: ContentWriting) -> Json:
-        self.lose_cache(call.cache, w)
         w.tools[call.id] = call.name
         spelling = self.spelling(call)
         call_id = call.id if call.id is not None else w.call_id(call)
@@ -190,18 +180,16 @@ class Write(Read):
         return object_of(call, w.log)
 
     def write_result(self, result: ToolResult, w: ContentWriting) -> list[Json]:
-        self.lose_cache(result.cache, w)
         if w.home:
             return self.write_own_result(result, w)
         texts, before, media = self.sort_answer(result.content, w)
         answer = "\n".join(text.text for text in texts)
         mute = result.is_error and self.has_error  # a failure without a word has a form here
         if not texts and not mute:
-            why = f"{self.name} needs a text in a tool result"
-            w.log.invented("text.empty", result.at, why)
+            self.add_text(result.at, w.log)
         elif mute and not answer and texts:
             for text in texts:
-                w.log.dropped("text.empty", text.at, "a tool that failed without a word")
+                self.omit_text(text.at, w.log)
         out = self.name_result(result, w)
         out["result"] = answer
         if result.is_error:
@@ -229,7 +217,6 @@ class Write(Read):
         media: list[Json] = []
         for block in content:
             if isinstance(block, Text):
-                self.note_text(block, w)
                 self.lose(block.extras, block.at, w.log)
                 if not texts:
                     before, media = media, before
@@ -239,18 +226,7 @@ class Write(Read):
                         w.log.approximated("content.order", block.at, "images follow the text here")
                 texts.append(block)
             elif isinstance(block, Media):
-                for doc in self.write_media(block, w):
-                    if doc["type"] == "text":  # a document of plain text
-                        if not texts:
-                            before, media = media, before
-                        else:
-                            self.join_text(block.at, w.log)
-                            if media:
-                                why = "images follow the text here"
-                                w.log.approximated("content.order", block.at, why)
-                        texts.append(Text(doc["text"], at=block.at))
-                    else:
-                        media.append(doc)
+                media += self.write_media(block, w)
             else:
                 w.log.dropped("tool_result.content", block.at, "a tool cannot say this here")
         return texts, before, media
@@ -331,51 +307,26 @@ class Write(Read):
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, w: ContentWriting) -> list[Json]:
-        self.lose_cache(block.cache, w)
         if w.home and block.source.kind in ("url", "base64"):
             return [self.write_own_media(block, w)]
-        if block.source.kind in ("text", "blocks"):
-            return self.write_text_document(block, w)
         source = self.write_source(block, w)
         if source is None:
             self.lose(block.extras, block.at, w.log)
             return []
-        self.note_media(block, w)
         return [self.emit(self.write_image_or_file(source, block, w), block, w.log)]
 
     def write_image_or_file(
         self, source: dict[str, Json], block: Media, w: Writing
     ) -> dict[str, Json]:
         out: dict[str, Json] = {"type": "media", **source}
-        self.name_media(out, block, w)
-        return out
-
-    def note_media(self, block: Media, w: Writing) -> None:
-        for key in ("context", "citable", "transcript"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
-        if block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "images have no detail level here")
-
-    def name_media(self, out: dict[str, Json], block: Media, w: Writing) -> None:
         if block.filename is not None:
             out["filename"] = block.filename
-        if block.title is not None and block.filename is None:
-            out["filename"] = block.title
-            w.log.approximated("media.title", block.at, "the title becomes the file name")
-        elif block.title is not None:
-            w.log.dropped("media.title", block.at, "a document has a file name, not a title")
+        return out
 
     def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
         """Data from elsewhere is looked at before it is passed on."""
         source = block.source
-        if source.kind == "file":
-            w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
-            return None
         if source.kind == "url":
-            if source.value[:5].lower() == "data:":
-                w.log.dropped("media", block.at, "data must be base64 here")
-                return None
             media_type = source.media_type
             if media_type is None and block.kind == "document":
                 media_type = "application/pdf"
@@ -416,11 +367,3 @@ class Write(Read):
         if isinstance(said, str):
             out["mimeType"] = said
         return self.emit(out, block, w.log)
-
-    def write_text_document(self, block: Media, w: ContentWriting) -> list[Json]:
-        w.log.approximated("media", block.at, "a document of plain text is plain text here")
-        lose_labels(block, "plain text has", w.log)
-        self.lose(block.extras, block.at, w.log)
-        if block.source.kind == "blocks":
-            return self.write_blocks(block.source.blocks, w)
-        return [{"type": "text", "text": block.source.value}]

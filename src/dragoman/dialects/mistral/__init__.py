@@ -11,11 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_CITATIONS, NO_MODE, NOWHERE, RARE, Capabilities, Choices, Texts
+from ...capabilities import (
+    HISTORY,
+    NO_CITATIONS,
+    NO_MARKS,
+    NO_MODE,
+    NOWHERE,
+    POINTED,
+    RARE,
+    WORDS,
+    Capabilities,
+    Choices,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
+)
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
-from ...model import Json
+from ...model import Json, Reasoning, ToolCall
 from ...models import DEFAULT, Models
 from .._model_rules import chat_model
 from .response import Responses
@@ -41,9 +56,26 @@ class Mistral(Responses):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         passages=NOWHERE,
-        unfit=Responses.can.unfit,
+        # In a response it is one text, as it arrives in a stream.
+        reasoning=ReasoningForm(signatures=frozenset({("mistral", "signature")}), parts=HISTORY),
+        unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
         refused="end",
         citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds={
+                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
+                "audio": Form(sources=frozenset({"url", "base64"})),
+                "document": Form(
+                    sources=POINTED,
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"base64"}),
+                    extended=False,
+                    usual="application/pdf",
+                ),
+            },
+            texts=WORDS,
+        ),
         lacks=RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
         counts=frozenset({"cache_read", "cache_write"}),
     )

@@ -25,7 +25,7 @@ from ...model import (
     ToolResult,
 )
 from ...normal import SILENCE, results_in_place
-from ...writing import Writing, home_only, is_plain_text, note_joined
+from ...writing import Writing, is_plain_text, note_joined
 from .._nine import ID_RULE
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said
@@ -115,9 +115,7 @@ class Messages(Parts):
     def says_nothing(self, message: Message) -> bool:
         """Whether nothing is left of what the assistant says."""
         return all(
-            self.is_wordless(block)
-            if isinstance(block, Reasoning)
-            else isinstance(block, Text) and not block.text
+            isinstance(block, Text) and not block.text
             for block in message.content
             if not isinstance(block, Hosted | Media | Passage | Raw)  # which it cannot say here
         )
@@ -130,13 +128,13 @@ class Messages(Parts):
             # "Assistant message must have either content or tool_calls, but not none." (3240)
             for block in message.content:
                 if isinstance(block, Text):
-                    w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+                    self.omit_text(block.at, w.log)
             self.omit_message(message, w.log)
             return None
         if doc.get("content") == "" and "tool_calls" in doc and not w.home:
             for block in message.content:
                 if isinstance(block, Text):
-                    w.log.dropped("text.empty", block.at, "an empty text beside calls is none here")
+                    self.omit_text(block.at, w.log)
         if "prefix" in (spelling := self.spelling(message)):
             doc["prefix"] = spelling["prefix"]
         return doc
@@ -184,30 +182,19 @@ class Messages(Parts):
 
     def joined(self, texts: Sequence[Block], w: Writing) -> list[Block]:
         """Texts of an answer that follow each other are one, as they are in a stream."""
-        wordless = [block for block in texts if self.is_wordless(block)]
         out: list[Block] = []
         for block in texts:
             last = out[-1] if out else None
-            if self.is_wordless(block):
-                continue
             if isinstance(block, Text) and isinstance(last, Text):
                 note_joined(block, self, w)
-                self.lose_cache(block.cache, w)
                 self.lose(block.extras, block.at, w.log)
                 out[-1] = replace(last, text=last.text + block.text)
-            elif isinstance(block, Text) and not block.text and len(texts) > len(wordless) + 1:
-                w.log.dropped("text.empty", block.at, "an empty text says nothing")
-                self.lose_cache(block.cache, w)
+            elif isinstance(block, Text) and not block.text and len(texts) > 1:
+                self.omit_text(block.at, w.log)
                 self.lose(block.extras, block.at, w.log)
             else:
                 out.append(block)
-        return wordless + out  # which write nothing, but for what they lose
-
-    def is_wordless(self, block: Block) -> bool:
-        """A thought of which nothing can be said here."""
-        if not isinstance(block, Reasoning) or any(block.words):
-            return False
-        return block.seal is None or not home_only(self, block.seal.issuer)
+        return out
 
     def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
         doc["name"] = block.name
@@ -226,7 +213,6 @@ class Messages(Parts):
             if spelled == "null":
                 doc["content"] = None
             return
-        self.lose_cache(block.cache, w)
         doc["content"] = self.write_content(
             self.mark_texts(list(block.content), block, w), spelled, w
         )

@@ -6,17 +6,15 @@ from msgspec.structs import replace
 
 from ...model import (
     Block,
-    Cache,
     Json,
     Media,
     Raw,
     Reasoning,
     Seal,
     Source,
-    Text,
 )
 from ...reading import maybe_str
-from ...writing import Writing, home_only, joined, note_summary
+from ...writing import Writing
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 
@@ -87,35 +85,15 @@ class Parts(OpenAIChat):
 
     def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
         seal, spelling = block.seal, self.spelling(block)
-        if seal is not None and not (home_only(self, seal.issuer) and seal.kind == "signature"):
-            w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
-            seal = None
-        texts = self.thoughts_of(block, w)
-        if not any(texts) and seal is None and not w.home:
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            self.lose(block.extras, block.at, w.log)
-            return []
-        said: Json = [{"type": "text", "text": text} for text in texts]
+        said: Json = [{"type": "text", "text": text} for text in block.content]
         if spelling.get("thinking") == "string":
-            said = "".join(texts)
+            said = "".join(block.content)
         out: dict[str, Json] = {"type": "thinking", "thinking": said}
         if seal is not None:
             out["signature"] = seal.data
         if "closed" in spelling:
             out["closed"] = True
         return [self.emit(out, block, w.log)]
-
-    def thoughts_of(self, block: Reasoning, w: Writing) -> tuple[str, ...]:
-        """The words of a thought; in an answer they are one text, as they arrive in a stream."""
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        texts = block.words
-        note_summary(block, w)
-        if w.answer and not w.home and len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-            texts = (joined(texts),)
-        return texts
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
         source, spelling = block.source, self.spelling(block)
@@ -129,45 +107,25 @@ class Parts(OpenAIChat):
             w.log.dropped("media.type", block.at, "the data of a recording speak for themselves")
         return {"type": "input_audio", "input_audio": source.value}
 
-    def write_image(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        source = block.source
-        if source.kind == "file" and home_only(self, source.issuer):
+    def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
+        if block.source.kind == "file":
             return self.write_file(block, w)
         return super().write_image(block, w)
 
-    def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
         source = block.source
         if "file_data" in self.spelling(block):
             return super().write_file(block, w)
         if source.kind == "file":
-            if not home_only(self, source.issuer):
-                w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
-                return None
             if block.kind != "document":
                 w.log.approximated("media", block.at, "a stored file does not say what it is")
             if block.filename is not None:
                 w.log.dropped("media.filename", block.at, "a stored file has its own name")
             return {"type": "file", "file_id": source.value}
-        url = url_of(source)
-        if source.kind == "base64" and source.media_type is None:
-            w.log.invented("media.type", block.at, "taken for application/pdf")
-            url = f"data:application/pdf;base64,{source.value}"
-        out: dict[str, Json] = {"type": "document_url", "document_url": url}
+        out: dict[str, Json] = {"type": "document_url", "document_url": url_of(source)}
         if block.filename is not None:
             out["document_name"] = block.filename
-        elif block.title is not None and source.kind == "base64":
-            out["document_name"] = block.title
-            w.log.approximated("media.title", block.at, "the title becomes the name")
         return out
-
-    def finish(
-        self, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing
-    ) -> dict[str, Json]:
-        """Nothing bears a cache mark here."""
-        if w.home:
-            return super().finish(out, node, cache, w)
-        self.lose_cache(cache, w)
-        return self.emit(out, node, w.log)
 
 
 def read_recording(said: str) -> Source:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ...events import Cite, Close, Delta, Event, Odd, Open, Sealed
 from ...ledger import Ledger
-from ...model import Block, Json, Raw, Reasoning, Refusal, Seal, Text, ToolCall
+from ...model import Block, Json, Raw, Reasoning, Seal, Text, ToolCall
 from ...reading import as_dict, as_list, compact, expected, need_str
 from ...streaming import Said
 from ...writing import home_only, is_blank
@@ -190,7 +190,7 @@ class MistralWriter(ChatWriter):
             voice, begun = self.voice(number)
             voice.said.add(TEXT)
             return begun + self.chunk(number, {"content": [block.payload]})
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             if self.home:
                 self.thought.discard(number)
             self.worded[event.index] = number

@@ -12,7 +12,6 @@ from ...marks import is_marked, mark_error, mark_plain, unmark_error
 from ...media import sniff
 from ...model import (
     Block,
-    Cache,
     History,
     Json,
     Media,
@@ -42,7 +41,7 @@ from ...reading import (
     only,
     parse,
 )
-from ...writing import Writing, is_blank, joined, lose_labels, note_summary, object_of
+from ...writing import Writing, is_blank, joined, object_of
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -254,7 +253,6 @@ class Messages(Dialect):
 
     def write_call(self, call: ToolCall, index: int, w: OllamaWriting) -> Json:
         call = freeform.as_function(call, w.home)
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if call.id is not None:
             out["id"] = call.id
@@ -286,7 +284,7 @@ class Messages(Dialect):
         for block in result.content:
             if isinstance(block, Media) and is_sendable(block):
                 images.append(block)
-            elif isinstance(block, Text) or is_worded(block):
+            elif isinstance(block, Text):
                 if images:
                     w.log.approximated("content.order", block.at, "images follow the text here")
                 texts += [(block, text) for text in self.texts_in(block, w)]
@@ -306,7 +304,6 @@ class Messages(Dialect):
             doc["content"] = said
         elif spelling.get("content") != "absent":
             doc["content"] = None if "content" in spelling else ""
-        self.lose_cache(result.cache, w)
         self.write_names(doc, result, spelling, w)
         self.write_shown(doc, result, images, hoisted, w)
         return self.emit(doc, result, w.log)
@@ -359,18 +356,9 @@ class Messages(Dialect):
         found: list[str] = []
         match block:
             case Text():
-                self.lose_cache(block.cache, w)
                 found = [block.text]
-            case Media(source=Source(kind="text" | "blocks")):
-                w.log.approximated("media", block.at, "a document of plain text is plain text here")
-                lose_labels(block, "plain text has", w.log)
-                self.lose_cache(block.cache, w)
-                inner = block.source.blocks
-                found = [text for part in inner for text in self.texts_in(part, w)]
-                if block.source.kind == "text":
-                    found = [block.source.value]
             case Media():
-                w.log.dropped("media", block.at, "only images are sent here, as data")
+                w.log.dropped("media", block.at, "only a user sends images to ollama")
             case _:
                 self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)
@@ -381,10 +369,6 @@ class Messages(Dialect):
         if source.media_type != (known := sniff(source.value)):
             note = w.log.dropped if known is None else w.log.approximated
             note("media.type", block.at, "the data of an image speak for themselves")
-        lose_labels(block, "images have", w.log)
-        if block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "images have no detail level here")
-        self.lose_cache(block.cache, w)
         self.lose(block.extras, block.at, w.log)
         return source.value
 
@@ -400,28 +384,8 @@ class Messages(Dialect):
             if text:
                 self.join_text(block.at, w.log)
             else:
-                w.log.dropped("text.empty", block.at, "an empty text says nothing here")
+                self.omit_text(block.at, w.log)
         return "\n\n".join(text for _, text in texts if text)
-
-    def write_thought(self, block: Reasoning, w: Writing) -> str | None:
-        """The words of a thought, as one text."""
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        self.lose(block.extras, block.at, w.log)
-        texts = block.words
-        note_summary(block, w)
-        if len(texts) > 1:
-            w.log.approximated("text.boundary", block.at, "a thought is one text here")
-        said = joined(texts)
-        if not said and block.seal is None and block.id is None:
-            w.log.dropped("reasoning", block.at, "a thought without words")
-        return said or None
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "nothing is marked for a cache here")
 
     # -- tools ------------------------------------------------------------------------------
 
@@ -464,7 +428,6 @@ class Messages(Dialect):
 
     def write_tool(self, tool: Tool, w: Writing) -> Json:
         tool = freeform.as_function(tool, w.home)
-        self.lose_cache(tool.cache, w)
         function: dict[str, Json] = {"name": tool.name}
         if tool.description is not None:
             function["description"] = tool.description
@@ -500,11 +463,11 @@ class Turn:
             self.follow(3, block)
             self.calls.append(dialect.write_call(block, len(self.calls), w))
         elif isinstance(block, Reasoning) and self.role == "assistant":
-            if (said := dialect.write_thought(block, w)) is not None:
-                self.follow(0, block)
-                if self.thoughts:
-                    w.log.approximated("text.boundary", block.at, "there is one thought here")
-                self.thoughts.append(said)
+            dialect.lose(block.extras, block.at, w.log)
+            self.follow(0, block)
+            if self.thoughts:
+                w.log.approximated("text.boundary", block.at, "there is one thought here")
+            self.thoughts.append(joined(block.content))
         elif is_sendable(block) and (w.home or self.role == "user"):
             self.follow(2, block)
             assert isinstance(block, Media)
@@ -533,17 +496,12 @@ class Turn:
         # An empty text says nothing beside others; alone, it is what the message says.
         alone = not (said or self.w.answer or beside)
         for at in self.empty[1:] if alone else self.empty:
-            self.w.log.dropped("text.empty", at, "an empty text says nothing here")
+            self.dialect.omit_text(at, self.w.log)
         if said or self.texts:
             return said
         if alone:
-            self.w.log.invented("text.empty", message.at, "a message has a text here")
+            self.dialect.add_text(message.at, self.w.log)
         return said
-
-
-def is_worded(block: Block) -> bool:
-    """A document of plain text."""
-    return isinstance(block, Media) and block.source.kind in ("text", "blocks")
 
 
 def is_sendable(block: Block) -> bool:

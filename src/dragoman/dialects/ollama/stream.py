@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...events import Begin, Close, Delta, End, Event, Open
 from ...framing import Frame
 from ...ledger import Ledger
-from ...model import Block, Json, Reasoning, Refusal, Response, Text, ToolCall
+from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...reading import as_dict, encode, maybe_list, maybe_str
 from ...streaming import InTurns, Said, StreamReader
 from .messages import OllamaWriting
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TEXTS = ("thinking", "content")
 FIRST = ("model", "created_at")  # of these the first holds, of others the last
-PLACES = {Text: "content", Refusal: "content", Reasoning: "thinking", ToolCall: "calls"}
+PLACES = {Text: "content", Reasoning: "thinking", ToolCall: "calls"}
 SILENT = ("", None, "1970-01-01T00:00:00Z")  # nobody knew it yet
 
 
@@ -164,7 +164,7 @@ class OllamaWriter(InTurns):
             self.keys[event.index] = "thinking"
             if "thinking" in self.said:
                 self.parts[event.index] = ("", -1)  # another thought: apart from the one before
-        elif isinstance(block, Text | Refusal):
+        elif isinstance(block, Text):
             self.keys[event.index] = "content"
         return b""
 

@@ -17,9 +17,14 @@ from ...capabilities import (
     NOWHERE,
     RARE,
     RESPONSE,
+    WORDS,
+    Caching,
     Capabilities,
     Choices,
     Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
     Texts,
 )
 from ...endpoint import Endpoint
@@ -38,6 +43,7 @@ class OpenAIChat(Sniff, Rules, Responses):
         texts=Texts(needed=frozenset({"result"})),
         item_ids=NOWHERE,
         passages=NOWHERE,
+        reasoning=ReasoningForm(places=NOWHERE),
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         citations=Citations(
             places=RESPONSE,
@@ -46,6 +52,27 @@ class OpenAIChat(Sniff, Rules, Responses):
             lacks=("quote", "seal"),
             spans=True,
             joined=True,
+        ),
+        caching=Caching(
+            on=frozenset({"text", "reply", "media", "result part", "document text"}),
+            ttls=("30m", "12h"),
+        ),
+        media=MediaForms(
+            kinds={
+                "image": Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"detail"}),
+                    usual="image/png",
+                ),
+                "audio": Form(sources=frozenset({"base64"})),
+                "document": Form(
+                    sources=frozenset({"base64", "file"}),
+                    labels=frozenset({"filename"}),
+                    titled=frozenset({"base64"}),
+                    usual="application/pdf",
+                ),
+            },
+            texts=WORDS,
         ),
         choices=Choices(
             alone=NO_MODE,

@@ -24,7 +24,7 @@ from ...model import (
 )
 from ...normal import with_extension
 from ...reading import as_dict, expected, maybe_int, maybe_str, need_dict, need_str, only
-from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
+from ...writing import Writing, data_uri, split_data_uri
 from . import gateways
 from .signing import Signing
 
@@ -38,7 +38,6 @@ AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", 
 UNOFFICIAL = {
     "video_url": "video", "file_url": "document", "audio_url": "audio", "input_audio": "audio",
 }  # fmt: skip
-TTLS = ("30m", "12h")
 HOME_MARK: dict[str, Json] = {"mode": "explicit"}
 
 
@@ -47,20 +46,15 @@ class Parts(Signing):
 
     name = "openai-chat"
     issuer = "openai"
-    cache_key: ClassVar[str | None] = "prompt_cache_breakpoint"
+    cache_key: ClassVar[str] = "prompt_cache_breakpoint"
     """What marks a part for the cache; readers know the other name as well."""
     cache_mark: ClassVar[dict[str, Json]] = {"mode": "explicit"}
-    cache_ttls: ClassVar[tuple[str, ...]] = TTLS
-    media_kinds: ClassVar[tuple[str, ...]] = ("image", "audio", "document")
-    """What can be sent beside text, in the official way."""
     media_urls: ClassVar[dict[str, str]] = {}
     """What can be sent in a way that is not official: kind -> type, and key, of its part."""
     audio_formats: ClassVar[dict[str, str]] = AUDIO_FORMATS
     """How recordings are sent: media type -> format."""
     any_audio: ClassVar[bool] = False
     """Whether a recording may have any format, or none that is named."""
-    has_detail: ClassVar[bool] = True
-    """Whether an image is looked at as closely as is said."""
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -282,10 +276,6 @@ class Parts(Signing):
         raise NotImplementedError
 
     def write_media(self, block: Media, w: Writing) -> list[Json]:
-        if not w.takes(block):
-            self.lose_cache(block.cache, w)
-            return []
-        self.note_media(block, w)
         spelling = self.spelling(block)
         if "type" in spelling:
             kind = spelling["type"]
@@ -294,57 +284,30 @@ class Parts(Signing):
                     {"type": kind, kind: {"url": url_of(block.source)}}, block, block.cache, w
                 )
             ]
-        if block.source.kind in ("text", "blocks"):
-            return self.write_text_document(block, w)
-        out: dict[str, Json] | None = None
-        if block.kind not in self.media_kinds and not w.home:
-            out = self.write_unofficial(block, w)
-        elif block.kind == "image":
+        if block.kind == "image":
             out = self.write_image(block, w)
         elif block.kind == "audio":
-            out = self.write_audio(block, w)
+            found = self.write_audio(block, w)
+            if found is None:
+                return []
+            out = found
         elif block.kind == "document":
             out = self.write_file(block, w)
         else:
-            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
-        return [] if out is None else [self.finish(out, block, block.cache, w)]
+            out = self.write_unofficial(block)
+        return [self.finish(out, block, block.cache, w)]
 
-    def write_unofficial(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        kind, url = self.media_urls.get(block.kind), url_of(block.source)
-        if kind is None or url is None:
-            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
-            return None
-        if block.source.kind == "base64" and block.source.media_type is None:
-            w.log.invented("media.type", block.at, f"taken for {block.kind}/mp4")
-            url = data_uri(f"{block.kind}/mp4", block.source.value)
-        return {"type": kind, kind: {"url": url}}
+    def write_unofficial(self, block: Media) -> dict[str, Json]:
+        kind = self.media_urls[block.kind]
+        return {"type": kind, kind: {"url": url_of(block.source)}}
 
-    def note_media(self, block: Media, w: Writing) -> None:
-        lose_type(block, w)
-        for key in ("title", "context", "citable", "transcript"):
-            if getattr(block, key) is not None and not (key == "title" and takes_title(block)):
-                w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
-        if block.kind != "document" and block.filename is not None:
-            w.log.dropped("media.filename", block.at, "only documents have file names here")
-        if block.kind != "image" and block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "only images have a detail level here")
-
-    def write_image(self, block: Media, w: Writing) -> dict[str, Json] | None:
+    def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
         url = url_of(block.source)
-        if url is None:
-            w.log.dropped("media", block.at, "an image is sent by address or as data here")
-            return None
         if self.spelling(block).get("image_url") == "string":
             return {"type": "image_url", "image_url": url}
         image: dict[str, Json] = {"url": url}
         if block.detail is not None and (w.home or block.detail != "auto"):
             image["detail"] = block.detail
-            if not self.has_detail and not w.home:
-                del image["detail"]
-                w.log.dropped("media.detail", block.at, "every image is looked at alike here")
-        if block.source.kind == "base64" and block.source.media_type is None:
-            image["url"] = data_uri("image/png", block.source.value)
-            w.log.invented("media.type", block.at, "taken for image/png")
         return {"type": "image_url", "image_url": image}
 
     def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
@@ -356,7 +319,7 @@ class Parts(Signing):
         if form is None and self.any_audio and kind.startswith("audio/"):
             form = kind.removeprefix("audio/")
         if source.kind == "url" and "audio" in self.media_urls:
-            return self.write_unofficial(block, w)
+            return self.write_unofficial(block)
         if source.kind != "base64" or form is None:
             forms = "wav or mp3" if self.audio_formats is AUDIO_FORMATS else "plain"
             w.log.dropped("media", block.at, f"recordings are sent as {forms} data here")
@@ -365,26 +328,15 @@ class Parts(Signing):
             w.log.approximated("media.type", block.at, f"{kind} is written as {form!r}")
         return {"type": "input_audio", "input_audio": {"data": source.value, "format": form}}
 
-    def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
         source = block.source
         file: dict[str, Json] = {}
         spelled = self.spelling(block).get("file_data")
         if source.kind == "file":
-            if not home_only(self, source.issuer):
-                w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
-                return None
             file["file_id"] = source.value
-        elif source.kind == "base64" or spelled == "url":
-            plain = source.value if spelled else None
-            media_type = source.media_type
-            if plain is None and media_type is None:
-                media_type = "application/pdf"
-                w.log.invented("media.type", block.at, f"taken for {media_type}")
-            file["file_data"] = plain or data_uri(media_type or "", source.value)
-            self.name_file(file, block, w)
         else:
-            w.log.dropped("media", block.at, "a document is sent as data or as a stored file here")
-            return None
+            file["file_data"] = source.value if spelled else url_of(source)
+            self.name_file(file, block, w)
         if block.filename is not None:
             file["filename"] = block.filename
         return {"type": "file", "file": file}
@@ -393,35 +345,20 @@ class Parts(Signing):
         """Data needs a file name: "Missing required parameter: 'file.filename'"."""
         if block.filename is not None or w.home:
             return
-        if block.title is not None:
-            file["filename"] = with_extension(block.title, block.source.media_type)
-            w.log.approximated("media.title", block.at, "the title becomes the file name")
-        else:
-            file["filename"] = with_extension("document", block.source.media_type)
-            w.log.invented("media.filename", block.at, "a document needs a file name")
-
-    def write_text_document(self, block: Media, w: Writing) -> list[Json]:
-        w.log.approximated("media", block.at, "a document of plain text is plain text here")
-        if block.filename is not None:
-            w.log.dropped("media.filename", block.at, "plain text has no file name")
-        self.lose(block.extras, block.at, w.log)
-        if block.source.kind == "blocks":
-            self.lose_cache(block.cache, w)
-            return self.write_parts(block.source.blocks, w)
-        return self.write_part(Text(block.source.value, cache=block.cache, at=block.at), w)
+        file["filename"] = with_extension("document", block.source.media_type)
+        why = f"{self.name} requires a file name of data: {file['filename']!r}"
+        w.log.invented("media.filename", block.at, why)
 
     def finish(
         self, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing
     ) -> dict[str, Json]:
         """Cache mark and extras, which every part can bear."""
-        if cache is not None and self.cache_key is None and not w.home:
-            self.lose_cache(cache, w)
-        elif cache is not None and w.facts.cache_marks is False:
+        if cache is not None and w.facts.cache_marks is False:
             why = f"cache marks are not supported by {w.model}"
             w.log.dropped("cache", cache.at, why)
         elif cache is not None:
             key = self.spelling(node).get("cache")
-            usual = self.cache_key if self.cache_key and not w.home else "prompt_cache_breakpoint"
+            usual = self.cache_key if not w.home else "prompt_cache_breakpoint"
             mark: dict[str, Json] = {} if key else dict(HOME_MARK if w.home else self.cache_mark)
             out[key or usual] = self.write_mark(mark, cache, w)
             if "cache_control" in (spelling := self.spelling(node)):
@@ -430,17 +367,9 @@ class Parts(Signing):
 
     def write_mark(self, mark: dict[str, Json], cache: Cache, w: Writing) -> Json:
         if cache.ttl is not None:
-            if cache.ttl in self.cache_ttls or w.home:
-                mark["ttl"] = cache.ttl
-            else:
-                why = f"a cached prefix cannot live {cache.ttl} here"
-                w.log.approximated("cache.ttl", cache.at, why)
+            mark["ttl"] = cache.ttl
         mark |= self.spelling(cache)
         return self.emit(mark, cache, w.log)
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "this place cannot be marked here")
 
 
 def url_of(source: Source) -> str | None:
@@ -452,8 +381,3 @@ def url_of(source: Source) -> str | None:
             return data_uri(source.media_type or "", source.value)
         case _:
             return None
-
-
-def takes_title(block: Media) -> bool:
-    """Whether the title of a document lives on as its file name."""
-    return block.kind == "document" and block.source.kind == "base64" and block.filename is None

@@ -150,8 +150,6 @@ class Tools(Messages):
             return tool.payload
         if self.can.freeform != "native":
             tool = freeform.as_function(tool, w.home)
-        if tool.cache is not None:
-            self.lose_cache(tool.cache, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             inner["description"] = tool.description

@@ -13,7 +13,16 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import NO_MODE, RESPONSE
+from ...capabilities import (
+    EVERYWHERE,
+    NO_MARKS,
+    NO_MODE,
+    RESPONSE,
+    WORDS,
+    Form,
+    MediaForms,
+    ReasoningForm,
+)
 from ...checking import lay_open
 from ...dialect import Problem
 from ...endpoint import Endpoint
@@ -51,6 +60,15 @@ def compatible(
     return (row,)
 
 
+IMAGES = Form(sources=frozenset({"url", "base64"}), labels=frozenset({"detail"}), usual="image/png")
+MORE_MEDIA = {
+    "image": replace(IMAGES, labels=frozenset()),
+    "audio": Form(sources=frozenset({"url", "base64"})),
+    "video": Form(sources=frozenset({"url", "base64"}), usual="video/mp4"),
+}
+"""What servers take that are not OpenAI's, under names that are not official."""
+
+
 class Compatible(OpenAIChat):
     vendor = ""
     serves: ClassVar[tuple[str, ...]] = ()
@@ -58,12 +76,14 @@ class Compatible(OpenAIChat):
     shared: ClassVar[dict[str, frozenset[str]]] = {}
     rules: ClassVar[dict[str, str]] = {}
     thinking_key = "reasoning_content"
-    media_kinds: ClassVar[tuple[str, ...]] = ("image",)
     can = replace(
         OpenAIChat.can,
         freeform="wrapped",
         choices=replace(OpenAIChat.can.choices, subsets=NO_MODE),
         refusals=RESPONSE,
+        reasoning=ReasoningForm(parts=EVERYWHERE),
+        caching=NO_MARKS,
+        media=MediaForms(kinds={"image": IMAGES}, texts=WORDS),
     )
     has_signatures = False
     enforces = False
@@ -71,7 +91,6 @@ class Compatible(OpenAIChat):
         "temperature", "top_p", "frequency_penalty", "presence_penalty", "candidates",
         "top_logprobs", "metadata",
     ).but(USER, Field("service_tier", text, among=()))  # fmt: skip
-    cache_key: ClassVar[str | None] = None
     budget_key: ClassVar[str | None] = None
     """What a budget of thought is called, if there is one."""
     hiding: ClassVar[Mapping[str, Json]] = {}

@@ -24,11 +24,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, mark_last_text, note_empty_result, results_in_place
+from ...normal import HOISTED, note_empty_result, results_in_place
 from ...reading import (
     parse,
 )
-from ...writing import Writing, is_plain_text, joined, joint, note_joined, note_summary
+from ...writing import Writing, is_plain_text, joined, joint, note_joined
 from . import gateways, inline
 from .parts import Parts
 
@@ -268,7 +268,6 @@ class WriteMessages(Parts):
             if block is not first:
                 note_joined(block, self, w)
             if isinstance(block, Text):
-                self.lose_cache(block.cache, w)
                 said += (between, block.text)
             self.lose(block.extras, block.at, w.log)
         return "".join(said)
@@ -325,26 +324,13 @@ class WriteMessages(Parts):
         if "blocks" in self.spelling(block):
             return gateways.write_block(self, doc, block, w.log)
         key = self.spelling(block).get("key") or self.thinking_key
-        if block.seal is not None:
-            w.log.dropped("reasoning.seal", block.at, "there is no place for a seal here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
         self.lose(block.extras, block.at, w.log)
-        thoughts = block.words
-        if key is None or not any(thoughts):
-            if thoughts or (block.seal is None and block.id is None):
-                w.log.dropped("reasoning", block.at, "there is no place for thoughts here")
+        if key is None or not any(block.content):
             return None
-        if not w.home:
-            self.note_thought(block, key in doc, w)
-        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(thoughts)
-        return None
-
-    def note_thought(self, block: Reasoning, another: bool, w: Writing) -> None:
-        """All that was thought is one text here."""
-        note_summary(block, w)
-        if another or len(block.words) > 1:
+        if not w.home and (key in doc or len(block.content) > 1):
             w.log.approximated("text.boundary", block.at, "all thoughts are one text here")
+        doc[key] = (doc[key] + "\n\n" if key in doc else "") + joined(block.content)
+        return None
 
     def write_calls(self, doc: dict[str, Json], calls: list[Block], w: Writing) -> None:
         out: list[Json] = []
@@ -363,7 +349,6 @@ class WriteMessages(Parts):
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if self.can.freeform != "native":
             call = freeform.as_function(call, w.home)
-        self.lose_cache(call.cache, w)
         out: dict[str, Json] = {}
         if not w.home or call.id is not None:
             out["id"] = w.call_id(call)
@@ -428,16 +413,6 @@ class WriteMessages(Parts):
         self.lose(message.extras, message.at, w.log)
         return doc if block.extras is None else self.emit(doc, block, w.log)
 
-    def write_document_first(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
-        """A document that became text must not look like the mark of a failed tool."""
-        parts = doc["content"]
-        if parts.__class__ is not list:
-            return
-        first = parts[0]
-        self.mark_first(first, block, w)
-        if len(parts) == 1 and first.keys() == {"type", "text"}:
-            doc["content"] = first["text"]
-
     def mark_first(self, part: Json, block: ToolResult, w: Writing) -> None:
         """A text that comes first because what stood before it is not written here."""
         if part.get("type") == "text" and is_marked(part["text"]):
@@ -474,12 +449,8 @@ class WriteMessages(Parts):
             return
         texts: list[Block] = []
         media: list[Block] = []
-        for part in self.marked_content(block, w):
-            inline = (
-                isinstance(part, Text)
-                or (spelled == "list" and _stands_in(part, block))
-                or is_plain_document(part)
-            )
+        for part in block.content:
+            inline = isinstance(part, Text) or (spelled == "list" and _stands_in(part, block))
             (texts if inline else media).append(part)
             if media and inline:
                 w.log.approximated("content.order", part.at, "images follow the text here")
@@ -488,23 +459,8 @@ class WriteMessages(Parts):
             if not w.home and hoisted:
                 note_empty_result(texts, block.is_error, w.log)
         doc["content"] = self.write_content(self.mark_texts(texts, block, w), spelled, w)
-        if not (w.home or block.is_error) and texts and isinstance(texts[0], Media):
-            self.write_document_first(doc, block, w)
         if doc["content"] is None:
             doc["content"] = ""
-
-    def marked_content(self, result: ToolResult, w: Writing) -> Sequence[Block]:
-        """What a result holds, with its cache mark on its last text, if anything is marked here."""
-        if self.cache_key is not None or w.home:
-            return mark_last_text(result, w)
-        self.lose_cache(result.cache, w)
-        out: list[Block] = []
-        for part in result.content:
-            if isinstance(part, Text) and part.cache is not None:
-                self.lose_cache(part.cache, w)
-                part = replace(part, cache=None)
-            out.append(part)
-        return out
 
     def mark_texts(self, texts: list[Block], block: ToolResult, w: Writing) -> list[Block]:
         """There is no flag for a failed tool: its text says so, and another's must not."""
@@ -552,11 +508,6 @@ def joints_of(texts: Sequence[Block]) -> list[str]:
         if isinstance(block, Text) and text:
             before, cited = text, bool(block.citations)
     return out
-
-
-def is_plain_document(block: Block) -> bool:
-    """A document that is plain text here, and so may stay in a result."""
-    return isinstance(block, Media) and block.source.kind == "text"
 
 
 class Said:

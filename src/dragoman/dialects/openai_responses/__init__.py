@@ -13,7 +13,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NOWHERE, RARE, RESPONSE, Capabilities, Choices, Citations, Texts
+from ...capabilities import (
+    EVERYWHERE,
+    NOWHERE,
+    POINTED,
+    RARE,
+    RESPONSE,
+    Caching,
+    Capabilities,
+    Choices,
+    Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
+    Texts,
+)
 from ...endpoint import Endpoint
 from ...lowering import SEARCH
 from ...model import Json, Raw
@@ -25,6 +39,16 @@ if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
     from ...streaming import StreamReader, StreamWriter
+
+
+REASONING = ReasoningForm(
+    signatures=frozenset({("openai", "encrypted")}),
+    unsigned=RESPONSE,
+    ids=EVERYWHERE,
+    by_id=True,
+    summaries=EVERYWHERE,
+    parts=EVERYWHERE,
+)
 
 
 class OpenAIResponses(Sniff, Rules, Responses):
@@ -86,6 +110,22 @@ class OpenAIResponses(Sniff, Rules, Responses):
         passages=NOWHERE,
         citations=Citations(
             places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
+        ),
+        reasoning=REASONING,
+        caching=Caching(
+            on=frozenset({"text", "media", "result part", "document text"}), ttls=("30m", "12h")
+        ),
+        media=MediaForms(
+            kinds={
+                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
+                "document": Form(
+                    sources=POINTED | {"text"},
+                    labels=frozenset({"filename", "detail"}),
+                    titled=POINTED | {"text"},
+                    usual="application/pdf",
+                ),
+            },
+            texts=frozenset({"blocks"}),
         ),
         candidates=1,
         failed=True,

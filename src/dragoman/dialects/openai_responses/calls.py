@@ -21,9 +21,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_last_text
 from ...reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
-from ...writing import home_only, is_blank, is_plain_text, object_of
+from ...writing import is_blank, is_plain_text, object_of
 from .parts import INPUT, NAME, PLAIN_TEXT, ItemWriting, Parts, Reader
 
 CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments", "namespace"})
@@ -333,7 +332,6 @@ class Calls(Parts):
                 out["id"] = w.item_id(ITEM_PREFIX.get(call.kind, "fc"))
                 why = f"a call of an answer has an id of its own: {out['id']!r}"
                 w.log.invented("tool_call.item_id", call.at, why)
-        self.lose_cache(call.cache, w)
         if spelling:
             self.spell_arguments(out, "input" if custom else "arguments", call, spelling)
         return out if call.extras is None else self.emit(out, self.part_of(call), w.log)
@@ -420,7 +418,7 @@ class Calls(Parts):
 
     def mark_parts(self, result: ToolResult, w: ItemWriting) -> tuple[Block, ...]:
         """There is no flag for a failed tool: its text says so, and another's must not."""
-        content = mark_last_text(result, w)
+        content = result.content
         first = content[0] if content else None
         if w.home and isinstance(first, Text) and first.text == ERROR and not is_bare((first,)):
             return content  # a text with keys of its own is no mark, and is written as it was
@@ -457,16 +455,7 @@ class Calls(Parts):
         return self.emit(out, result, w.log)
 
     def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
-        seal = self.seal_of(block, w)
-        said = bool(block.content or block.summary)
-        made = block.id
-        if seal is None and made is None and not w.home:
-            if not w.answer or not any((*block.content, *block.summary)):
-                if said or block.seal is None:
-                    why = "a thought is taken back only sealed or by its id"
-                    w.log.dropped("reasoning", block.at, why)
-                self.lose(block.extras, block.at, w.log)
-                return None
+        seal, made = block.seal, block.id
         if made is None and w.answer and not w.home:
             made = w.item_id("rs")
             w.log.invented("reasoning.id", block.at, f"a thought has an id: {made!r}")
@@ -487,18 +476,6 @@ class Calls(Parts):
                 if value is None:
                     del out[key]
         return self.emit(out, block, w.log)
-
-    def seal_of(self, block: Reasoning, w: ItemWriting) -> Seal | None:
-        """The seal of a thought, if this API issued it; any other is never sent."""
-        seal = block.seal
-        if seal is not None and not home_only(self, seal.issuer):
-            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
-        elif seal is not None and seal.kind != "encrypted":
-            why = "thoughts are encrypted here, not signed"
-        else:
-            return seal
-        w.log.dropped("reasoning.seal", block.at, why)
-        return None
 
 
 def found_in(result: ToolResult) -> Raw | None:

@@ -344,8 +344,7 @@ class Items(Calls):
             usual = message.name is None and (extras is None or self.is_mute(extras))
             block = content[0] if usual and len(content) == 1 else None
             if role == "assistant" and before == "assistant" and not w.home:
-                why = "items of the assistant that follow each other are one turn here"
-                w.log.approximated("message.boundary", message.at, why)
+                self.merge_message(message, w.log)
             if role == "tool" and block.__class__ is ToolResult:
                 out.append(self.write_result(block, w))  # the usual shape
             elif (
@@ -482,8 +481,6 @@ class Items(Calls):
         The other form, a list of parts, demands the ids of real items. The reader joins what
         follows each other, so no boundary is lost.
         """
-        if block.cache is not None:
-            self.lose_cache(block.cache, w)
         if block.extras is not None:
             self.lose(block.extras, block.at, w.log)
         return {"role": "assistant", "content": block.text}

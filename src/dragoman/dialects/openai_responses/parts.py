@@ -26,7 +26,7 @@ from ...model import (
 )
 from ...normal import with_extension
 from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
-from ...writing import Writing, data_uri, home_only, lose_type, split_data_uri
+from ...writing import Writing, data_uri, split_data_uri
 
 NAME = "openai-responses"
 
@@ -36,7 +36,6 @@ IMAGE_TYPES = frozenset({"input_image", "output_image"})
 CACHE = "prompt_cache_breakpoint"
 PART = "content/0"
 """Where the first block of a message item keeps what it says as a part, beside the item's own."""
-TTLS = ("30m", "12h")
 
 IDS = (r"[\s\S]", 64)
 NAMES = ("[a-zA-Z0-9_-]", 128)
@@ -309,10 +308,7 @@ class Parts(Dialect):
         if block.citations:
             out["annotations"] = [self.write_citation(cite, block, w) for cite in block.citations]
         if block.cache is not None:
-            if (usual == OUTPUT and not w.home) or w.facts.cache_marks is False:
-                self.lose_cache(block.cache, w)
-            else:
-                out[CACHE] = self.write_cache(block.cache, w)
+            self.write_cache(out, block.cache, w)
         if "type" in (spelling := self.spelling(block)):
             out["type"] = spelling["type"]
         return self.emit(out, self.part_of(block), w.log)
@@ -340,66 +336,31 @@ class Parts(Dialect):
             out |= {"start_index": span[0], "end_index": span[1]}
         return self.emit(out, cite, w.log)
 
-    def write_cache(self, cache: Cache, w: Writing) -> Json:
-        out: dict[str, Json] = {"mode": "explicit"}
+    def write_cache(self, out: dict[str, Json], cache: Cache, w: Writing) -> None:
+        """The mark of a part, if the model takes any."""
+        if w.facts.cache_marks is False:
+            w.log.dropped("cache", cache.at, f"cache marks are not supported by {w.model}")
+            return
+        mark: dict[str, Json] = {"mode": "explicit"}
         if cache.ttl is not None:
-            if cache.ttl in TTLS or w.home:
-                out["ttl"] = cache.ttl
-            else:
-                why = f"a cached prefix cannot live {cache.ttl} here; the default holds"
-                w.log.approximated("cache.ttl", cache.at, why)
-        if cache.extras is None:
-            return out
+            mark["ttl"] = cache.ttl
         if "mode" in (spelling := self.spelling(cache)):
-            out["mode"] = spelling["mode"]
-            if out["mode"] is None:
-                del out["mode"]
-        return self.emit(out, cache, w.log)
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "this place cannot be marked here")
+            mark["mode"] = spelling["mode"]
+            if mark["mode"] is None:
+                del mark["mode"]
+        out[CACHE] = self.emit(mark, cache, w.log)
 
     # -- media ------------------------------------------------------------------------------
 
     def write_media(self, block: Media, out: list[Json], w: Writing) -> None:
         source = block.source
-        if not w.takes(block):
-            self.lose_cache(block.cache, w)
-            return
-        if not w.home:
-            self.note_media(block, w)
-        if source.kind == "file" and not home_only(self, source.issuer):
-            w.log.dropped("media", block.at, f"a file that only {source.issuer} holds")
-        elif source.kind == "blocks":
-            w.log.approximated("media", block.at, "a document made of blocks is plain text here")
-            self.lose_cache(block.cache, w)
-            self.lose(block.extras, block.at, w.log)
-            out += self.write_parts(source.blocks, w)
-        elif block.kind == "image" and source.kind != "text":
+        if block.kind == "image":
             out.append(self.finish(self.write_image(block, w), block, w))
         elif block.kind == "document":
             out.append(self.finish(self.write_file(block, w), block, w))
-        elif block.kind == "audio" and "format" in (spelling := self.spelling(block)):
+        elif "format" in (spelling := self.spelling(block)):
             audio = {"data": source.value, "format": spelling["format"]}
             out.append(self.finish({"type": "input_audio", "input_audio": audio}, block, w))
-        else:
-            w.log.dropped("media", block.at, f"{block.kind} cannot be sent here")
-
-    def note_media(self, block: Media, w: Writing) -> None:
-        """What other dialects say of a medium and this one does not."""
-        lose_type(block, w)
-        for key in ("context", "citable", "transcript"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"media have no {key} here")
-        if block.kind == "image" and block.filename is not None:
-            w.log.dropped("media.filename", block.at, "only documents have file names here")
-        if block.title is not None:
-            named = block.kind == "document" and block.source.kind != "blocks"
-            if named and block.filename is None:
-                w.log.approximated("media.title", block.at, "the title becomes the file name")
-            else:
-                w.log.dropped("media.title", block.at, "media have no title here")
 
     def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
         spelling, source = self.spelling(block), block.source
@@ -408,7 +369,7 @@ class Parts(Dialect):
         if source.kind == "file":
             out["file_id"] = source.value
         else:
-            address: Json = self.write_address(block, "image/png", w)
+            address: Json = self.write_address(block, w)
             if nested is not None:
                 address = {"url": address, **nested}
             out[spelling.get("key", "image_url")] = address
@@ -424,9 +385,6 @@ class Parts(Dialect):
         source, spelled = block.source, self.spelling(block).get("key")
         out: dict[str, Json] = {"type": "input_file"}
         filename = block.filename
-        if filename is None and block.title is not None and not w.home:
-            usual = "text/plain" if source.kind == "text" else None
-            filename = with_extension(block.title, source.media_type or usual)
         media_type = source.media_type
         match source.kind:
             case "file":
@@ -441,7 +399,7 @@ class Parts(Dialect):
                 out["file_data"] = data_uri(media_type, data)
             case _:
                 bare = media_type is None and "media_type" not in self.spelling(block)
-                address = self.write_address(block, "application/pdf", w)
+                address = self.write_address(block, w)
                 out[spelled or "file_data"] = source.value if bare and w.home else address
         if filename is None and "file_data" in out and not w.home:
             # "Missing required parameter: 'input[0].content[0].filename'."
@@ -453,27 +411,21 @@ class Parts(Dialect):
             out["detail"] = block.detail
         return out
 
-    def write_address(self, block: Media, usual: str, w: Writing) -> str:
+    def write_address(self, block: Media, w: Writing) -> str:
         """An address, or the data themselves as one."""
         source = block.source
         if source.kind != "base64":
             return source.value
         media_type = self.spelling(block).get("media_type", source.media_type)
-        if media_type is None:
-            media_type = usual
-            if not w.home:
-                w.log.invented("media.type", block.at, f"taken for {usual}")
-        elif media_type == "image/jpg" and not w.home:  # a frequent misspelling
+        if media_type == "image/jpg" and not w.home:  # a frequent misspelling
             media_type = "image/jpeg"
             w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
-        return data_uri(media_type, source.value)
+        return data_uri(media_type or "", source.value)
 
     def finish(self, out: dict[str, Json], block: Media, w: Writing) -> dict[str, Json]:
         """Cache mark and extras, which every medium can bear."""
-        if block.cache is not None and w.facts.cache_marks is False:
-            self.lose_cache(block.cache, w)
-        elif block.cache is not None:
-            out[CACHE] = self.write_cache(block.cache, w)
+        if block.cache is not None:
+            self.write_cache(out, block.cache, w)
         return self.emit(out, self.part_of(block), w.log)
 
     # -- the first block of a message item also bears the item ------------------------------

@@ -351,7 +351,7 @@ class Requests(Tools):
                     out["instructions"] = text
                 else:
                     place = first.content[0].at if first.content else first.at
-                    w.log.dropped("text.empty", place, "an empty prompt is no prompt")
+                    self.omit_text(place, w.log)
         elif spelled == "instructions":
             while count < len(messages) and self.place_of(messages[count]) == spelled:
                 count += 1

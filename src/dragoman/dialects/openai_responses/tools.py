@@ -197,8 +197,6 @@ class Tools(Items):
     def write_tool(self, tool: Tool, w: ItemWriting) -> Json:
         if tool.kind == "hosted":
             return tool.payload
-        if tool.cache is not None:
-            self.lose_cache(tool.cache, w)
         if tool.kind == "search":
             return self.write_search(tool, w)
         inner: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import EVERYWHERE
+from ...capabilities import EVERYWHERE, WORDS, Caching, MediaForms, ReasoningForm
 from ...fields import Field, whole
 from ...ledger import Ledger
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
 from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
 from ...sniffing import Verdict, objects, told_by
 from ...writing import Writing
-from ..openai_chat.parts import Parts
+from ..openai_chat import OpenAIChat
 from ..openai_chat.request import FIELDS, OLD_LIMIT
 from ..openai_chat.sniff import Marks
-from ..openai_chat.variant import MORE_AUDIO, OMITTED, compatible
-from .details import Details
+from ..openai_chat.variant import MORE_AUDIO, MORE_MEDIA, OMITTED, compatible
+from .details import FORMATS, Details
 
 if TYPE_CHECKING:
     from ...streaming import StreamReader, StreamWriter
@@ -48,13 +48,35 @@ class OpenRouter(Details):
     blank = Details.blank | {"reasoning_details"}
     cache_key = MARK
     cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}
-    cache_ttls: ClassVar[tuple[str, ...]] = ("5m", "1h")
+    can = replace(
+        Details.can,
+        refusals=EVERYWHERE,
+        lacks=Details.can.lacks | {"error.param"},
+        reasoning=ReasoningForm(
+            signatures=frozenset(
+                (who, how) for who in FORMATS for how in ("signature", "encrypted")
+            ),
+            ids=EVERYWHERE,
+            summaries=EVERYWHERE,
+            parts=EVERYWHERE,
+        ),
+        media=MediaForms(
+            kinds={
+                **OpenAIChat.can.media.kinds,
+                "document": replace(
+                    OpenAIChat.can.media.kinds["document"],
+                    sources=frozenset({"url", "base64", "file"}),
+                ),
+                "video": MORE_MEDIA["video"],
+            },
+            texts=WORDS,
+        ),
+        caching=Caching(on=OpenAIChat.can.caching.on | {"tool", "request"}, ttls=("5m", "1h")),
+    )
     # https://openrouter.ai/docs/features/multimodal/overview
-    media_kinds: ClassVar[tuple[str, ...]] = Parts.media_kinds
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
     audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
-    can = replace(Details.can, refusals=EVERYWHERE, lacks=Details.can.lacks | {"error.param"})
     says_status = True
     fields = Details.fields.but(
         OLD_LIMIT,
@@ -77,7 +99,7 @@ class OpenRouter(Details):
 
         return OpenRouterWriter(self, log, home)
 
-    def write_file(self, block: Media, w: Writing) -> dict[str, Json] | None:
+    def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
         """A document may also be sent by its address, in the place of its data."""
         if block.source.kind != "url" or w.home:
             return super().write_file(block, w)

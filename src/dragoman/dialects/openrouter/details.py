@@ -267,9 +267,6 @@ class Details(Compatible):
     def write_details(self, block: Reasoning, count: int, w: Writing) -> list[Json]:
         """A thought from elsewhere."""
         seal = block.seal
-        if seal is not None and seal.signer not in FORMATS:
-            w.log.dropped("reasoning.seal", block.at, f"only {seal.issuer} can open it")
-            seal = None
         form = UNKNOWN if seal is None else FORMATS[seal.signer]
         content = block.content if not block.summary or block.words is block.content else ()
         out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in content]
@@ -286,8 +283,6 @@ class Details(Compatible):
             out[-1]["id"] = block.id
         elif block.id is not None:
             w.log.dropped("reasoning.id", block.at, "only a sealed thought has an id here")
-        if not out and block.seal is None and block.id is None:
-            w.log.dropped("reasoning", block.at, "a thought without words")
         return out
 
 

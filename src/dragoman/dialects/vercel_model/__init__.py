@@ -13,14 +13,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...capabilities import (
+    ALL_MARKS,
     NO_CITATIONS,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
+    POINTED,
     RARE,
+    WORDS,
+    Caching,
     Capabilities,
     Choices,
+    Form,
+    MediaForms,
     Texts,
 )
 from .response import Responses
@@ -30,6 +38,20 @@ if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import Json
     from ...streaming import StreamReader, StreamWriter
+
+
+FILES = Form(
+    sources=POINTED | WORDS,
+    labels=frozenset({"filename"}),
+    typed=True,
+    any_file=True,
+)
+FORMS = {
+    "image": replace(FILES, labels=frozenset({"filename", "detail"})),
+    "audio": FILES,
+    "video": FILES,
+    "document": replace(FILES, labels=frozenset({"filename", "title", "context", "citable"})),
+}
 
 
 class VercelModel(Sniff, Responses):
@@ -45,6 +67,10 @@ class VercelModel(Sniff, Responses):
         refusals=NOWHERE,
         passages=NOWHERE,
         citations=NO_CITATIONS,
+        caching=Caching(on=ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
+        media=MediaForms(
+            kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
+        ),
         emptied=False,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         candidates=1,

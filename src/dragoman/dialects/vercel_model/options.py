@@ -19,8 +19,6 @@ KEY = "providerOptions"
 Options = dict[str, dict[str, Json]]
 """provider -> its options"""
 
-TTLS = ("5m", "1h")
-
 
 class Version(Dialect):
     """What differs from one major version of the SDK to the next. Here: 7."""
@@ -70,9 +68,6 @@ class Version(Dialect):
             "image-url", "image-file-id", "image-file-reference", "custom",
         }
     )  # fmt: skip
-    result_options: ClassVar[bool] = True
-    """whether the parts of a tool result have options"""
-    tool_options: ClassVar[bool] = True
     provider_tool: ClassVar[str] = "provider"
     efforts: ClassVar[tuple[str, ...]] = ("minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -182,19 +177,12 @@ class WithOptions(Version):
         mark: dict[str, Json] = {"type": "ephemeral"}
         if cache.ttl is not None:
             mark["ttl"] = cache.ttl
-            if cache.ttl not in TTLS and not w.home:
-                mark["ttl"] = "1h"
-                w.log.approximated("cache.ttl", cache.at, f"{cache.ttl} becomes 1h, the longest")
         spelling = self.spelling(cache)
         if "type" in spelling:
             mark["type"] = spelling["type"]
             if mark["type"] is None:
                 del mark["type"]
         return {"anthropic": {"cacheControl": self.emit(mark, cache, w.log)}}
-
-    def lose_cache(self, cache: Cache | None, w: Writing) -> None:
-        if cache is not None:
-            w.log.dropped("cache", cache.at, "this place cannot be marked here")
 
     def read_seal(self, options: Taker) -> Seal | None:
         """A signature or encrypted thoughts, under the name of their issuer."""

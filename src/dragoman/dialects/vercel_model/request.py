@@ -229,7 +229,7 @@ class Requests(Tools):
         if not (said or w.home):
             # "Invalid prompt: messages must not be empty"
             at = messages[-1].at if messages else ""
-            w.log.invented("message.empty", at, f"a user must speak here, and says {SILENCE!r}")
+            self.add_user_turn(at, w.log)
             said = [{"role": "user", "content": SILENCE}]
         if spelling.get("prompt") == "string" and len(said) == 1:
             out["prompt"] = said[0]["content"]

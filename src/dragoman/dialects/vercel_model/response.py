@@ -289,7 +289,6 @@ class Responses(ClientErrors, Requests):
             "toolName": w.tool_name(call.name, call.at),
             "input": text,
         }
-        self.lose_cache(call.cache, w)
         item = {} if call.item_id is None else {"openai": {"itemId": call.item_id}}
         return renamed(
             self.finish(out, renamed_extras(call, METADATA, KEY), w, item), KEY, METADATA

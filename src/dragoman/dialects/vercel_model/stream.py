@@ -21,7 +21,7 @@ from ...errors import Malformed
 from ...events import Begin, Close, Delta, End, Event, Open, Ping, Place, Sealed, hollow
 from ...framing import Frame
 from ...ledger import Ledger
-from ...model import Block, Extras, Json, Media, Reasoning, Refusal, Response, Seal, Text, ToolCall
+from ...model import Block, Extras, Json, Media, Reasoning, Response, Seal, Text, ToolCall
 from ...reading import as_dict, encode, need_list, need_str
 from ...streaming import FunctionsOnly, Keys, Said, StreamReader
 from ...writing import is_blank
@@ -398,7 +398,7 @@ class ModelWriter(FunctionsOnly):
         if isinstance(block, Reasoning) or (isinstance(block, Media) and not block.source.value):
             return b""  # it begins with its first word
         self.begins(voice.turn, block.at)
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             more = rest_of(self.dialect.write_answer_part(block, self.w)[0])
             return frame({"type": "text-start", "id": voice.name, **more})
         if isinstance(block, ToolCall):
@@ -419,7 +419,7 @@ class ModelWriter(FunctionsOnly):
             return self.think(event, voice)
         if event.place != "text":
             return b""
-        if isinstance(voice.block, Text | Refusal):
+        if isinstance(voice.block, Text):
             return frame({"type": "text-delta", "id": voice.name, "delta": event.text})
         voice.said.setdefault(("text", 0), []).append(event.text)
         if isinstance(voice.block, ToolCall) and event.text:
@@ -463,7 +463,7 @@ class ModelWriter(FunctionsOnly):
             return b""
         block = voice.block
         said = "".join(voice.said.get(("text", 0), ()))
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             return frame({"type": "text-end", "id": voice.name})
         if isinstance(block, ToolCall):
             given = voice.doc["input"] if is_blank(said) or not voice.doc["input"] else said

@@ -94,11 +94,7 @@ class Tools(Turns):
             out[key] = self.write_schema(tool, w)
         if tool.strict is not None and (self.can.strict or w.home):
             out["strict"] = tool.strict
-        cache = tool.cache
-        if not self.tool_options and not w.home:
-            self.lose_cache(cache, w)
-            cache = None
-        return self.finish(out, tool, w, self.write_cache(cache, w))
+        return self.finish(out, tool, w, self.write_cache(tool.cache, w))
 
     def write_schema(self, tool: Tool, w: Writing) -> Json:
         if tool.schema.__class__ is dict or w.home:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from ...media import lies, plain_type, sniff
 from ...model import (
     Block,
-    Cache,
     Extras,
     Hosted,
     Json,
@@ -122,7 +121,7 @@ class WriteParts(WithOptions):
         """Data that are base64, and of the type they claim; what is corrected is noted."""
         source = block.source
         if source.kind == "url" and source.value[:5].lower() == "data:":
-            w.log.dropped("media", block.at, "a data URL must be base64 here")
+            w.log.dropped("media", block.at, f"{self.name} takes data as base64 only")
             return None
         if source.kind != "base64":
             return block
@@ -221,22 +220,13 @@ class WriteParts(WithOptions):
             if block.kind == "image":
                 if block.detail != "auto" or w.home:
                     shares.append({"openai": {"imageDetail": block.detail}})
-            elif block.detail != "auto":
-                w.log.dropped("media.detail", block.at, "only images have a detail level here")
         for key, value in (
             ("title", block.title),
             ("context", block.context),
             ("citations", None if block.citable is None else {"enabled": block.citable}),
         ):
-            if value is None:
-                continue
-            if block.kind == "document":
+            if value is not None:
                 shares.append({"anthropic": {key: value}})
-            else:
-                code = "citable" if key == "citations" else key
-                w.log.dropped(f"media.{code}", block.at, f"only documents have {key} here")
-        if block.transcript is not None:
-            w.log.dropped("media.transcript", block.at, "media have no transcript here")
         return tuple(shares)
 
     # -- thoughts and calls -----------------------------------------------------------------
@@ -407,7 +397,9 @@ class WriteParts(WithOptions):
             if isinstance(part, Text):
                 if words:
                     self.join_text(part.at, w.log)
-                self.lose_cache(part.cache, w)
+                if part.cache is not None:
+                    why = f"an error of {self.name} is one text, without cache marks on its parts"
+                    w.log.dropped("cache", part.cache.at, why)
                 self.lose(part.extras, part.at, w.log)
                 words.append(part.text)
             else:
@@ -456,12 +448,8 @@ class WriteParts(WithOptions):
         return out
 
     def write_result_text(self, block: Text, w: Writing) -> Json:
-        cache: Cache | None = block.cache
-        if not self.result_options and not w.home:
-            self.lose_cache(cache, w)
-            cache = None
         out: dict[str, Json] = {"type": "text", "text": block.text}
-        return self.finish(out, block, w, self.write_cache(cache, w))
+        return self.finish(out, block, w, self.write_cache(block.cache, w))
 
     def write_result_media(self, block: Media, w: Writing) -> Json | None:
         """A medium in a result, in the first form that this version has for it."""
@@ -500,10 +488,7 @@ class WriteParts(WithOptions):
                 out["filename"] = block.filename
             else:
                 w.log.dropped("media.filename", block.at, "there is no file name in this place")
-        if self.result_options or w.home:
-            return self.finish(out, block, w, *self.about(block, w))
-        self.lose_about(block, w)
-        return self.finish(out, block, w)
+        return self.finish(out, block, w, *self.about(block, w))
 
     def result_part(self, block: Media) -> str | None:
         """The type of part that holds such a medium in a result."""
@@ -522,12 +507,3 @@ class WriteParts(WithOptions):
             case _:
                 assert_never(block.source.kind)
         return next((part for part in wanted if part in self.result_parts), None)
-
-    def lose_about(self, block: Media, w: Writing) -> None:
-        """What is known of a medium, where nothing can be said about it."""
-        self.lose_cache(block.cache, w)
-        for key in ("title", "context", "citable", "transcript"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"media in results have no {key} here")
-        if block.detail not in (None, "auto"):
-            w.log.dropped("media.detail", block.at, "media in results have no detail level here")

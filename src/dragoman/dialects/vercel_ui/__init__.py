@@ -12,7 +12,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import NO_ERROR_FIELDS, NOWHERE, RARE, Capabilities, Citations
+from ...capabilities import (
+    NO_ERROR_FIELDS,
+    NO_MARKS,
+    NOWHERE,
+    RARE,
+    Capabilities,
+    Citations,
+    Form,
+    MediaForms,
+    ReasoningForm,
+)
+from .._seals import KEPT
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -30,6 +41,18 @@ class VercelUI(Answers):
         item_ids=NOWHERE,
         refusals=NOWHERE,
         citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
+        reasoning=ReasoningForm(signatures=KEPT),
+        caching=NO_MARKS,
+        media=MediaForms(
+            kinds=dict.fromkeys(
+                ("image", "audio", "video", "document"),
+                Form(
+                    sources=frozenset({"url", "base64"}), labels=frozenset({"filename"}), typed=True
+                ),
+            ),
+            roles=frozenset({"assistant"}),
+            spoken=frozenset({"image", "audio", "video", "document"}),
+        ),
         candidates=1,
         lacks=RARE | NO_ERROR_FIELDS | {"response.created"},
         counts=frozenset({"cache_read", "reasoning"}),

@@ -44,7 +44,7 @@ from ...reading import (
     parse,
     sole,
 )
-from ...writing import Writing, data_uri, joined, note_summary, object_of, split_data_uri
+from ...writing import Writing, data_uri, joined, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
@@ -346,8 +346,7 @@ class Answers(Dialect):
             case Text():
                 return self.write_text(block, w)
             case Reasoning():
-                doc = self.write_thought(block, w)
-                return () if doc is None else (doc,)
+                return (self.write_thought(block, w),)
             case ToolCall():
                 return (self.write_tool(block, w),)
             case Media():
@@ -361,8 +360,6 @@ class Answers(Dialect):
     def write_text(self, block: Text, w: Writing) -> list[Json]:
         out: dict[str, Json] = {"type": "text", "text": block.text}
         self.write_state(out, block, "done")
-        if block.cache is not None:
-            w.log.dropped("cache", block.cache.at, "answers are not marked here")
         docs: list[Json] = [self.emit(out, self.sign(out, block, METADATA), w.log)]
         cited = enumerate(block.citations, 1)
         return docs + [self.write_source(cite, f"{number}", w) for number, cite in cited]
@@ -380,35 +377,19 @@ class Answers(Dialect):
             out["title"] = cite.title
         return self.emit(out, cite, w.log)
 
-    def write_thought(self, block: Reasoning, w: Writing) -> Json | None:
-        thoughts = block.words
-        note_summary(block, w)
-        if len(thoughts) > 1:
-            w.log.approximated("text.boundary", block.at, "the parts of a thought are one here")
-        if block.id is not None:
-            w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        meta = self.write_seal(block, w)
-        if meta is None and not (any(thoughts) or w.home):
-            if block.seal is None and block.id is None:
-                w.log.dropped("reasoning", block.at, "a thought without words")
-            self.lose(block.extras, block.at, w.log)
-            return None
-        out: dict[str, Json] = {"type": "reasoning", "text": joined(thoughts)}
+    def write_thought(self, block: Reasoning, w: Writing) -> Json:
+        out: dict[str, Json] = {"type": "reasoning", "text": joined(block.content)}
         self.write_state(out, block, "done")
         if "id" in (spelling := self.spelling(block)):
             out["id"] = spelling["id"]
-        if meta is not None:
+        if (meta := self.write_seal(block)) is not None:
             out[METADATA] = meta
         return self.emit(out, block, w.log)
 
-    def write_seal(self, block: Reasoning, w: Writing) -> Json | None:
+    def write_seal(self, block: Reasoning) -> Json | None:
         seal = block.seal
-        if seal is None:
-            return None
-        key = SEALS.get(seal.issuer, {}).get(seal.kind)
-        if key is None:
-            why = f"there is no place for what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
+        key = None if seal is None else SEALS.get(seal.issuer, {}).get(seal.kind)
+        if seal is None or key is None:
             return None
         return {self.spelling(block).get("vendor", seal.issuer): {key: seal.data}}
 
@@ -440,8 +421,6 @@ class Answers(Dialect):
             out["input"] = object_of(call, w.log)
         if spelling.get("input") == "null":
             out["input"] = None
-        if call.cache is not None:
-            w.log.dropped("cache", call.cache.at, "answers are not marked here")
         return self.emit(out, self.sign(out, call, CALL_METADATA), w.log)
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
@@ -449,16 +428,10 @@ class Answers(Dialect):
         kind = source.media_type or sniff(source.value) or USUAL_TYPES[block.kind]
         if source.kind == "base64":
             url = data_uri(self.spelling(block).get("type", kind), source.value)
-        elif source.kind == "url":
-            url = source.value
         else:
-            w.log.dropped("media", block.at, "a file is an address or data here")
-            return ()
+            url = source.value
         if source.media_type is None and not w.home:
             w.log.invented("media.type", block.at, f"taken for {kind}")
-        for key in ("title", "context", "citable", "transcript", "detail"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"files have no {key} here")
         out: dict[str, Json] = {"type": "file", "url": url, "mediaType": kind}
         if block.filename is not None:
             out["filename"] = block.filename

@@ -20,7 +20,6 @@ from ...model import (
     Json,
     Media,
     Reasoning,
-    Refusal,
     Seal,
     Text,
     ToolCall,
@@ -88,7 +87,7 @@ class UIWriter(StreamWriter):
         voice.turn = self.turn()
         if isinstance(block, Media) and not block.source.value:
             return out  # its data come bit by bit, and are said whole
-        if isinstance(block, Text | Refusal):
+        if isinstance(block, Text):
             return out + self.begin_text(voice, "text")
         if isinstance(block, ToolCall):
             return out + self.begin_tool(voice, block)
@@ -243,7 +242,7 @@ class UIWriter(StreamWriter):
 
     def end_thought(self, voice: Voice, block: Reasoning) -> bytes:
         sealed = replace(block, content=("",), seal=voice.seal or block.seal)
-        meta = self.dialect.write_seal(sealed, self.w)
+        meta = self.dialect.write_seal(sealed)
         out = b""
         if not voice.begun:
             if meta is None:
