@@ -77,6 +77,7 @@ class Xzatoma(Exchanges):
         caching=NO_MARKS,
         media=NO_MEDIA,
         candidates=1,
+        result_names=False,
         lacks=RARE | {"response.id", "response.created"},
     )
     whole_events = True
@@ -250,8 +251,6 @@ class Xzatoma(Exchanges):
             said = mark_plain(said)
         if said is not None:
             doc["content"] = said
-        if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 

@@ -128,6 +128,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
             }
         ),
         candidates=1,
+        result_names=False,
         lacks=(RARE - {"stop.sequence"}) | {"response.created"},
     )
     tool_search: ClassVar[dict[str, Json] | None] = {

@@ -74,6 +74,7 @@ class Cohere(Rules, Sniff, Responses):
             code="tool_result.content",
         ),
         candidates=1,
+        result_names=False,
         lacks=RARE | {"response.model", "response.created"},
     )
     stream_signs = (("type", "message-start"), ("type", "content-start"))

@@ -66,6 +66,7 @@ class CopilotResponses(Sniff, Answers):
             roles=frozenset({"user"}),
             texts=WORDS,
         ),
+        result_names=False,
         lacks=RARE | {"response.id", "response.created"},
     )
 

@@ -79,6 +79,7 @@ class OpenAIChat(Sniff, Rules, Responses):
             subsets=frozenset({"auto", "required"}),
             beside=frozenset({"parallel"}),
         ),
+        result_names=False,
         lacks=RARE - {"service_tier", "logprobs"},
     )
     spec = "https://platform.openai.com/docs/api-reference/chat"
