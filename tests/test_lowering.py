@@ -312,6 +312,22 @@ WRITERS_OWN = {
     "cache.ttl": set(),
     "media.context": {"cohere"},
     "media.transcript": set(),
+    # where a result must name its tool, or the name is that of its call
+    "tool_result.name": {
+        "bedrock-converse",
+        "functiongemma",
+        "functiongemma-nobos",
+        "gemini",
+        "ollama",
+        "openai-responses",
+        "open-responses",
+        "copilot",
+        "vercel-core",
+        "vercel-model",
+        "vercel-model-v5",
+        "vercel-model-v6",
+        "functiongemma-teaching",
+    },
 }
 """Codes of what is lowered before a writer sees it, and whose writers have a part in it."""
 

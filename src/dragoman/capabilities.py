@@ -249,6 +249,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     caching: Caching = ALL_MARKS
     media: MediaForms = ALL_MEDIA
 
+    result_names: bool = True
+    """Whether a result may name its tool; elsewhere it names its call alone."""
+
     candidates: int | None = None
     """How many candidates a response may have; None: any number."""
     refused: StopReason = "filter"

@@ -24,6 +24,7 @@ class IContentDesign(IContent):
     kin = frozenset({"icontent"})
     can = replace(
         IContent.can,
+        result_names=False,
         reasoning=ReasoningForm(places=NOWHERE),
         media=replace(
             IContent.can.media,
@@ -45,9 +46,6 @@ class IContentDesign(IContent):
         out = super().name_result(result, w)
         if not w.home:
             del out["toolName"]
-            if result.name is not None:
-                why = "a result names its call, not its tool"
-                w.log.dropped("tool_result.name", result.at, why)
         return out
 
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:

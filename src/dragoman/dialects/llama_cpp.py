@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..capabilities import MODES, WORDS, MediaForms
 from ..fields import Field, Fields, strings, whole
-from ..model import ErrorKind, Json, OutputFormat, Request, ToolResult
+from ..model import ErrorKind, Json, OutputFormat, Request
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from ._openai import ERRORS
@@ -51,6 +51,7 @@ class LlamaCpp(Continuing):
         Continuing.can,
         choices=replace(Continuing.can.choices, modes=MODES - {"named"}),
         media=MediaForms(kinds=MORE_MEDIA, texts=WORDS),
+        result_names=True,  # common/chat.cpp, common_chat_msgs_parse_oaicompat
     )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}
     any_audio = True
@@ -103,10 +104,6 @@ class LlamaCpp(Continuing):
         if "beside" in self.spelling(form):
             return self.emit({"type": "json_object", "schema": form.schema}, form, w.log)
         return super().write_output(form, w)
-
-    def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
-        """common/chat.cpp, common_chat_msgs_parse_oaicompat: a name is that of the tool."""
-        doc["name"] = block.name
 
     def table(self, tree: Request, w: Writing) -> Fields:
         given = tree.params

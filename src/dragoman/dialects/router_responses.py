@@ -118,6 +118,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             roles=OpenAIResponses.can.media.roles | {"assistant"},
             spoken=frozenset({"image"}),
         ),
+        result_names=False,
         caching=NO_MARKS,  # "Strip these before transformation"
         lacks=RARE - {"service_tier"} | {"error.request_id"},
     )
@@ -239,8 +240,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             if said and not isinstance(content[0], Text):
                 self.mark_first(said[0], result, w)
             said = said or ""
-        if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         self.lose(result.extras, result.at, w.log)
         return {"type": RESULT, "tool_use_id": w.result_id(result), "content": said}
 

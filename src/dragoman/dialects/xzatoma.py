@@ -79,6 +79,8 @@ class Xzatoma(Exchanges):
         candidates=1,
         lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
         counts=frozenset(),
+        result_names=False,
+        lacks=RARE | {"response.id", "response.created"},
     )
     whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"
@@ -251,8 +253,6 @@ class Xzatoma(Exchanges):
             said = mark_plain(said)
         if said is not None:
             doc["content"] = said
-        if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         doc["tool_call_id"] = w.result_id(result)
         return self.emit(doc, result, w.log)
 

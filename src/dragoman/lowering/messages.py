@@ -77,6 +77,8 @@ def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
                     return False
                 if marked and block.cache is not None:
                     return False
+                if block.name is not None and not can.result_names:
+                    return False
                 for inner in block.content:
                     if inner.__class__ is Text:
                         if (cited and inner.citations) or (marked and inner.cache is not None):
@@ -321,7 +323,13 @@ class Messages:
         content = self.told(self.worded(result))
         if content is not result.content:
             result = replace(result, content=content)
-        return self.tools.answer(self.tools.result(result))
+        result = self.tools.answer(self.tools.result(result))
+        if result.name is None or self.to.can.result_names:
+            return result
+        why = f"a result names its call in {self.to.name}, and not its tool"
+        self.log.dropped("tool_result.name", result.at, why)
+        # without an id, a result is paired with its call by this name
+        return result if result.call_id is None else replace(result, name=None)
 
     def worded(self, result: ToolResult) -> tuple[Block, ...]:
         """The content of a result with the texts that the target accepts."""

@@ -179,8 +179,6 @@ class WriteBlocks(Dialect):
                 out["content"] = parts
         if result.is_error is not None:
             out["is_error"] = result.is_error
-        if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         if extras is None and result.cache is None:
             return out
         return self.finish(out, result, result.cache, w)

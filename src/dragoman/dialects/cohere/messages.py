@@ -388,8 +388,6 @@ class Messages(Parts):
             doc["content"] = parts
         elif not w.home:
             doc["content"] = ""
-        if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result goes by its call here")
         return self.emit(doc, result, w.log)
 
     def marked(self, result: ToolResult, content: list[Block], w: CohereWriting) -> list[Block]:

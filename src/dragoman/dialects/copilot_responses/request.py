@@ -179,8 +179,6 @@ class Requests(Responses):
         """The output of a tool is one string."""
         if w.home:
             return super().write_result(result, w)
-        if result.name is not None:
-            w.log.dropped("tool_result.name", result.at, "a result names its call, not its tool")
         out: dict[str, Json] = {"type": CALL_OUTPUT, "call_id": w.result_id(result)}
         texts: list[Block] = []
         for block in result.content:

@@ -196,9 +196,6 @@ class Messages(Parts):
                 out.append(block)
         return out
 
-    def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
-        doc["name"] = block.name
-
     def write_result_content(
         self,
         doc: dict[str, Json],

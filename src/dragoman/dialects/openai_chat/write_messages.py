@@ -408,8 +408,8 @@ class WriteMessages(Parts):
         spelling = self.spelling(block)
         self.write_result_id(doc, block, spelling, w)
         self.write_result_content(doc, block, spelling, hoisted, w)
-        if block.name is not None:
-            self.write_result_name(doc, block, w)
+        if block.name is not None and (w.home or self.can.result_names):
+            doc["name"] = block.name
         self.lose(message.extras, message.at, w.log)
         return doc if block.extras is None else self.emit(doc, block, w.log)
 
@@ -418,12 +418,6 @@ class WriteMessages(Parts):
         if part.get("type") == "text" and is_marked(part["text"]):
             w.moved("tool_result.error", block.at, "behind '[tool output]', as it is no error")
             part["text"] = mark_plain(part["text"])
-
-    def write_result_name(self, doc: dict[str, Json], block: ToolResult, w: Writing) -> None:
-        if w.home:
-            doc["name"] = block.name
-        else:
-            w.log.dropped("tool_result.name", block.at, "a result names its call, not its tool")
 
     def write_result_id(
         self, doc: dict[str, Json], block: ToolResult, spelling: dict[str, Json], w: Writing
