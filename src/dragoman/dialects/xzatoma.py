@@ -80,7 +80,6 @@ class Xzatoma(Exchanges):
         lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
         counts=frozenset(),
         result_names=False,
-        lacks=RARE | {"response.id", "response.created"},
     )
     whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"

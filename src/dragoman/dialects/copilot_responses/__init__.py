@@ -69,7 +69,6 @@ class CopilotResponses(Sniff, Answers):
         lacks=RARE | {"response.id", "response.created", "error.request_id"},
         counts=frozenset(),
         result_names=False,
-        lacks=RARE | {"response.id", "response.created"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:
