@@ -183,7 +183,7 @@ def test_a_frame_without_an_end_is_not_kept() -> None:
     transcoder = Transcoder("openai-chat", "openai-chat", limit=1000)
     for _ in range(100):
         transcoder.feed(b"x" * 500)
-    assert len(transcoder.tail) < 3000
+    assert len(transcoder._tail) < 3000
 
 
 def nested(opening: str, depth: int) -> bytes:

@@ -313,3 +313,45 @@ def test_all_tests_are_all_and_ci_runs_them() -> None:
     runs = [line for line in done.stdout.splitlines() if line.endswith("-m pytest -n auto")]
     assert runs
     assert all(line.startswith("CI=1 ") for line in runs)
+
+
+# The modules whose functions and classes users call; what only they use has an underscore.
+PUBLIC = (
+    "check", "convert", "detect", "dialect", "errors", "exchange", "formats", "ledger", "repair",
+    "result", "transcoder",
+)  # fmt: skip
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a module gives to its functions, classes and constants."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (x.id for x in node.targets if isinstance(x, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_names_that_nobody_else_uses_begin_with_an_underscore(name: str) -> None:
+    paths = [*SOURCE.rglob("*.py"), *(ROOT / "tests").glob("*.py")]
+    others = {path for path in paths if path != SOURCE / f"{name}.py"} - {Path(__file__)}
+    used = set(re.findall(r"\w+", " ".join(path.read_text("utf-8") for path in others)))
+    tree = ast.parse((SOURCE / f"{name}.py").read_text("utf-8"))
+    signatures = set(re.findall(r"\w+", " ".join(map(ast.unparse, types_of(tree)))))
+    alone = {n for n in defined(tree) if not n.startswith("_")} - used - signatures
+    assert not alone
+
+
+def types_of(tree: ast.Module) -> Iterator[ast.expr]:
+    """The types that callers of a module's functions and methods must give."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            yield node.annotation
+
+
+@pytest.mark.parametrize("each", [dragoman.Transcoder, dragoman.Exchange, dragoman.Result])
+def test_methods_that_callers_see_are_described(each: type) -> None:
+    methods = {k: v for k, v in vars(each).items() if callable(v) or isinstance(v, property)}
+    assert [name for name, it in methods.items() if name[0] != "_" and not it.__doc__] == []

@@ -79,6 +79,8 @@ def test_each_loss_has_its_target() -> None:
     for target in ("anthropic", "anthropic-messages"):
         losses = dragoman.convert(REQUEST, source=CHAT, target=target).losses
         assert {loss.target for loss in losses} == {"anthropic-messages"}
+    written = dragoman.write(dragoman.read(REQUEST, CHAT), "anthropic")
+    assert {loss.target for loss in written.losses} == {"anthropic-messages"}
     exchange = dragoman.Exchange(client="anthropic-messages", upstream="cohere")
     asked = {"model": "m", "max_tokens": 9, "top_k": 3, "messages": REQUEST["messages"]}
     sent = exchange.request(asked | {"metadata": {"user_id": "u"}})

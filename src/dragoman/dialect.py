@@ -343,7 +343,7 @@ class Dialect:
                     blanks[key] = inner.blanks
                 elif not value:
                     blanks[key] = value
-            elif value is None or (key in self.blank and is_empty(value)):
+            elif value is None or (key in self.blank and _is_empty(value)):
                 blanks[key] = value
             elif key not in taken:
                 fields[key] = value
@@ -539,6 +539,6 @@ def merged(own: dict[str, Json], rest: dict[str, Json]) -> dict[str, Json]:
     return out
 
 
-def is_empty(value: Json) -> bool:
+def _is_empty(value: Json) -> bool:
     """An empty list, object or string."""
     return value.__class__ in (list, dict, str) and not value

@@ -60,11 +60,11 @@ from .surrogates import Whole, parse_leniently, well_formed
 if TYPE_CHECKING:
     from .transcoder import Transcoder
 
-CHARACTERS = 4
+_CHARACTERS = 4
 """of text in a token, about: OpenAI and Anthropic both give this figure for English"""
-MEDIUM = 1_500
+_MEDIUM = 1_500
 """tokens of an image, about: https://platform.claude.com/docs/en/build-with-claude/vision"""
-SHOWN = 300
+_SHOWN = 300
 """How much of an error that is not JSON is shown in its message."""
 
 
@@ -235,7 +235,7 @@ class Exchange:
         """
         from .transcoder import Transcoder  # not needed by those who convert documents
 
-        told = {"usage": asks_for_counts(self.asked), "now": self.now, "ids": self._ids()}
+        told = {"usage": _asks_for_counts(self.asked), "now": self.now, "ids": self._ids()}
         options = told | {"models": self._models} | options
         amend = _Amend(self)
         flow = self._flow = Transcoder(self.upstream, self.client, amend=amend, **options)
@@ -274,7 +274,7 @@ class Exchange:
         """
         if self.ids is not None or self._tree is None:
             return self.ids
-        turn, taken, number = len(self._tree.messages), CallIds(self._tree.messages), 0
+        turn, taken, number = len(self._tree.messages), _CallIds(self._tree.messages), 0
 
         def made(prefix: str) -> str:
             nonlocal number
@@ -288,7 +288,7 @@ class Exchange:
     def _tell(self, log: Ledger) -> Ledger:
         """Give the writer of a reply the call ids and tool names of the conversation."""
         if self._tree is not None:
-            log.taken = CallIds(self._tree.messages)
+            log.taken = _CallIds(self._tree.messages)
             log.own_names = frozenset(tool.name for tool in tools_of(self._tree))
         return log
 
@@ -385,7 +385,7 @@ class _Amend:
         return self.exchange._repeat(self.exchange.restore(tree, log), log)
 
 
-class CallIds(Container[str]):
+class _CallIds(Container[str]):
     """The ids of the calls of a conversation, collected when first needed."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
@@ -404,7 +404,7 @@ class CallIds(Container[str]):
         return name in self.ids
 
 
-def asks_for_counts(asked: Json) -> bool:
+def _asks_for_counts(asked: Json) -> bool:
     """Whether an OpenAI Chat client requests the chunk of token counts, which has no choices."""
     options = asked.get("stream_options") if asked.__class__ is dict else None
     return isinstance(options, dict) and options.get("include_usage") is True
@@ -428,7 +428,7 @@ def estimate(tree: Request) -> int:
             size += sum(map(len, (*block.content, *block.summary)))
         elif isinstance(block, Media):
             media += 1
-    return size // CHARACTERS + media * MEDIUM + 1
+    return size // _CHARACTERS + media * _MEDIUM + 1
 
 
 def _loaded(doc: Json | bytes) -> tuple[Json, Whole | None]:
@@ -451,11 +451,11 @@ def _failure(doc: Json | bytes, upstream: Dialect) -> tuple[Json, Failure]:
     except Malformed:
         data = doc if isinstance(doc, str) else bytes(doc).decode("utf-8", "replace")
         text = " ".join(data.split())
-        return doc, Failure("other", f"{text[:SHOWN]}…" if len(text) > SHOWN else text)
+        return doc, Failure("other", f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text)
     try:
         tree = upstream.read(value, "error")
     except (Malformed, Unsupported):
-        return value, Failure("other", compact(value)[:SHOWN])
+        return value, Failure("other", compact(value)[:_SHOWN])
     except DragomanError as problem:
         return value, Failure("other", str(problem))
     assert isinstance(tree, Failure)

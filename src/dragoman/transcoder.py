@@ -30,8 +30,8 @@ from .result import Result
 from .streaming import BlankReasoning, StreamReader, StreamWriter
 from .surrogates import WHY
 
-SIGNATURES = ("reasoning", "reasoning.seal")
-IDS = ("message.id", "reasoning.id", "tool_call.item_id")
+_SIGNATURES = ("reasoning", "reasoning.seal")
+_IDS = ("message.id", "reasoning.id", "tool_call.item_id")
 
 
 class Amend(Protocol):
@@ -81,35 +81,35 @@ class Transcoder:
         duplicates: bool = False,
     ) -> None:
         self.source, self.target = dialects.get(source), dialects.get(target)
-        self.names = None if ids is None else Ids(ids)
-        self.log = Ledger(now, self.names, given(models), self.target.name)
+        self._names = None if ids is None else Ids(ids)
+        self.log = Ledger(now, self._names, given(models), self.target.name)
         self.same = self.source.name == self.target.name  # then the bytes pass as they are
         self.writer: StreamWriter = self.target.stream_writer(self.log, home=self.same)
         self.writer.usage = usage
         whole = collect or self.writer.needs_whole
-        self.total = total if whole else None
-        self.fed = 0  # bytes so far
+        self._total = total if whole else None
+        self._fed = 0  # bytes so far
         self.reader: StreamReader = self.source.stream_reader(whole)
         self.reader.home = self.same
-        self.amend = None if self.same else amend
-        self.read = self.reader.read if self.amend is None else self.read_amended
+        self._amend = None if self.same else amend
+        self._read = self.reader.read if self._amend is None else self._read_amended
         self.twice: dict[str, str] = {}  # keys that a frame has twice -> what is said of it
         if duplicates:
-            self.read_frame, self.read = self.read, self.read_checked
+            self._read_frame, self._read = self._read, self._read_checked
         self.frames = framer(self.source.framings or self.source.framing, limit)
-        self.ways = {} if self.same else dict(self.writer.ways)
-        if self.ways and self.target.lowers:
-            self.opening = Opening(self.target)
-            self.ways[Open] = self.open_lowered
-            self.ways[Cite] = self.cite_lowered
-        if self.ways and not self.writer.has_summaries:
-            BlankReasoning(self.ways)
+        self._ways = {} if self.same else dict(self.writer.ways)
+        if self._ways and self.target.lowers:
+            self._opening = Opening(self.target)
+            self._ways[Open] = self._open_lowered
+            self._ways[Cite] = self._cite_lowered
+        if self._ways and not self.writer.has_summaries:
+            BlankReasoning(self._ways)
         self.limit = limit
-        self.count = 0  # frames so far
+        self._count = 0  # frames so far
         self.ended = False
-        self.refused = False  # the source made no sense
+        self._refused = False  # the source made no sense
         self.problem: Malformed | None = None  # why not
-        self.tail = bytearray()  # of what passes as it is, the frame that is not complete
+        self._tail = bytearray()  # of what passes as it is, the frame that is not complete
         self._document: Json | None = None
 
     def feed(self, data: bytes) -> bytes:
@@ -120,13 +120,13 @@ class Transcoder:
                 self.take(self.framed(data), out)
             except Malformed as problem:
                 self.refuse(problem, out)
-        return b"".join((self.passed(data), *out)) if self.same else b"".join(out)
+        return b"".join((self._passed(data), *out)) if self.same else b"".join(out)
 
     def framed(self, data: bytes) -> list[Frame]:
         """The frames that are complete now; ``Malformed`` if there is more than may be kept."""
-        self.fed += len(data)
-        if self.total is not None and self.fed > self.total:
-            raise Malformed(f"a stream of more than {self.total:,} bytes")
+        self._fed += len(data)
+        if self._total is not None and self._fed > self._total:
+            raise Malformed(f"a stream of more than {self._total:,} bytes")
         return self.frames.feed(data)
 
     def close(self) -> bytes:
@@ -138,23 +138,23 @@ class Transcoder:
                 last = self.frames.close()
                 self.take(last, out)
                 if not self.ended:
-                    self.put(self.reader.close(), out)
+                    self._put(self.reader.close(), out)
             except Malformed as problem:
                 self.refuse(problem, out)
-        if self.same and self.refused:
-            self.finish(out)
-            self.refused = False  # it is said once
+        if self.same and self._refused:
+            self._finish(out)
+            self._refused = False  # it is said once
         elif self.same and not self.reader.truncated:
-            out.insert(0, bytes(self.tail))
-        elif self.same and self.tail:  # a frame that was whole but for its end was heard
+            out.insert(0, bytes(self._tail))
+        elif self.same and self._tail:  # a frame that was whole but for its end was heard
             out[:0] = [write_frame(self.source.framing, frame) for frame in last]
-        self.tail.clear()
+        self._tail.clear()
         return b"".join(out)
 
-    def passed(self, data: bytes) -> bytes:
+    def _passed(self, data: bytes) -> bytes:
         """What is passed through: whole frames, so that an error is never written inside one."""
-        tail, start = self.tail, len(self.tail)
-        if self.refused and start > self.limit:
+        tail, start = self._tail, len(self._tail)
+        if self._refused and start > self.limit:
             return b""  # a frame without an end
         tail += data
         end = self.frames.whole(tail, start)
@@ -167,10 +167,10 @@ class Transcoder:
         out: list[bytes] = []
         if not self.ended:
             self.reader.fail(failure)
-            self.refused = True
-            self.finish(out)
-            self.refused = False
-            self.tail.clear()
+            self._refused = True
+            self._finish(out)
+            self._refused = False
+            self._tail.clear()
         return b"".join(out)
 
     @property
@@ -184,109 +184,111 @@ class Transcoder:
     def response(self) -> Response:
         """The response so far, with its failure if it failed."""
         tree = self.reader.response()
-        return tree if self.amend is None else self.amend.response(tree, self.log.apart())
+        return tree if self._amend is None else self._amend.response(tree, self.log.apart())
 
     @property
     def losses(self) -> tuple[Loss, ...]:
+        """Every deviation so far, in the order in which they happened."""
         return tuple(self.log.losses)
 
     def take(self, frames: Iterable[Frame], out: list[bytes]) -> None:
+        """Frames of the source; what they make sayable is appended to ``out``."""
         if self.ended:
             return
-        read, ways, say = self.read, self.ways, out.append
+        read, ways, say = self._read, self._ways, out.append
         for frame in frames:
-            self.count += 1
+            self._count += 1
             for event in read(frame):
                 way = ways.get(event.__class__)
                 if way is not None:
                     say(way(event))
                 elif event.__class__ is End or event.__class__ is Fail:
                     if self.same and self.reader.truncated:
-                        self.ended = self.refused = True  # what comes passes, the error comes last
+                        self.ended = self._refused = True  # what comes passes, the error comes last
                     else:
-                        self.finish(out)
+                        self._finish(out)
                     return
 
-    def read_checked(self, frame: Frame) -> Sequence[Event]:
+    def _read_checked(self, frame: Frame) -> Sequence[Event]:
         """The events of a frame; duplicate keys are noted where they occur first."""
         for at in duplicates.frame_pointers(frame[1]):
             if at not in self.twice:
-                why = f"{at} of frame {self.count} is a duplicate key; the last value is read"
+                why = f"{at} of frame {self._count} is a duplicate key; the last value is read"
                 self.twice[at] = why
                 if not self.same:
                     self.log.dropped(duplicates.CODE, "", why)
-        return self.read_frame(frame)
+        return self._read_frame(frame)
 
-    def read_amended(self, frame: Frame) -> list[Event]:
+    def _read_amended(self, frame: Frame) -> list[Event]:
         """The events of a frame, with what is known of the request."""
-        assert self.amend is not None
-        amended = self.amend.event
+        assert self._amend is not None
+        amended = self._amend.event
         return [said for event in self.reader.read(frame) for said in amended(event)]
 
-    def put(self, events: Iterable[Event], out: list[bytes]) -> None:
+    def _put(self, events: Iterable[Event], out: list[bytes]) -> None:
         for event in events:
             if event.__class__ is End or event.__class__ is Fail:
-                self.finish(out)
-            elif self.amend is not None:
-                out += [self.ways[said.__class__](said) for said in self.amend.event(event)]
+                self._finish(out)
+            elif self._amend is not None:
+                out += [self._ways[said.__class__](said) for said in self._amend.event(event)]
             elif not self.same:
-                out.append(self.ways[event.__class__](event))
+                out.append(self._ways[event.__class__](event))
 
-    def open_lowered(self, event: Open) -> bytes:
+    def _open_lowered(self, event: Open) -> bytes:
         """A block as the target can say it."""
-        events = self.opening.lower(event)
+        events = self._opening.lower(event)
         if len(events) == 1:
             return self.writer.write(events[0])
         return b"".join(map(self.writer.write, events))
 
-    def cite_lowered(self, event: Cite) -> bytes:
+    def _cite_lowered(self, event: Cite) -> bytes:
         """A citation as the target can tell it, if it can."""
-        lowered = self.opening.cite(event)
+        lowered = self._opening.cite(event)
         return b"" if lowered is None else self.writer.write(lowered)
 
     def refuse(self, problem: Malformed, out: list[bytes]) -> None:
         """Invalid bytes are a failure of the source."""
         where = f" - at {problem.at}" if problem.at else ""
-        message = f"frame {self.count} of the stream: {problem.what}{where}"
+        message = f"frame {self._count} of the stream: {problem.what}{where}"
         self.problem = problem
         self.reader.fail(Failure("server", message))
         if self.same:
-            self.ended = self.refused = True  # what came passes, and the error comes last
+            self.ended = self._refused = True  # what came passes, and the error comes last
         else:
-            self.finish(out)
+            self._finish(out)
 
-    def finish(self, out: list[bytes]) -> None:
+    def _finish(self, out: list[bytes]) -> None:
         """The end, regular or not: the writer at rest decides what was lost."""
         tree = self.reader.at_rest() if self.reader.failure is None else self.reader.response()
         self.ended = True
-        if self.same and not self.refused and not self.reader.truncated:
+        if self.same and not self._refused and not self.reader.truncated:
             if tree.failure is not None:
                 self._document = self.target.write(tree, Ledger())
             return
         if self.same:
             self.writer.begun = self.reader.begun is not None
-        if self.names is not None:
-            self.log.ids = self.names.again()  # what was named on the way keeps its name
-        if self.amend is not None:
-            tree = self.amend.response(tree, self.log)
+        if self._names is not None:
+            self.log.ids = self._names.again()  # what was named on the way keeps its name
+        if self._amend is not None:
+            tree = self._amend.response(tree, self.log)
         doc = self._document = self.target.write(tree, self.log)
         for code, at, why in dict.fromkeys(self.reader.notes):
             self.log.approximated(code, at, why)
-        self.note_signatures()
+        self._note_signatures()
         if not self.same:
             self.reader.note_halves(self.log)
             self.reader.note_unknown(self.log, f"only {self.source.name} knows")
             if not self.writer.needs_whole:
                 self.reader.note_late(self.log)
-        self.note_ids()
-        self.note_head(tree)
+        self._note_ids()
+        self._note_head(tree)
         if tree.failure is None:
             out.append(self.writer.end(doc))
         else:
             out.append(self.writer.fail(doc))
-        self.place_losses()
+        self._place_losses()
 
-    def place_losses(self) -> None:
+    def _place_losses(self) -> None:
         """Losses that were noted during the stream, with the paths of the final document."""
         losses = self.log.losses
         noted = [n for n, x in enumerate(losses) if x.path and x.what.startswith("stream.")]
@@ -300,7 +302,7 @@ class Transcoder:
             locate = self.source.locate
             losses[:] = [replace(loss, path=locate(document, loss.path)) for loss in losses]
 
-    def note_head(self, tree: Response) -> None:
+    def _note_head(self, tree: Response) -> None:
         """Report what is known only at the end, if the target's stream begins with it."""
         begun = self.reader.begun
         if self.same or begun is None or not self.writer.names_first or tree.failure is not None:
@@ -314,21 +316,22 @@ class Transcoder:
             why = f"{', '.join(late)} known only at the end; {self.target.name} sends it first"
             self.log.approximated("stream.head", tree.at, why)
 
-    def note_signatures(self) -> None:
+    def _note_signatures(self) -> None:
         """Report reasoning that the last event of the source encrypts again, if it is written."""
         if not self.reader.notes_on_signatures:
             return
-        gone = {loss.path for loss in self.log.losses if loss.what in SIGNATURES}
+        gone = {loss.path for loss in self.log.losses if loss.what in _SIGNATURES}
         for at in self.reader.notes_on_signatures:
             if at not in gone:
                 why = "the last event encrypts this reasoning again; the first version is written"
                 self.log.approximated("stream.text", at, why)
 
-    def note_ids(self) -> None:
+    def _note_ids(self) -> None:
         """Report items that have another id in the last event of the source, if ids are written."""
         if not self.reader.notes_on_ids:
             return
-        gone = {loss.path for loss in self.log.losses if loss.what in IDS or loss.kind == "dropped"}
+        losses = self.log.losses
+        gone = {loss.path for loss in losses if loss.what in _IDS or loss.kind == "dropped"}
         for at in self.reader.notes_on_ids:
             if at not in gone and f"{at}/id" not in gone:
                 why = "the last event has another id for this item; the first is written"
@@ -457,10 +460,10 @@ def transcode(
     """
     if isinstance(events, AsyncIterable):
         return atranscode(events, source, target, **options)
-    return _transcode(events, Relay(source, target, options))
+    return _transcode(events, _Relay(source, target, options))
 
 
-def _transcode(events: Iterable[Json], relay: Relay) -> Iterator[Json]:
+def _transcode(events: Iterable[Json], relay: _Relay) -> Iterator[Json]:
     for event in events:
         yield from relay.feed(event)
     yield from relay.close()
@@ -470,7 +473,7 @@ async def atranscode(
     events: AsyncIterable[Json], source: str, target: str, **options: Any
 ) -> AsyncIterator[Json]:
     """``transcode`` for asynchronous iterators."""
-    relay = Relay(source, target, options)
+    relay = _Relay(source, target, options)
     async for event in events:
         for said in relay.feed(event):
             yield said
@@ -478,7 +481,7 @@ async def atranscode(
         yield said
 
 
-class Relay:
+class _Relay:
     """A transcoder between parsed events."""
 
     def __init__(self, source: str, target: str, options: dict[str, Any]) -> None:
