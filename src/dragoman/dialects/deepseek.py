@@ -123,16 +123,18 @@ class DeepSeek(Compatible):
             return super().write_effort(out, config, w)
         out["thinking"] = {"type": "disabled" if config.mode == "off" else "enabled"}
         if config.mode in ("adaptive", "between-tools"):
-            w.log.approximated("thinking", config.at, "the model thinks or does not here")
+            w.log.approximated("thinking", config.at, f"{self.name} turns reasoning on or off only")
         elif config.mode == "off" and (config.effort or config.budget):
             code = "thinking.effort" if config.effort else "thinking.budget"
-            w.log.dropped(code, config.at, "that the model should not think says it")
+            w.log.dropped(code, config.at, "reasoning is off")
             config = replace(config, effort=None, budget=None)
         return super().write_effort(out, replace(config, mode=None), w)
 
     def write_output(self, form: OutputFormat, w: Writing) -> Json:
         if form.kind == "schema" and not w.home:
-            w.log.approximated("output", form.at, "no schema can be demanded here, only JSON")
+            w.log.approximated(
+                "output", form.at, f"{self.name} has JSON output without a schema only"
+            )
             form = OutputFormat("json", at=form.at, extras=form.extras)
         return super().write_output(form, w)
 

@@ -101,7 +101,7 @@ class OpenResponses(OpenAIResponses):
         """There: ``TextFormatParam``, a text or a schema."""
         if form.kind == "text" or w.home or form.schema.__class__ is dict:
             return super().write_output(form, w)
-        w.log.approximated("output", form.at, "that an answer is JSON is said by a schema here")
+        w.log.approximated("output", form.at, f"{self.name} has JSON output with a schema only")
         any_object = {"type": "object"}
         name = form.name or "answer"
         return super().write_output(replace(form, kind="schema", name=name, schema=any_object), w)

@@ -339,10 +339,14 @@ class Requests(Turns):
             if config.budget is not None and (mode == "on" or w.home):
                 thinking["budget_tokens"] = config.budget
             elif config.budget is not None:
-                w.log.dropped("thinking.budget", config.at, f"{mode} thinking has no budget here")
+                w.log.dropped(
+                    "thinking.budget", config.at, f"{self.name} has no budget for {mode} thinking"
+                )
             elif mode == "on" and not w.home:
                 thinking["type"] = "adaptive"
-                w.log.approximated("thinking", config.at, "thinking without a budget is adaptive")
+                w.log.approximated(
+                    "thinking", config.at, "thinking without a budget written as adaptive"
+                )
             if config.display is not None:
                 if config.display in ("summarized", "omitted") or w.home:
                     thinking["display"] = config.display
@@ -353,7 +357,7 @@ class Requests(Turns):
         elif config.budget is not None:
             out["thinking"] = {"type": "enabled", "budget_tokens": config.budget}
         elif config.display is not None:
-            why = "what is seen of the thinking can only be said with thinking itself"
+            why = "thinking.display needs thinking"
             w.log.dropped("thinking.display", config.at, why)
         if effort is not None:
             if effort not in EFFORTS and not w.home:
@@ -367,12 +371,14 @@ class Requests(Turns):
     ) -> None:
         if form.kind != "schema" or form.schema is None:
             if form.kind != "text":  # which needs no saying
-                w.log.dropped("output", form.at, "JSON can be demanded only with a schema here")
+                w.log.dropped("output", form.at, f"{self.name} has JSON output with a schema only")
             self.lose(form.extras, form.at, w.log)
             return
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
-                w.log.dropped(f"output.{key}", form.at, f"a schema has no {key} here")
+                w.log.dropped(
+                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
+                )
         schema = form.schema
         if not w.home:
             schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)

@@ -167,10 +167,14 @@ class ParamFields(Turns):
             if config.budget is not None and (mode == "on" or w.home):
                 said["budget_tokens"] = config.budget
             elif config.budget is not None:
-                w.log.dropped("thinking.budget", config.at, f"{mode} thinking has no budget here")
+                w.log.dropped(
+                    "thinking.budget", config.at, f"{self.name} has no budget for {mode} thinking"
+                )
             elif mode == "on" and not w.home:
                 said["type"] = "adaptive"
-                w.log.approximated("thinking", config.at, "thinking without a budget is adaptive")
+                w.log.approximated(
+                    "thinking", config.at, "thinking without a budget written as adaptive"
+                )
         elif config.budget is not None:
             said = {"type": "enabled", "budget_tokens": config.budget}
             w.log.approximated("thinking", config.at, "with a budget, thinking is on")
@@ -180,7 +184,7 @@ class ParamFields(Turns):
                 said["display"] = "summarized"
                 w.log.approximated("thinking.display", config.at, "shown in summary")
         elif config.display is not None:
-            why = "what is seen of the thinking can only be said with thinking itself"
+            why = "thinking.display needs thinking"
             w.log.dropped("thinking.display", config.at, why)
         if said:
             w.moved("thinking", config.at, "in Claude's words, for the model alone")
@@ -197,7 +201,7 @@ class ParamFields(Turns):
     def write_output(self, out: dict[str, Json], form: OutputFormat, w: Said) -> None:
         if form.kind != "schema" or form.schema is None:
             if form.kind != "text":  # which needs no saying
-                w.log.dropped("output", form.at, "JSON can be demanded only with a schema here")
+                w.log.dropped("output", form.at, f"{self.name} has JSON output with a schema only")
             self.lose(form.extras, form.at, w.log)
             return
         schema = form.schema
@@ -208,7 +212,7 @@ class ParamFields(Turns):
             if (value := getattr(form, key)) is not None:
                 found[key] = value
         if form.strict is not None:
-            w.log.dropped("output.strict", form.at, "a schema is always enforced here")
+            w.log.dropped("output.strict", form.at, f"{self.name} always enforces a schema")
         found = self.emit(found, form, w.log)
         said = {"type": "json_schema", "structure": {"jsonSchema": found}}
         out["outputConfig"] = out.get("outputConfig", {}) | {"textFormat": said}

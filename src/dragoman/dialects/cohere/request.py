@@ -118,7 +118,7 @@ class Requests(Tools):
         tools = None if tree.tools is None else self.write_tool_list(tree.tools, w)
         if tools and form is not None and form.kind != "text" and not w.home:
             # "not supported when used in combinations with the `documents` or `tools` parameters"
-            log.dropped("output", form.at, "no form of the answer is demanded beside tools here")
+            log.dropped("output", form.at, f"{self.name} has no response format beside tools")
             form = None
             tree = replace(tree, params=replace(tree.params, output=None))
         # "invalid request: response_format is not supported with RAG."
@@ -180,32 +180,36 @@ class Requests(Tools):
         said: dict[str, Json] = {"type": "text" if form.kind == "text" else "json_object"}
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
-                w.log.dropped(f"output.{key}", form.at, "the schema is all that is said here")
+                w.log.dropped(
+                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
+                )
         if form.kind == "schema":
             if form.schema.__class__ is dict or w.home:
                 said[self.spelling(form).get("key", "json_schema")] = form.schema
             else:
-                w.log.approximated("output", form.at, "a schema is an object here")
+                w.log.approximated("output", form.at, f"a schema of {self.name} is an object")
         out["response_format"] = self.emit(said, form, w.log)
 
     def write_thinking(self, out: dict[str, Json], config: Thinking, w: CohereWriting) -> None:
         log = w.log
         if config.display is not None:
-            log.dropped("thinking.display", config.at, "thoughts are always shown here")
+            log.dropped("thinking.display", config.at, f"{self.name} always returns reasoning")
         off = config.mode == "off" or (config.mode is None and config.effort == "none")
         said: dict[str, Json] = {"type": "disabled" if off else "enabled"}
         if config.effort is not None:
-            why = "the model thinks here, or does not"
+            why = f"{self.name} turns reasoning on or off only"
             note = log.approximated if config.mode is None else log.dropped
             note("thinking.effort", config.at, why)
         elif config.mode not in ("on", "off"):
             if config.mode is None and config.budget is None:
                 self.lose(config.extras, config.at, log)
                 return  # only what should be seen of it
-            log.approximated("thinking", config.at, "the model thinks here, or does not")
+            log.approximated("thinking", config.at, f"{self.name} turns reasoning on or off only")
         if config.budget is not None:
             if off and not w.home:
-                log.dropped("thinking.budget", config.at, "what is not thought has no budget here")
+                log.dropped(
+                    "thinking.budget", config.at, f"{self.name} has no budget with reasoning off"
+                )
             else:
                 said["token_budget"] = config.budget
         out["thinking"] = self.emit(said, config, log)

@@ -477,7 +477,9 @@ class Requests(Tools):
                 why = f"a budget of {budget} tokens is {fit} for {w.model}"
                 w.log.approximated("thinking.budget", thinking.at, why)
             if mode != "on" and not w.home:
-                w.log.approximated("thinking", thinking.at, "a budget means to think here")
+                w.log.approximated(
+                    "thinking", thinking.at, f"a budget turns reasoning on in {self.name}"
+                )
         else:
             out["thinkingBudget"] = -1
             if mode != "adaptive":
@@ -487,7 +489,9 @@ class Requests(Tools):
         spelling = self.spelling(form)
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
-                w.log.dropped(f"output.{key}", form.at, f"a schema has no {key} here")
+                w.log.dropped(
+                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
+                )
         self.lose(form.extras, form.at, w.log)
         if form.kind == "text":
             if w.home:

@@ -130,11 +130,11 @@ class Requests(Messages):
     def write_thinking(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort
         if config.display is not None:
-            log.dropped("thinking.display", config.at, "thoughts are always shown here")
+            log.dropped("thinking.display", config.at, f"{self.name} always returns reasoning")
         self.lose(config.extras, config.at, log)
         if config.mode == "off":
             if effort is not None:
-                log.dropped("thinking.effort", config.at, "that the model should not think says it")
+                log.dropped("thinking.effort", config.at, "reasoning is off")
             out["think"] = False
             return
         if config.budget is not None:
@@ -142,9 +142,9 @@ class Requests(Messages):
             why = f"a budget of {config.budget} tokens is about {effort!r} effort"
             log.approximated("thinking.budget", config.at, why)
         elif effort is not None and config.mode is not None:
-            log.dropped("thinking", config.at, "the effort says that the model should think")
+            log.dropped("thinking", config.at, "the effort turns reasoning on")
         elif config.mode not in (None, "on"):
-            log.approximated("thinking", config.at, "the model thinks, or does not")
+            log.approximated("thinking", config.at, f"{self.name} turns reasoning on or off only")
         if effort is not None and effort not in EFFORTS and not w.home:
             near = "low" if effort == "minimal" else "high"
             log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
@@ -159,7 +159,9 @@ class Requests(Messages):
         out["format"] = form.schema if form.kind == "schema" else "json"
         for key in ("name", "description", "strict"):
             if getattr(form, key) is not None:
-                w.log.dropped(f"output.{key}", form.at, "the schema is all that is said here")
+                w.log.dropped(
+                    f"output.{key}", form.at, f"{self.name} has no field for the {key} of a schema"
+                )
         if form.kind == "schema" and form.schema.__class__ is not dict and not w.home:
             out["format"] = "json"
-            w.log.approximated("output", form.at, "a schema is an object here")
+            w.log.approximated("output", form.at, f"a schema of {self.name} is an object")

@@ -287,21 +287,23 @@ class Requests(Tools):
         if config.mode == "off":
             if effort is not None or config.budget is not None:
                 code = "thinking.effort" if effort is not None else "thinking.budget"
-                log.dropped(code, config.at, "that the model should not think says it")
+                log.dropped(code, config.at, "reasoning is off")
             effort = "none"
         elif effort is None and config.budget is not None:
             effort = effort_of(config.budget)
             why = f"a budget of {config.budget} tokens is about {effort!r} effort"
             log.approximated("thinking.budget", config.at, why)
         elif config.budget is not None:
-            log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+            log.dropped(
+                "thinking.budget", config.at, f"{self.name} has no field for a reasoning budget"
+            )
         elif config.mode is not None and effort is None and w.facts.thinks == "off":
             effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None:
-            why = "that the model should think goes without saying here"
+            why = f"{self.name} has no switch for reasoning"
             log.dropped("thinking", config.at, why)
         if config.display is not None:
-            log.dropped("thinking.display", config.at, "thoughts are not shown here")
+            log.dropped("thinking.display", config.at, f"{self.name} does not return reasoning")
         if effort is not None and w.facts.efforts is not None:
             effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
         if effort is not None:
@@ -321,7 +323,7 @@ class Requests(Tools):
             inner["name"] = form.name
         elif not w.home:
             inner["name"] = "answer"
-            w.log.invented("output.name", form.at, "a schema has a name here")
+            w.log.invented("output.name", form.at, f"{self.name} requires the name of a schema")
         for key in ("description", "schema", "strict"):
             if (value := getattr(form, key)) is not None:
                 inner[key] = value

@@ -410,19 +410,21 @@ class Requests(Tools):
         log, effort = w.log, config.effort
         if config.mode == "off":
             if effort is not None:
-                log.dropped("thinking.effort", config.at, "that the model should not think says it")
+                log.dropped("thinking.effort", config.at, "reasoning is off")
             effort = "none"
         elif config.mode is not None and config.budget is None and self.must_ask(config, w):
             effort = fitting.usual_effort(config, w.model or "", log)
         elif config.mode is not None and config.budget is None:
-            why = "that the model should think goes without saying here"
+            why = f"{self.name} has no switch for reasoning"
             log.dropped("thinking", config.at, why)
         if config.budget is not None and effort is None:
             effort = effort_of(config.budget)
             why = f"a budget of {config.budget} tokens is about {effort!r} effort"
             log.approximated("thinking.budget", config.at, why)
         elif config.budget is not None:
-            log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+            log.dropped(
+                "thinking.budget", config.at, f"{self.name} has no field for a reasoning budget"
+            )
         doc: dict[str, Json] = {}
         if effort is not None and w.facts.efforts is not None:
             effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
@@ -452,9 +454,11 @@ class Requests(Tools):
             doc["summary"] = display
         elif display == "summarized":
             doc["summary"] = "auto"
-            w.log.approximated("thinking.display", config.at, "a summary is 'auto' here")
+            w.log.approximated("thinking.display", config.at, "'summarized' written as 'auto'")
         else:
-            w.log.dropped("thinking.display", config.at, f"{display!r} cannot be said here")
+            w.log.dropped(
+                "thinking.display", config.at, f"{display!r} is not supported by {self.name}"
+            )
 
     def write_answer_form(self, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
         text: dict[str, Json] = {}
@@ -488,7 +492,7 @@ class Requests(Tools):
 
     def name_schema(self, form: OutputFormat, w: ItemWriting) -> str:
         if form.name is None:
-            w.log.invented("output.name", form.at, "a schema has a name here")
+            w.log.invented("output.name", form.at, f"{self.name} requires the name of a schema")
             return "answer"
         return Names(("[a-zA-Z0-9_-]", 64), "output.name")(form.name, form.at, w.log)
 

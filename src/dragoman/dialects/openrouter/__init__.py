@@ -190,20 +190,24 @@ class OpenRouter(Details):
             said["enabled"] = False
             if effort is not None or budget is not None:
                 code = "thinking.effort" if effort is not None else "thinking.budget"
-                log.dropped(code, config.at, "that the model should not think says it")
+                log.dropped(code, config.at, "reasoning is off")
             effort = budget = None
         elif config.mode is not None:
             if effort is not None or not budget:
                 said["enabled"] = True
             if config.mode != "on":
-                log.approximated("thinking", config.at, "the model thinks or does not here")
+                log.approximated(
+                    "thinking", config.at, f"{self.name} turns reasoning on or off only"
+                )
         if effort is not None and budget is not None:
-            log.dropped("thinking.budget", config.at, "the effort says it here")
+            log.dropped(
+                "thinking.budget", config.at, f"{self.name} accepts an effort or a budget, not both"
+            )
             budget = None
         if config.display == OMITTED:
             said["exclude"] = True
         elif config.display is not None:
-            log.dropped("thinking.display", config.at, "thoughts are shown or not here")
+            log.dropped("thinking.display", config.at, f"{self.name} returns reasoning or omits it")
         if effort is not None and effort not in self.efforts:
             log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
             effort = "high"

@@ -280,16 +280,22 @@ class Requests(Tools):
             if (value := getattr(form, key)) is not None:
                 doc[key] = value
         if form.strict is not None:
-            w.log.dropped("output.strict", form.at, "whether a schema is enforced is not said here")
+            w.log.dropped(
+                "output.strict", form.at, f"{self.name} has no field for the strictness of a schema"
+            )
         out["responseFormat"] = self.emit(doc, form, w.log)
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
         log, effort = w.log, config.effort
         self.lose(config.extras, config.at, log)
         if config.display is not None:
-            log.dropped("thinking.display", config.at, "what is seen is up to the provider here")
+            log.dropped(
+                "thinking.display",
+                config.at,
+                f"{self.name} has no field for the display of reasoning",
+            )
         if not self.efforts:
-            why = "how the model should think is said to each provider here"
+            why = f"{self.name} has no field for reasoning"
             if config.mode is not None:
                 log.dropped("thinking", config.at, why)
             if effort is not None:
@@ -299,16 +305,18 @@ class Requests(Tools):
             return
         if config.mode == "off":
             if effort is not None:
-                log.dropped("thinking.effort", config.at, "that the model should not think says it")
+                log.dropped("thinking.effort", config.at, "reasoning is off")
             effort = "none"
         elif effort is None and config.budget is not None:
             effort = effort_of(config.budget)
             why = f"a budget of {config.budget} tokens is about {effort!r} effort"
             log.approximated("thinking.budget", config.at, why)
         elif config.budget is not None:
-            log.dropped("thinking.budget", config.at, "effort is all that can be said here")
+            log.dropped(
+                "thinking.budget", config.at, f"{self.name} has no field for a reasoning budget"
+            )
         elif config.mode is not None:
-            log.dropped("thinking", config.at, "that the model should think goes without saying")
+            log.dropped("thinking", config.at, f"{self.name} has no switch for reasoning")
         if effort is not None:
             if effort not in self.efforts and effort != "none" and not w.home:
                 log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
