@@ -149,7 +149,7 @@ def thinking(text: str) -> Turn:
         (
             [HI, YO, user(" "), thinking("A."), BYE],  # who says nothing is not heard
             ["Hi", "Yo", ".", "A.", "Bye"],
-            ["message.empty 3", "text.empty 2", "message.empty 2"],
+            ["text.empty 2", "message.empty 3", "message.empty 2"],
         ),
         (
             [HI, thinking("A."), thinking("B."), BYE],

@@ -49,12 +49,12 @@ LAYERS = [
     {
         "normal",
         "writing",
+        "fields",
         "freeform",
         "restoring",
         "result",
         "schemas",
         "lowering",
-        "fields",
         "fitting",
         "results",
     },

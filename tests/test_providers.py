@@ -519,7 +519,7 @@ def test_the_id_of_a_request_is_told(name: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Say(200, "<!doctype html><p>Sign in"), "a page, not JSON; is the url right"),
+        (Say(200, "<!doctype html><p>Sign in"), "is HTML, not JSON; check the url"),
         (Say(200, "data: {}\n\n"), "not a JSON object; it begins: data: {}"),
         (Say(200, [1]), "not a JSON object"),
         (Say(200, "{"), "not a JSON object"),
@@ -560,7 +560,7 @@ def test_a_connection_that_does_not_come_in_time() -> None:
 @pytest.mark.parametrize(
     ("answer", "expected", "message"),
     [
-        (b"", ConnectionFailed, "before the answer came"),
+        (b"", ConnectionFailed, "before the response"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", ConnectionFailed, "in the middle"),
         (
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{",
@@ -828,7 +828,7 @@ def test_what_no_header_can_hold_is_refused_without_showing_it() -> None:
             Provider(url="http://localhost", **options)
         assert KEY not in str(caught.value)
     for url in (f"https://user:{KEY}@h", f"https://h/?api_key={KEY}"):
-        with pytest.raises(dragoman.Unsupported, match="a url with a secret") as caught:
+        with pytest.raises(dragoman.Unsupported, match="the url contains a secret") as caught:
             Provider(url=url)
         assert KEY not in str(caught.value)
 

@@ -259,7 +259,10 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     failed: bool = False
     """Whether a response may hold the error that ended it; elsewhere the error is all there is."""
     lacks: frozenset[str] = frozenset()
-    """Fields of a response that it does not have, by the codes of their losses (``LACKED``)."""
+    """Fields of a response or an error that it does not have, by the codes of their losses
+    (``LACKED``)."""
+    counts: frozenset[str] = frozenset({"cache_read", "cache_write", "reasoning"})
+    """The tokens that it counts apart; elsewhere they are in the sums alone."""
 
 
 LACKED = {
@@ -271,8 +274,16 @@ LACKED = {
     "logprobs": "token probabilities beside the message",
     "stop.sequence": "the stop sequence that was generated",
     "stop.detail": "details of the end from another dialect",
+    "usage.cache_ttl": "the lifetimes of these cached tokens",
+    "error.type": "the type of an error",
+    "error.code": "the code of an error",
+    "error.param": "the parameter that an error names",
+    "error.request_id": "the request id of an error",
 }
-"""What a response may lack, and what it is called in the ledger."""
+"""What a response or an error may lack, and what it is called in the ledger."""
+
+NO_ERROR_FIELDS = frozenset({"error.code", "error.param", "error.request_id"})
+"""What an error has beside its type and its message."""
 
 RARE = frozenset({"response.echo", "service_tier", "logprobs", "stop.sequence", "stop.detail"})
 """Fields of a response that few have."""

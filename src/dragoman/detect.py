@@ -20,7 +20,7 @@ FRAMES = 8
 
 
 class Guesses(tuple[Guess, ...]):
-    """Guesses, best first; none where no dialect is likely, or where the best are tied.
+    """Guesses, best first; empty if no dialect is likely, or if the best are tied.
 
     ``tied`` tells these two apart: it has the guesses that are equally likely.
     """
@@ -36,7 +36,7 @@ class Guesses(tuple[Guess, ...]):
 
 
 def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
-    """The dialects and facets a document match, best first, each with its evidence.
+    """The dialects and facets that match a document, best first, each with its evidence.
 
     Nothing, if there is no likely guess or if the best two are tied: ``detect(doc)[0]`` is never
     arbitrary. Those that are tied are in ``detect(doc).tied``. With ``facet``, only
@@ -60,7 +60,7 @@ def detect(doc: Json | bytes, *, facet: Facet | str | None = None) -> Guesses:
 
 
 def weigh(value: Json, facet: str | None = None) -> Guesses:
-    """``detect`` for a value that was just parsed, and need not be looked through again."""
+    """``detect`` for a value that is already parsed and validated."""
     return Guesses.of(candidates(value, facet))
 
 
@@ -80,7 +80,7 @@ def candidates(value: Json, facet: str | None = None) -> list[Guess]:
 
 
 def is_tied(guesses: list[Guess]) -> bool:
-    """Whether the best two are too near to each other to choose; a variant beats its base."""
+    """Whether the best two are too close to choose; a variant wins over its base."""
     return bool(alike(guesses))
 
 

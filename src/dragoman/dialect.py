@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .capabilities import Capabilities
+from .capabilities import LACKED, Capabilities
 from .endpoint import Endpoint
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
 from .lowering import lower, omit, roles
 from .model import (
     Block,
+    Candidate,
     ErrorKind,
     Extras,
     Failure,
@@ -66,6 +67,7 @@ _READERS = {facet: f"read_{facet.replace('-', '_')}" for facet in FACETS}
 _WRITERS = {tree: f"write_{facet.replace('-', '_')}" for facet, tree in FACETS.items()}
 
 NOTHING: dict[str, Json] = {}
+COUNTED = ("cache_read", "cache_write", "reasoning")
 
 
 class Guess(Struct, frozen=True):
@@ -423,11 +425,19 @@ class Dialect:
             log.dropped("reasoning.seal", at, f"a signature of {issuer} is valid for {issuer} only")
 
     def note_counts(self, usage: Usage, log: Ledger, *, omits: bool = False) -> None:
-        """Token counts that contradict each other come from elsewhere summed anew.
+        """Tokens that are not counted apart, and counts that contradict each other: the sums of
+        their parts are written.
 
         ``omits``: what nobody counted is left out here; elsewhere it is 0.
         """
-        extras = usage.extras
+        extras, can = usage.extras, self.can
+        apart = [name for name in COUNTED if getattr(usage, name) is not None]
+        if apart := [name for name in apart if name not in can.counts]:
+            why = f"{self.name} counts them in its sums alone: {', '.join(apart)}"
+            log.approximated("usage", usage.at, why)
+        ttls = usage.cache_write_ttl
+        if ttls and "usage.cache_ttl" in can.lacks and any(ttls.values()):
+            self.lack("usage.cache_ttl", usage.at, log)
         if usage.unsaid and not omits and (extras is None or not self.is_home(extras.dialect)):
             why = f"required by {self.name}, not counted, and written as 0"
             log.invented("usage", usage.at, f"{why}: {', '.join(usage.unsaid)}")
@@ -438,6 +448,43 @@ class Dialect:
             elif any(count is not None for count in extras.spelling.values()):
                 why = "the counts contradict each other; sums of their parts are written"
                 log.approximated("usage.inconsistent", usage.at, why)
+
+    def lack(self, code: str, at: str, log: Ledger) -> None:
+        """A field of a response or an error that this dialect does not have."""
+        log.dropped(code, at, f"{self.name} has no field for {LACKED[code]}")
+
+    def note_error(self, tree: Failure, log: Ledger) -> None:
+        """The fields of an error from another dialect that this one does not have."""
+        for key in ("code", "param", "request_id") if not self.is_home(tree.dialect) else ():
+            if getattr(tree, key) is not None and f"error.{key}" in self.can.lacks:
+                self.lack(f"error.{key}", tree.at, log)
+
+    def invent_usage(self, at: str, log: Ledger) -> None:
+        """No token was counted, and this dialect requires counts."""
+        log.invented("usage", at, f"required by {self.name}, not counted, and written as 0")
+
+    def invent_stop(self, candidate: Candidate, word: str, log: Ledger) -> str:
+        """The stop reason where none was given and this dialect requires one."""
+        why = f"the source has no stop reason; {word!r} is written for {self.name}"
+        log.invented("stop.reason", candidate.at, why)
+        return word
+
+    def note_ended(self, candidate: Candidate, called: bool, log: Ledger) -> None:
+        """Where the content alone tells how a response ended: with its text, or with calls."""
+        stop = candidate.stop
+        if stop is None:
+            why = f"a response of {self.name} has always ended"
+            log.invented("stop.reason", candidate.at, why)
+        elif stop.reason != ("tool-call" if called else "end"):
+            why = f"{self.name} has no field for stop reasons"
+            log.approximated("stop.reason", candidate.at, why)
+
+    def note_stop(self, candidate: Candidate, word: str, log: Ledger) -> None:
+        """A stop reason for which another one is written."""
+        assert candidate.stop is not None
+        said = candidate.stop.native or candidate.stop.reason
+        why = f"{said!r} written as {word!r}, the nearest stop reason of {self.name}"
+        log.approximated("stop.reason", candidate.at, why)
 
     def is_home(self, dialect: str | None) -> bool:
         """Whether what that dialect said may be said again here, word for word."""

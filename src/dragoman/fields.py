@@ -115,6 +115,14 @@ class Field(Struct, frozen=True):
         limits = (self.least, self.most, self.among, self.count, self.only, self.fit)
         return any(limit is not None for limit in limits) or bool(self.refused)
 
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The values that are written as they are, where only a range limits them."""
+        others = (self.among, self.count, self.only, self.fit)
+        if self.refused or any(limit is not None for limit in others):
+            return None
+        return -inf if self.least is None else self.least, inf if self.most is None else self.most
+
     def write(self, out: dict[str, Json], value: Any, at: str, w: Writing, target: str) -> None:
         """Write one value, as far as the target accepts it."""
         if not w.home:
@@ -195,7 +203,7 @@ class Fields:
         for row in rows:
             known = self._objects.setdefault(row.outer, {}) if row.outer else self._top
             known |= dict.fromkeys((row.key, *row.also), row)
-        self._steps = tuple((r, r.name, r.outer, r.key, r.limited) for r in rows)
+        self._steps = tuple((r, r.name, r.outer, r.key, r.limited, r.span) for r in rows)
         self.names = (*self._rows, *self.methods)
         """The parameters that can be written, at least in the same dialect."""
         self._missing = tuple(name for name in NAMES if name not in self.names)
@@ -215,9 +223,8 @@ class Fields:
         known = {*self._top, *self._objects, *self.special}
         self._rare = known - {limit.key, heat.key, "stream" if self._streams else ""}
         self._ats = {"max_tokens": f"/{limit.key}"} if limit.key != limit.name else NOTHING
-        ends = [(inf, -inf) if r.refused else (r.least, r.most) for r in (limit, heat)]
-        self._least, self._coldest = (-inf if low is None else low for low, _ in ends)
-        self._most, self._hottest = (inf if high is None else high for _, high in ends)
+        self._least, self._most = limit.span or (inf, -inf)
+        self._coldest, self._hottest = heat.span or (inf, -inf)
 
     # -- variants ---------------------------------------------------------------------------
 
@@ -379,7 +386,7 @@ class Fields:
             return None
         if self._missing and self._values(params) != self._absent:
             self._lose(params, log, target)
-        for row, name, outer, key, limited in self._steps:
+        for row, name, outer, key, limited, span in self._steps:
             value = getattr(params, name)
             if value is None:
                 if spelling and name in spelling and row.silent is not None:
@@ -388,7 +395,7 @@ class Fields:
             if not home:
                 if name == "candidates" and value == 1:
                     continue
-                if limited:
+                if limited and not (span and span[0] <= value <= span[1]):
                     value = row.fitted(value, params.where(name), log, target)
                     if value is None:
                         continue

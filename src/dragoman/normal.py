@@ -204,6 +204,14 @@ def note_error_type(tree: Failure, word: str, log: Ledger) -> None:
         log.approximated("error.type", tree.at, why)
 
 
+def note_error_code(tree: Failure, code: str, log: Ledger) -> None:
+    """A code that an error must have, where the source has none or another one."""
+    if tree.code is None:
+        log.invented("error.code", tree.at, f"the error has no code; {code!r} is written")
+    elif tree.code != code:
+        log.approximated("error.code", tree.at, f"{tree.code!r} written as {code!r}")
+
+
 def lose_answer(tree: Response, log: Ledger) -> None:
     """What a failed answer says beside its error, where only the error is said."""
     for code, value in (

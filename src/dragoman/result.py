@@ -48,7 +48,7 @@ class Result:
     def losses(self) -> tuple[Loss, ...]:
         """Every deviation, in the order in which they happened."""
         if self._read is not None:
-            from . import duplicates  # not needed by those who do not ask
+            from . import duplicates  # needed only here
 
             read, self._read = self._read, None
             self._losses = (*duplicates.losses(*read), *self._losses)

@@ -1,7 +1,7 @@
-"""The laws of the corpus, for our own tests and for dialects that live in other packages.
+"""The laws of the corpus, for dragoman's own tests and for dialects in other packages.
 
 Each law is a function that raises ``AssertionError`` with a reason. A corpus is a folder of cases;
-a case is a folder in which every file says exactly the same thing:
+a case is a folder in which every file has exactly the same meaning:
 
     tests/corpus/tool-call/
         case.toml                                  the title
@@ -111,7 +111,7 @@ def load_case(folder: Path) -> Case:
 
 
 def load_whole(folder: Path) -> list[Document]:
-    """The files of a case, which all say the same."""
+    """The files of a case, which all mean the same."""
     return [_load_document(folder.name, path) for path in sorted(folder.glob("*.json"))]
 
 
@@ -128,9 +128,9 @@ def bodies(whole: Iterable[Document]) -> dict[transcript.Kind, Json]:
 
 @cache
 def load_corpus(root: Path) -> tuple[Case, ...]:
-    """The cases of a folder. They are read once: whoever changes files reads them by ``load_case``.
+    """The cases of a folder. They are read once; after a change of files, use ``load_case``.
 
-    Nobody may change what they hold; no conversion does.
+    Their documents must not be changed; no conversion does.
     """
     return tuple(load_case(path.parent) for path in sorted(root.glob("*/case.toml")))
 
@@ -177,11 +177,11 @@ def pair(case: Case, source: Document, target: str) -> bool:
 
 
 def audit(document: Document, target: str) -> None:
-    """What was written and is read back has changed just where the ledger says so, node by node.
+    """A document that is written and read back differs exactly where the ledger tells, by node.
 
-    Each node whose meaning changed has a loss at its own place, under a code that speaks of it;
-    each loss points at something that changed. A document that is itself the result of a conversion
-    may hold by chance what would be made up anew: of one that is degraded, only the first counts.
+    Each node whose meaning changed has a loss at its own path, with a code that is about it; each
+    loss points at a change. A document that is itself the result of a conversion may already hold
+    what would be invented again: for a degraded one, only the first counts.
     """
     found = _audited(document, target, None)
     assert not found, found
@@ -221,7 +221,7 @@ def _audited(document: Document, target: str, facts: Facts | None) -> str:
 
 
 def home(document: Document, target: str) -> None:
-    """There and back again with the capsule: the original, exactly, key order included."""
+    """Converted back with the capsule, the original is restored exactly, key order included."""
     try:
         there = converted(document, target, carry=True)
     except Unsayable as refusal:
@@ -299,8 +299,8 @@ def malformed_or_answer(dialect: str, facet: str, body: Json) -> None:
 def breaks_no_rule(tree: Request, target: str) -> None:
     """A request is written as one that the API of the target accepts, as far as ``check`` knows.
 
-    A request that ends in calls is no request yet; arguments that are no JSON object are kept as
-    the model wrote them, which ``repair`` can mend.
+    A request that ends in calls is not complete; arguments that are not a JSON object are kept as
+    the model wrote them, which ``repair`` can repair.
     """
     if ends_in_a_call(tree):
         return
@@ -316,19 +316,19 @@ def breaks_no_rule(tree: Request, target: str) -> None:
 
 
 def ends_in_a_call(tree: Request | History) -> bool:
-    """Whether the last turn has calls: a record of what the model should say, and no request."""
+    """Whether the last turn has calls: a training record, not a request."""
     last = tree.messages[-1] if tree.messages else None
     return last is not None and any(isinstance(block, ToolCall) for block in last.content)
 
 
 def has_broken_arguments(tree: Request | History) -> bool:
-    """Whether the model wrote arguments that are no JSON object."""
+    """Whether the model wrote arguments that are not a JSON object."""
     calls = [b for m in tree.messages for b in m.content if isinstance(b, ToolCall)]
     return any(list(broken_arguments("", call.arguments)) for call in calls)
 
 
 def echoes(document: Document, target: str) -> None:
-    """The way home holds after each edit that clients make, one at a time (see ``editing``)."""
+    """A capsule restores turns after each edit that clients make, one at a time (``editing``)."""
     from . import editing  # not needed by those who test other laws
 
     editing.law(document.body, document.dialect, document.facet, target)
@@ -338,7 +338,7 @@ def echoes(document: Document, target: str) -> None:
 
 
 def flies(document: Document) -> None:
-    """An answer that is taken apart into a stream and collected again is the same answer."""
+    """A response that is written as a stream and collected again is the same response."""
     data = decompose(document.body, document.dialect)
     got = collect(data, document.dialect).document
     assert _text(got) == _text(document.body), difference(got, document.body)
@@ -347,10 +347,10 @@ def flies(document: Document) -> None:
 def rest_is_flight(data: bytes, source: str, target: str) -> None:
     """What is collected from the transcoded bytes is the conversion of the collected source.
 
-    In meaning, in form and in the ledger. The target's own reader hears the bytes, so that an
-    event which its writer swallows is missed. Where the ledger says ``stream.order`` of a response,
-    its blocks may stand in another order, cut otherwise; where it says ``stream.text`` of a block,
-    that block may read otherwise. Everything else is as it is at rest.
+    In meaning, in form and in the ledger. The bytes are read by the target's own reader, so that an
+    event which its writer omits is noticed. Where the ledger has ``stream.order`` for a response,
+    its blocks may have another order and other boundaries; where it has ``stream.text`` for a
+    block, that block may have another text. Everything else is as it is at rest.
     """
     transcoder = Transcoder(source, target, now=0)
     said = transcoder.feed(data) + transcoder.close()
@@ -395,7 +395,7 @@ def _fails_alike(transcoder: Transcoder, passed: bool, got: Json) -> None:
 
 
 class Excuse:
-    """What a stream may say otherwise than the response at rest, as the ledger names it."""
+    """In what a stream may differ from the response at rest, as the ledger reports it."""
 
     def __init__(self, losses: Iterable[Loss], whole: Result, source: str, data: bytes) -> None:
         self.order: set[int] = set()  # responses whose blocks came in another order
@@ -528,7 +528,7 @@ def _consists_of(text: str, pieces: list[str]) -> bool:
 # -- what was said bit by bit, by an independent reader ---------------------------------------
 
 Pieces: TypeAlias = tuple[dict[str, str], dict[str, str]]
-"""All text of a kind as it came bit by bit, and as the last event has it."""
+"""All text of a kind as the deltas have it, and as the last event has it."""
 
 RESPONSES_DELTAS = {
     "response.output_text.delta": "text",
@@ -818,7 +818,7 @@ def _cut(data: bytes, source: str, target: str, cuts: list[int]) -> tuple[Any, .
 
 
 def never_a_false_success(data: bytes, source: str, target: str) -> None:
-    """A stream that breaks off, wherever it does, ends in an error."""
+    """A stream that is truncated, at any place, ends with an error."""
     whole = _ended(data, source, target)
     framing = dialects.get(source).framing
     frames = framer(framing).feed(data)

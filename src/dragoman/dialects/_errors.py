@@ -75,9 +75,8 @@ class ClientErrors(Dialect):
         if self.status_key is not None and tree.kind != "other":
             inner[self.status_key] = self.status(tree.kind)
         elif tree.kind != "other" and not home:
-            log.dropped("error.type", tree.at, "an error has no kind here")
-        for key in ("type", "param", "request_id") if not home else ():
-            # The status tells the kind; the word is the source's own.
-            if getattr(tree, key) is not None and (key != "type" or tree.kind == "other"):
-                log.dropped(f"error.{key}", tree.at, "an error is its message and status here")
+            self.lack("error.type", tree.at, log)
+        if tree.type is not None and tree.kind == "other" and not home:
+            self.lack("error.type", tree.at, log)  # of any other kind, the status tells it
+        self.note_error(tree, log)
         return self.emit({**out, "error": inner}, tree, log)

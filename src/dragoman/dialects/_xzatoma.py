@@ -193,17 +193,9 @@ class Exchanges(ClientErrors):
     def note_response(self, tree: Response, candidate: Candidate, called: bool, w: Writing) -> None:
         """What other responses say of themselves."""
         self.lose(candidate.extras, candidate.at, w.log)
-        stop = candidate.stop
-        if stop is None:
-            w.log.invented("stop.reason", candidate.at, "a response has ended here")
-            return
-        if stop.reason != ("tool-call" if called else "end"):
-            w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
+        self.note_ended(candidate, called, w.log)
 
     def write_usage(self, usage: Usage, w: Writing) -> Json:
-        parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
-        if any(part is not None for part in parts):
-            w.log.approximated("usage", usage.at, "only the sums are said here")
         self.note_counts(usage, w.log)
         out: dict[str, Json] = {**totals(usage), **self.spelling(usage)}
         out = {key: value for key, value in out.items() if value is not None}

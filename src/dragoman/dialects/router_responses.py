@@ -120,7 +120,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         ),
         result_names=False,
         caching=NO_MARKS,  # "Strip these before transformation"
-        lacks=RARE - {"service_tier"},
+        lacks=RARE - {"service_tier"} | {"error.request_id"},
     )
     needs_model = True
     pairs = True

@@ -82,13 +82,13 @@ class VercelCore(VercelModelV5):
     can = replace(
         VercelModelV5.can,
         item_ids=HISTORY,
+        counts=frozenset(),
         media=replace(
             VercelModelV5.can.media,
             results={"image": replace(FILES, sources=frozenset({"base64"}))},
         ),
         caching=replace(VercelModelV5.can.caching, on=VercelModelV5.can.caching.on - {"tool"}),
     )
-    counts = frozenset()
 
     own_keys = frozenset({"args", "result", "mimeType", "isError", "signature"})
     other_keys = frozenset({"input", "output", "mediaType"})

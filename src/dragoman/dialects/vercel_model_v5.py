@@ -19,7 +19,6 @@ class VercelModelV5(VercelModelV6):
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v6"})
     system_lists = False
     nested = False
-    counts = frozenset({"cache_read", "reasoning"})
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset({"text", "file", "reasoning", "tool-call", "tool-result"}),
@@ -30,6 +29,7 @@ class VercelModelV5(VercelModelV6):
     can = replace(
         VercelModelV6.can,
         strict=False,
+        counts=frozenset({"cache_read", "reasoning"}),
         media=replace(
             VercelModelV6.can.media,
             results=dict.fromkeys(FORMS, replace(FILES, sources=WORDS | {"base64"})),

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..fields import Field, Fields, text, whole
 from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json, Request, Usage
+from ..normal import note_error_code, note_error_type
 from ..sniffing import Verdict, told_by
 from ..writing import Writing
 from .openai_chat.sniff import Marks
@@ -47,6 +48,7 @@ class XAI(Compatible):
     endpoints = compatible("https://api.x.ai/v1", "XAI_API_KEY")
     # xai-sdk 1.21 (PyPI), proto/v6: ReasoningEffort in chat_pb2.pyi, ServiceTier in usage_pb2.pyi
     efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
+    can = replace(Compatible.can, lacks=Compatible.can.lacks | {"error.param"})
     fields = Compatible.fields.but(
         Field("service_tier", text, among=("default", "priority")),
         # @ai-sdk/xai 3.0.138 (npm), src/xai-chat-options.ts
@@ -107,14 +109,9 @@ class XAI(Compatible):
         code = CODE_OF.get(tree.kind, "Unknown error")
         unsaid = tree.kind == "other" and tree.type is not None
         if self.read_error({"code": code, "error": ""}).kind != tree.kind or unsaid:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
-        if tree.code is None:
-            log.invented("error.code", tree.at, f"an error has one here: {code!r}")
-        elif tree.code != code:
-            log.approximated("error.code", tree.at, f"it is {code!r} here")
-        for what in ("param", "request_id"):
-            if getattr(tree, what) is not None:
-                log.dropped(f"error.{what}", tree.at, "an error has two words here")
+            note_error_type(tree, code, log)
+        note_error_code(tree, code, log)
+        self.note_error(tree, log)
         return self.emit({"code": code, "error": tree.message}, tree, log)
 
 

@@ -77,8 +77,9 @@ class Xzatoma(Exchanges):
         caching=NO_MARKS,
         media=NO_MEDIA,
         candidates=1,
+        lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
+        counts=frozenset(),
         result_names=False,
-        lacks=RARE | {"response.id", "response.created"},
     )
     whole_events = True
     spec = "https://github.com/xbcsmith/xzatoma"

@@ -1,4 +1,4 @@
-"""Talking to models: requests and answers in the caller's dialect, whatever the upstream speaks.
+"""Calling models over HTTP: requests and responses in the caller's dialect, for any upstream.
 
 Needs the extra ``providers``: ``pip install 'dragoman[providers]'``.
 """

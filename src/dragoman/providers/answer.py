@@ -1,4 +1,4 @@
-"""An answer: the document, what was lost, and what of it belongs into the history."""
+"""A response: the document, its losses, and what of it belongs in the history."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Ids(ledger.Ids):
 
 
 class Answer:
-    """What the model said, in the caller's dialect.
+    """A response of the model, in the caller's dialect.
 
-    ``document`` is the whole answer, ``original`` the same as the upstream gave it. ``losses`` is
-    what became of it on its way to the caller (their paths point into the original),
-    ``request_losses`` what became of the request on its way to the upstream; both are empty where
-    caller and upstream speak the same dialect.
+    ``document`` is the whole response, ``original`` the response as the upstream sent it.
+    ``losses`` are those of its conversion (their paths point into the original),
+    ``request_losses`` those of the request; both are empty if caller and upstream have the same
+    dialect.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def message(self) -> Json:
-        """What the answer adds to a history, where that is one message, as in most dialects."""
+        """The message to append to a history, for dialects in which that is one message."""
         if len(self.messages) != 1:
             raise Unsupported(
                 f"the response adds {len(self.messages)} items, not one: use .messages"
@@ -66,16 +66,16 @@ class Answer:
 
     @property
     def messages(self) -> list[Json]:
-        """What the answer adds to a history: a message, or the items of a Responses answer."""
+        """What to append to a history: one message, or the items of a Responses response."""
         return self._addition[0]
 
     @property
     def history_losses(self) -> tuple[Loss, ...]:
-        """What of the answer has no place in a history."""
+        """What a history cannot hold of the response."""
         return self._addition[1]
 
     def append(self, messages: list[Json] | str) -> list[Json]:
-        """The history with the answer at its end: a new list, ready for the next turn."""
+        """The history with the response appended: a new list, ready for the next turn."""
         if isinstance(messages, str):
             messages = told(messages, dialects.get(self._exchange.client))
         return [*messages, *self.messages]
@@ -113,12 +113,12 @@ class Answer:
 
     @cached_property
     def capsules(self) -> dict[str, Json]:
-        """What the upstream wants to hear again and the caller's history cannot hold.
+        """What the upstream requires back and the caller's history cannot hold.
 
-        Signed or encrypted reasoning, that is: plain JSON, to be kept beside the history and
-        given with the next request. It fits the history that ``append`` returns, and any that
-        goes on from there. There is one capsule for each upstream dialect; those of others are
-        passed on as they came.
+        That is signed or encrypted reasoning, as plain JSON, to be kept beside the history and
+        given with the next request. It belongs to the history that ``append`` returns, and any that
+        continues it. There is one capsule for each upstream dialect; those of others are passed on
+        unchanged.
         """
         exchange = self._exchange
         if not exchange.loses_reasoning(self.losses):
@@ -136,7 +136,7 @@ class Answer:
 
     @property
     def stop(self) -> Stop | None:
-        """Why the answer ended."""
+        """The stop reason."""
         return self._tree.candidates[0].stop if self._tree.candidates else None
 
     @cached_property

@@ -1,23 +1,23 @@
-"""What can go wrong between a caller and an upstream, in one hierarchy.
+"""The errors of a provider, in one hierarchy.
 
 DragomanError
-└── ProviderError             no answer; ``kind`` says why, in words that all upstreams share
-    ├── InvalidRequest        the upstream does not take this request
+└── ProviderError             no response; ``kind`` is the same for all upstreams
+    ├── InvalidRequest        the upstream rejects this request
     ├── AuthenticationFailed  the key is missing, wrong or expired
     ├── PaymentRequired       no credit is left
     ├── PermissionDenied      the key may not do this
-    ├── NotFound              no such model, or no such address
-    ├── Conflict              something else is changing the same thing
+    ├── NotFound              no such model, or no such URL
+    ├── Conflict              a conflict with another request
     ├── TooLarge              the request is too long
-    ├── RateLimited           too many requests; ``retry_after`` may say how long to wait
-    ├── Overloaded            the upstream has too much to do, whoever asks
+    ├── RateLimited           too many requests; ``retry_after`` may tell how long to wait
+    ├── Overloaded            the upstream is overloaded
     ├── ServerFailed          the upstream failed
-    ├── TimedOut              no answer in time, whoever lost patience
-    ├── ConnectionFailed      no connection, or one that broke
-    └── BadAnswer             an answer came, and it is none: not JSON, the wrong shape, too long
+    ├── TimedOut              no response in time, on either side
+    ├── ConnectionFailed      no connection, or a lost one
+    └── BadAnswer             not a valid response: not JSON, the wrong structure, too long
 
-What an upstream says in the body of its error decides; where it says little, the HTTP status does.
-Keys are not in these errors, also where an upstream repeats them: ``[key]`` stands for them.
+The class is chosen by the body of the error, or by the HTTP status if the body has no type. Keys
+are not in these errors, even if an upstream repeats them: they are replaced by ``[key]``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHOWN = 300
 
 
 class ProviderError(DragomanError):
-    """There is no answer. ``str()`` tells all of it but the document."""
+    """No response. ``str()`` has everything but the document."""
 
     usual: ClassVar[ErrorKind] = "other"
 
@@ -58,14 +58,14 @@ class ProviderError(DragomanError):
     ) -> None:
         super().__init__(message)
         self.message = message
-        """what the upstream said, or what happened"""
+        """the upstream's message, or what happened"""
         self.kind: ErrorKind = kind or self.usual
         self.status = status
         """the HTTP status, if there was one"""
         self.request_id = request_id
-        """how the upstream names this request in its logs"""
+        """the upstream's id of this request"""
         self.retry_after = retry_after
-        """for how many seconds the upstream asks to be left alone"""
+        """how many seconds the upstream asks to wait"""
         self.document = document
         """the upstream's error as an error document of the caller's dialect"""
 
@@ -236,7 +236,7 @@ def request_id(headers: Mapping[str, str], secrets: Secrets) -> str | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """For how many seconds the upstream asks to be left alone.
+    """How many seconds the upstream asks to wait.
 
     >>> retry_after({"retry-after": "20"})
     20.0

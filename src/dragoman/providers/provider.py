@@ -1,11 +1,11 @@
-"""Provider: a model behind HTTP, asked and answering in the dialect that the caller speaks.
+"""Provider: a model that is called over HTTP in the caller's dialect.
 
-The caller's dialect and the upstream's are any two of dragoman's. Where they are the same,
-nothing is converted: the document goes out as it is, and the answer comes back as it came.
+The caller's dialect and the upstream's are any two of dragoman's. If they are the same, nothing is
+converted: request and response are passed through unchanged.
 
-A provider holds connections and no conversation: what was said is in the history, which belongs
-to the caller, and what the history cannot hold is in ``Answer.capsules``. Nothing is tried twice
-unless ``retries`` says so; ``ProviderError.retry_after`` says what the upstream asks for.
+A provider holds connections and no conversation: the history belongs to the caller, and what the
+history cannot hold is in ``Answer.capsules``. Nothing is retried without ``retries``;
+``ProviderError.retry_after`` is what the upstream asks for.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ JSON = {"content-type": "application/json", "accept": "application/json"}
 
 
 class Provider:
-    """A model, reached over HTTP.
+    """A model that is called over HTTP.
 
-    ``upstream`` is the dialect that the server speaks, ``dialect`` the caller's. ``url`` and
+    ``upstream`` is the dialect of the server, ``dialect`` the caller's. ``url`` and
     ``key`` come from the environment if they are not given (``docs/providers.md`` has the names);
-    ``headers`` are added to every request. ``platform`` names another address of the same API
-    (``vertex``), ``settings`` what stands in braces in an address (``region``, ``project``), and
-    ``auth`` who signs requests: ``aws``, ``google``, or a function of url, body and headers that
-    gives more headers. ``extra`` are fields of the *upstream's* dialect that
-    are put on every request as they are, for what the caller's dialect has no word for.
+    ``headers`` are added to every request. ``platform`` selects another URL of the same API
+    (``vertex``), ``settings`` the values in braces in a URL (``region``, ``project``), and ``auth``
+    who signs requests: ``aws``, ``google``, or a function of url, body and headers that returns
+    more headers. ``extra`` are fields of the *upstream's* dialect that are added to every request
+    unchanged, for what the caller's dialect cannot express.
     ``fail_on`` names losses of a request that raise ``Lossy`` before anything is sent.
-    ``timeout`` is for a whole answer, or for the silence between two pieces of a stream,
-    ``connect_timeout`` for a connection, and ``total_timeout`` for all of a stream, retries and
-    whoever reads it included; all in seconds, and None is no limit. ``limit`` is how many bytes an
-    answer or a frame may have, unpacked; a stream may have 16 times as many. ``retries`` is how
-    often a request that failed is sent again, a number or ``Retries``. ``capsule_key`` signs the
-    capsules of answers, and refuses those that it did not sign.
+    ``timeout`` is for a whole response, or for the pause between two pieces of a stream,
+    ``connect_timeout`` for a connection, and ``total_timeout`` for a whole stream, with retries and
+    the time of its reader; all in seconds, and None is no limit. ``limit`` is how many bytes a
+    response or a frame may have, decompressed; a stream may have 16 times as many. ``retries`` is
+    how often a failed request is sent again, a number or ``Retries``. ``capsule_key`` signs the
+    capsules of responses, and rejects those that it did not sign.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Provider:
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
     ) -> Answer:
-        """The answer to a history. All of it, ``fields`` too, is in the caller's dialect."""
+        """The response to a history. All arguments, ``fields`` too, are in the caller's dialect."""
         document = self._document(messages, tools, tool_choice, model, fields)
         return self.request(document, capsules=capsules)
 
@@ -143,21 +143,21 @@ class Provider:
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
     ) -> Answer:
-        """``create`` for those with an event loop."""
+        """``create`` for asyncio."""
         document = self._document(messages, tools, tool_choice, model, fields)
         return await self.arequest(document, capsules=capsules)
 
     def request(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
     ) -> Answer:
-        """The answer to a whole request document of the caller's dialect."""
+        """The response to a whole request document of the caller's dialect."""
         exchange = self._prepare(document, capsules)
         return self._answer(exchange, self._blocking.post(self._message(exchange)))
 
     async def arequest(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
     ) -> Answer:
-        """``request`` for those with an event loop."""
+        """``request`` for asyncio."""
         exchange = self._prepare(document, capsules)
         return self._answer(exchange, await self._client.post(self._message(exchange)))
 
@@ -173,7 +173,7 @@ class Provider:
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
     ) -> Stream:
-        """The events of the answer to a history, as they come; then ``.answer``."""
+        """The events of the response to a history, as they arrive; then ``.answer``."""
         document = self._document(messages, tools, tool_choice, model, fields)
         exchange = self._prepare(document, capsules, stream=True)
         return self._stream(exchange, self._add_counts(exchange))
@@ -188,7 +188,7 @@ class Provider:
         capsules: Mapping[str, Json] | None = None,
         **fields: Json,
     ) -> AsyncStream:
-        """``stream`` for those with an event loop: ``async for event in provider.astream(...)``."""
+        """``stream`` for asyncio: ``async for event in provider.astream(...)``."""
         document = self._document(messages, tools, tool_choice, model, fields)
         exchange = self._prepare(document, capsules, stream=True)
         return self._astream(exchange, self._add_counts(exchange))
@@ -196,13 +196,13 @@ class Provider:
     def stream_request(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
     ) -> Stream:
-        """The events of the answer to a whole request document of the caller's dialect."""
+        """The events of the response to a whole request document of the caller's dialect."""
         return self._stream(self._prepare(document, capsules, stream=True))
 
     def astream_request(
         self, document: Json | bytes, *, capsules: Mapping[str, Json] | None = None
     ) -> AsyncStream:
-        """``stream_request`` for those with an event loop."""
+        """``stream_request`` for asyncio."""
         return self._astream(self._prepare(document, capsules, stream=True))
 
     def _stream(self, exchange: Exchange, counts_added: bool = False) -> Stream:
@@ -324,7 +324,7 @@ class Provider:
     # -- the end ----------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give back what the methods without an ``a`` hold. ``aclose`` gives back everything."""
+        """Close what the methods without an ``a`` use. ``aclose`` closes everything."""
         self._blocking.close()
 
     async def aclose(self) -> None:

@@ -1,8 +1,8 @@
-"""An answer while it arrives: its events in the caller's dialect, as soon as they can be said.
+"""A response while it arrives: its events in the caller's dialect, without delay.
 
-``Flow`` does the work, in one event loop. ``AsyncStream`` is it for those who have that loop,
-``Stream`` for those who have not. Nothing is read ahead of whoever reads the stream but what fits
-the buffers of a connection, so one who is slow makes the upstream wait.
+``Flow`` does the work, in one event loop. ``AsyncStream`` is for callers in that loop, ``Stream``
+for callers without one. Nothing is read ahead beyond the buffers of the connection, so a slow
+reader makes the upstream wait.
 """
 
 from __future__ import annotations
@@ -246,24 +246,24 @@ class BaseStream:
 
     @property
     def answer(self) -> Answer:
-        """The whole answer, once the stream has come to its end."""
+        """The whole response, once the stream has ended."""
         if self._answer is None:
             self._answer = self._flow.answer()
         return self._answer
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What became of the answer on its way to the caller; complete in the end."""
+        """The losses of the response; complete at the end."""
         return self._flow.losses
 
     @property
     def request_losses(self) -> tuple[Loss, ...]:
-        """What became of the request on its way to the upstream."""
+        """The losses of the request."""
         return self._flow.exchange.losses
 
     @property
     def request_id(self) -> str | None:
-        """How the upstream names the request in its logs."""
+        """The upstream's id of the request."""
         return self._flow.request_id
 
     def _check(self) -> None:
@@ -277,9 +277,9 @@ class BaseStream:
 
 
 class AsyncStream(BaseStream):
-    """The events of an answer, for ``async for``. The request goes out with the first of them.
+    """The events of a response, for ``async for``. The request is sent with the first of them.
 
-    ``async with`` sends it at once, and hangs up where the stream is left before its end.
+    ``async with`` sends it at once, and closes the connection if the stream is left early.
     """
 
     async def __aenter__(self) -> Self:
@@ -312,15 +312,15 @@ class AsyncStream(BaseStream):
         self._check()
 
     async def aclose(self) -> None:
-        """Hang up, if the answer is still on its way."""
+        """Close the connection, if the response is not complete."""
         self._said.clear()
         self._flow.end()
 
 
 class Stream(BaseStream):
-    """The events of an answer, for ``for``. The request goes out with the first of them.
+    """The events of a response, for ``for``. The request is sent with the first of them.
 
-    ``with`` sends it at once, and hangs up where the stream is left before its end.
+    ``with`` sends it at once, and closes the connection if the stream is left early.
     """
 
     def __init__(self, flow: Flow, worker: Worker, client: BlockingClient) -> None:
@@ -357,7 +357,7 @@ class Stream(BaseStream):
         self._check()
 
     def close(self) -> None:
-        """Hang up, if the answer is still on its way."""
+        """Close the connection, if the response is not complete."""
         self._said.clear()
         if not self._flow.over:
             with suppress(ConnectionFailed):  # the provider has hung up before

@@ -128,8 +128,8 @@ class AnthropicMessages(Sniff, Rules, Responses):
             }
         ),
         candidates=1,
+        lacks=(RARE - {"stop.sequence"}) | {"response.created", "error.code", "error.param"},
         result_names=False,
-        lacks=(RARE - {"stop.sequence"}) | {"response.created"},
     )
     tool_search: ClassVar[dict[str, Json] | None] = {
         "type": "tool_search_tool_bm25_20251119",

@@ -195,7 +195,7 @@ class Responses(Requests):
             out["usage"] = self.write_usage(tree.usage, log)
         elif not w.home:
             out["usage"] = {"input_tokens": 0, "output_tokens": 0}
-            log.invented("usage", "", "an answer counts its tokens; nobody counted these")
+            self.invent_usage("", log)
         self.lose(candidate.extras, candidate.at, log)
         self.lose(message.extras, message.at, log)
         if w.home:
@@ -221,11 +221,10 @@ class Responses(Requests):
             word = STOP_WORDS.get(stop.reason)
             if word is None and wants_calls_run(candidate):
                 word = "tool_use"
-                why = f"{stop.native or stop.reason!r} is {word!r} here"
-                log.approximated("stop.reason", candidate.at, why)
+                self.note_stop(candidate, word, log)
             out["stop_reason"] = word
             if word is None:
-                why = f"no word here for {stop.native or stop.reason!r}"
+                why = f"{self.name} has no stop reason {stop.native or stop.reason!r}"
                 log.dropped("stop.reason", candidate.at, why)
         out["stop_sequence"] = stop.sequence
 
@@ -240,7 +239,7 @@ class Responses(Requests):
             if len(known) == len(usage.cache_write_ttl):
                 out["cache_creation"] = {key: known.get(key, 0) for key in TTLS.values()}
             else:
-                log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
+                self.lack("usage.cache_ttl", usage.at, log)
         self.note_counts(usage, log)
         if usage.reasoning is not None:
             out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
@@ -324,9 +323,7 @@ class Responses(Requests):
                 note_error_type(tree, "api_error", log)
         if not home or "message" in spelling.get("says", ("message",)):
             inner["message"] = tree.message
-        for key in ("code", "param"):
-            if getattr(tree, key) is not None:
-                log.dropped(f"error.{key}", tree.at, f"an error has no {key} here")
+        self.note_error(tree, log)
         out: dict[str, Json] = {"type": "error", "error": inner}
         if home and "type" not in spelling.get("has", ("type",)):
             del out["type"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...capabilities import (
     ALL_MARKS,
     MODES,
+    NO_ERROR_FIELDS,
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
@@ -81,7 +82,8 @@ class BedrockConverse(Sniff, Responses):
             }
         ),
         candidates=1,
-        lacks=RARE | {"response.id", "response.model", "response.created"},
+        lacks=RARE | NO_ERROR_FIELDS | {"response.id", "response.model", "response.created"},
+        counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases = ("bedrock",)
     blank = frozenset({"stopSequences", "system", "serverToolUsage"})

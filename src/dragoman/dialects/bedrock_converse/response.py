@@ -153,13 +153,13 @@ class Responses(Requests):
         if candidate.stop is not None:
             self.write_stop(out, candidate, candidate.stop, log)
         elif not w.home:
-            out["stopReason"] = "max_tokens"  # what may be cut must not look complete
-            log.invented("stop.reason", candidate.at, "why it ended was not said: 'max_tokens'")
+            # what may be cut must not look complete
+            out["stopReason"] = self.invent_stop(candidate, "max_tokens", log)
         if tree.usage is not None:
             out["usage"] = self.write_usage(tree.usage, log)
         elif not w.home:
             out["usage"] = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
-            log.invented("usage", "", "an answer counts its tokens; nobody counted these")
+            self.invent_usage("", log)
         if tree.service_tier is not None and w.home:
             out["serviceTier"] = {"type": tree.service_tier}
         if not w.home:
@@ -184,10 +184,9 @@ class Responses(Requests):
             return
         word = STOP_WORDS.get(stop.reason)
         if word is None:
-            why = f"no word here for {stop.native or stop.reason!r}"
-            log.approximated("stop.reason", candidate.at, why)
             # A reason is demanded; it must not look like success, unless there are calls to run.
             word = "tool_use" if wants_calls_run(candidate) else "malformed_model_output"
+            self.note_stop(candidate, word, log)
         out["stopReason"] = word
 
     def write_usage(self, usage: Usage, log: Ledger) -> Json:
@@ -207,9 +206,7 @@ class Responses(Requests):
                     for ttl, count in usage.cache_write_ttl.items()
                 ]
             else:
-                log.dropped("usage.cache_ttl", usage.at, "caches live 5m or 1h here")
-        if usage.reasoning is not None:
-            log.approximated("usage", usage.at, "tokens of thought are not counted apart here")
+                self.lack("usage.cache_ttl", usage.at, log)
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
             out[key] = value
@@ -262,9 +259,7 @@ class Responses(Requests):
         if word is None:
             word = NEAREST.get(tree.kind, "InternalServerException")
             note_error_type(tree, word, log)
-        for key in ("code", "param", "request_id"):
-            if getattr(tree, key) is not None:
-                log.dropped(f"error.{key}", tree.at, f"an error has no {key} here")
+        self.note_error(tree, log)
         return self.emit({"__type": word, "message": tree.message}, tree, log)
 
 

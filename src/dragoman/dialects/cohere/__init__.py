@@ -74,8 +74,9 @@ class Cohere(Rules, Sniff, Responses):
             code="tool_result.content",
         ),
         candidates=1,
+        lacks=RARE | {"response.model", "response.created", "error.code", "error.param"},
+        counts=frozenset({"cache_read", "reasoning"}),
         result_names=False,
-        lacks=RARE | {"response.model", "response.created"},
     )
     stream_signs = (("type", "message-start"), ("type", "content-start"))
     # cohere (PyPI), client.py

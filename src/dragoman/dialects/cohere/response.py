@@ -163,9 +163,7 @@ class Responses(Requests):
         stop = candidate.stop
         if stop is None:
             if not w.home:
-                out["finish_reason"] = "MAX_TOKENS"
-                why = "why it ended was not said: 'MAX_TOKENS'"
-                w.log.invented("stop.reason", candidate.at, why)
+                out["finish_reason"] = self.invent_stop(candidate, "MAX_TOKENS", w.log)
             return
         if self.is_home(stop.dialect):
             out["finish_reason"] = stop.native
@@ -173,8 +171,7 @@ class Responses(Requests):
         reason: StopReason = "tool-call" if wants_calls_run(candidate) else stop.reason
         word = out["finish_reason"] = STOP_WORDS[reason]
         if STOP[word] != stop.reason:
-            why = f"{stop.native or stop.reason!r} is {word!r} here"
-            w.log.approximated("stop.reason", candidate.at, why)
+            self.note_stop(candidate, word, w.log)
 
     def write_usage(self, usage: Usage, w: CohereWriting) -> Json:
         spelling = self.spelling(usage)
@@ -197,8 +194,6 @@ class Responses(Requests):
         if usage.cache_read is not None:
             cached = usage.cache_read
             out["cached_tokens"] = float(cached) if "float cached_tokens" in spelling else cached
-        if usage.cache_write is not None or usage.cache_write_ttl:
-            w.log.approximated("usage", usage.at, "what is written to a cache is input here")
         self.note_counts(usage, w.log, omits=True)
         return self.emit(out, usage, w.log)
 
@@ -232,10 +227,8 @@ class Responses(Requests):
         elif not home:
             kind = kind_of(None, tree.message)
             if kind != tree.kind or (kind == "other" and tree.type is not None):
-                log.dropped("error.type", tree.at, "an error is little but a text here")
-        for code in ("code", "param"):
-            if getattr(tree, code) is not None:
-                log.dropped(f"error.{code}", tree.at, "an error is little but a text here")
+                self.lack("error.type", tree.at, log)
+        self.note_error(tree, log)
         return self.emit(out, tree, log)
 
 

@@ -66,8 +66,9 @@ class CopilotResponses(Sniff, Answers):
             roles=frozenset({"user"}),
             texts=WORDS,
         ),
+        lacks=RARE | {"response.id", "response.created", "error.request_id"},
+        counts=frozenset(),
         result_names=False,
-        lacks=RARE | {"response.id", "response.created"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -207,18 +207,10 @@ class Answers(Requests):
 
     def note_candidate(self, candidate: Candidate, called: bool, w: ItemWriting) -> None:
         """That it ended with its text, or with calls, is all that can be told of an end."""
-        stop = candidate.stop
-        if stop is None:
-            w.log.invented("stop.reason", candidate.at, "an answer has ended here")
-            return
-        if stop.reason != ("tool-call" if called else "end"):
-            w.log.approximated("stop.reason", candidate.at, "why it ended is not said here")
+        self.note_ended(candidate, called, w.log)
 
     def write_usage(self, usage: Usage, w: ItemWriting) -> Json:
         if w.home:
             return super().write_usage(usage, w)
-        parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
-        if any(part is not None for part in parts):
-            w.log.approximated("usage", usage.at, "only the sums are said here")
         self.note_counts(usage, w.log)
         return self.emit(dict(totals(usage)), usage, w.log)

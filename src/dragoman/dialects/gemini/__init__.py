@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_ERROR_FIELDS,
     NO_MARKS,
     NO_MODE,
     NOT_TEXT,
@@ -83,7 +84,8 @@ class Gemini(Sniff, Rules, Responses):
             roles=frozenset({"user", "assistant", "tool"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
-        lacks=RARE,
+        lacks=RARE | NO_ERROR_FIELDS | {"usage.cache_ttl"},
+        counts=frozenset({"cache_read", "reasoning"}),
     )
     spec = "https://ai.google.dev/api/generate-content"
     aliases = ("google", "vertex")

@@ -312,8 +312,7 @@ class Responses(Requests):
         stop = candidate.stop
         if stop is None:
             if not w.home:  # an answer without a reason is one that has not ended
-                out["finishReason"] = "OTHER"
-                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'OTHER'")
+                out["finishReason"] = self.invent_stop(candidate, "OTHER", w.log)
             return
         if self.is_home(stop.dialect):
             out["finishReason"] = stop.native
@@ -323,8 +322,7 @@ class Responses(Requests):
         word = STOP_WORDS.get(stop.reason, "OTHER")
         out["finishReason"] = word
         if stop_reason(word, candidate.message) != stop.reason:
-            why = f"{stop.native or stop.reason!r} is {word!r} here"
-            w.log.approximated("stop.reason", candidate.at, why)
+            self.note_stop(candidate, word, w.log)
 
     def write_usage(self, usage: Usage, said: dict[str, str], log: Ledger) -> Json:
         extras = usage.extras
@@ -336,11 +334,6 @@ class Responses(Requests):
             out["cachedContentTokenCount"] = usage.cache_read
         if usage.reasoning is not None:
             out["thoughtsTokenCount"] = usage.reasoning
-        if usage.cache_write is not None:
-            why = "what was written to the cache is not counted apart here"
-            log.approximated("usage", usage.at, why)
-        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
-            log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log, omits=True)
         if usage.unsaid and (extras is None or not self.is_home(extras.dialect)):
             gone = {"totalTokenCount", *(UNCOUNTED[name] for name in usage.unsaid)}
@@ -395,9 +388,7 @@ class Responses(Requests):
             status = STATUSES[tree.kind]
             if ERRORS[status][1] != tree.kind:
                 note_error_type(tree, status, log)
-        for key in ("code", "param", "request_id"):
-            if getattr(tree, key) is not None:
-                log.dropped(f"error.{key}", tree.at, f"an error has no {key} of that kind here")
+        self.note_error(tree, log)
         code = ERRORS.get(status or "", (500, "other"))[0]
         inner: dict[str, Json] = {"code": code, "message": tree.message, "status": status}
         if home:

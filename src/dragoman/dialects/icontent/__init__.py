@@ -70,7 +70,7 @@ class IContent(Sniff, Requests):
             texts=WORDS,
         ),
         candidates=1,
-        lacks=RARE,
+        lacks=RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -383,8 +383,6 @@ class Requests(ClientErrors, Write):
                 out[key] = count
         if usage.reasoning is not None:
             out["reasoningTokens"] = usage.reasoning
-        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
-            w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, w.log)
         for key, value in self.spelling(usage).items():
             out[key] = value

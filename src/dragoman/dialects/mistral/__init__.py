@@ -76,7 +76,8 @@ class Mistral(Responses):
             },
             texts=WORDS,
         ),
-        lacks=RARE - {"logprobs"},
+        lacks=RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
+        counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases: ClassVar[tuple[str, ...]] = ()
     # mistralai (PyPI), sdkconfiguration.py; its streams have counts without being asked for them

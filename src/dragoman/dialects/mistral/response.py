@@ -73,11 +73,11 @@ class Responses(Requests):
 
     def write_response(self, tree: Response, log: Ledger) -> Json:
         if tree.failure is None and tree.usage is None and not self.is_home(tree.dialect):
-            log.invented("usage", tree.at, "an answer counts tokens here; nobody said how many")
+            self.invent_usage(tree.at, log)
             tree = replace(tree, usage=Usage())
         usage = tree.usage
         if usage is not None and usage.reasoning is not None and not self.is_home(tree.dialect):
-            log.approximated("usage", usage.at, "tokens of thought are not counted apart here")
+            self.note_counts(Usage(reasoning=usage.reasoning, at=usage.at), log)
             usage = replace(usage, output=usage.output_total, reasoning=None)
             tree = replace(tree, usage=usage)
         return super().write_response(tree, log)
@@ -195,12 +195,9 @@ class Responses(Requests):
         out["type"] = self.error_word(tree)
         if tree.kind in STATUS_OF:
             out["raw_status_code"] = STATUS_OF[tree.kind]
-        if self.read_error(out).kind != tree.kind:
-            log.approximated("error.type", tree.at, f"no word here for {tree.type!r}")
-        elif tree.kind == "other" and tree.type is None:
+        if self.read_error(out).kind != tree.kind or (tree.kind == "other" and tree.type is None):
             note_error_type(tree, out["type"], log)
-        if tree.request_id is not None:
-            log.dropped("error.request_id", tree.at, "said in a header here")
+        self.note_error(tree, log)
         return self.emit(out, tree, log)
 
     def error_word(self, tree: Failure) -> str:

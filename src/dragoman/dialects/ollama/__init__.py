@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ...capabilities import (
     NO_CHOICE,
     NO_CITATIONS,
+    NO_ERROR_FIELDS,
     NO_MARKS,
     NOWHERE,
     RARE,
@@ -58,7 +59,8 @@ class Ollama(Sniff, Responses):
             code="tool_result.content",
         ),
         candidates=1,
-        lacks=RARE | {"response.id"},
+        lacks=RARE | NO_ERROR_FIELDS | {"response.id"},
+        counts=frozenset(),
     )
     blank = frozenset({"format"})
     framing = "ndjson"

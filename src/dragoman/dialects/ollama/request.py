@@ -116,9 +116,9 @@ class Requests(Messages):
 
     def write_params(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         spelling = self.spelling(tree)
+        params = FIELDS.write(out, tree.params, w, self.name, spelling)
         if "stream" not in spelling:
             out["stream"] = tree.params.stream or False  # ollama streams unless told not to
-        params = FIELDS.write(out, tree.params, w, self.name, spelling)
         if params is None:
             return
         if params.thinking is not None:

@@ -150,16 +150,14 @@ class Responses(Requests):
         stop = candidate.stop
         if stop is None:
             if not w.home:
-                out["done_reason"] = "length"
-                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'length'")
+                out["done_reason"] = self.invent_stop(candidate, "length", w.log)
             return
         if self.is_home(stop.dialect):
             out["done_reason"] = stop.native
             return
         word = out["done_reason"] = STOP_WORDS[stop.reason]
         if stop_reason(word, candidate.message) != stop.reason:
-            why = f"{stop.native or stop.reason!r} is {word!r} here"
-            w.log.approximated("stop.reason", candidate.at, why)
+            self.note_stop(candidate, word, w.log)
 
     def write_usage(self, out: dict[str, Json], usage: Usage, w: OllamaWriting) -> None:
         out["prompt_eval_count"], out["eval_count"] = usage.input_total, usage.output_total
@@ -170,9 +168,6 @@ class Responses(Requests):
         for name, key in zip(("input", "output"), COUNTS, strict=True):
             if name in usage.unsaid:
                 out.pop(key, None)
-        parts = (usage.cache_read, usage.cache_write, usage.cache_write_ttl, usage.reasoning)
-        if any(part is not None for part in parts):
-            w.log.approximated("usage", usage.at, "only the sums are counted here")
         self.note_counts(usage, w.log, omits=True)
         self.lose(usage.extras, usage.at, w.log)
 
@@ -193,11 +188,8 @@ class Responses(Requests):
             return tree.extras.fields
         if not self.is_home(tree.dialect):
             if tree.type is not None or kind_of(tree.message) != tree.kind:
-                log.dropped("error.type", tree.at, "an error is nothing but a text here")
-            for code in ("code", "param", "request_id"):
-                if getattr(tree, code) is not None:
-                    why = "an error is nothing but a text here"
-                    log.dropped(f"error.{code}", tree.at, why)
+                self.lack("error.type", tree.at, log)
+            self.note_error(tree, log)
         return self.emit({"error": tree.message}, tree, log)
 
 

@@ -79,8 +79,8 @@ class OpenAIChat(Sniff, Rules, Responses):
             subsets=frozenset({"auto", "required"}),
             beside=frozenset({"parallel"}),
         ),
+        lacks=RARE - {"service_tier", "logprobs"} | {"error.request_id", "usage.cache_ttl"},
         result_names=False,
-        lacks=RARE - {"service_tier", "logprobs"},
     )
     spec = "https://platform.openai.com/docs/api-reference/chat"
     vendor = "openai"

@@ -312,10 +312,7 @@ class Responses(Requests):
     def write_stop(self, candidate: Candidate, w: Writing) -> Json:
         stop = candidate.stop
         if stop is None:
-            if not w.home:
-                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'length'")
-                return "length"
-            return None
+            return None if w.home else self.invent_stop(candidate, "length", w.log)
         if self.is_home(stop.dialect):
             return stop.native
         said = self.as_read(candidate)
@@ -326,8 +323,7 @@ class Responses(Requests):
         elif word == self.stop_words["end"] and wants_calls_run(candidate):
             word = self.stop_words["tool-call"]
         if self.stop_reason(word, said) != stop.reason:
-            why = f"{stop.native or stop.reason!r} is {word!r} here"
-            w.log.approximated("stop.reason", candidate.at, why)
+            self.note_stop(candidate, word, w.log)
         return word
 
     def as_read(self, candidate: Candidate) -> Message:
@@ -346,8 +342,6 @@ class Responses(Requests):
             out["prompt_tokens_details"] = inputs
         if usage.reasoning is not None:
             out["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
-            log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
         self.note_counts(usage, log)
         for key, value in self.spelling(usage).items():
             out[key] = value
@@ -437,8 +431,7 @@ class Responses(Requests):
                 inner["code"] = spelling["status"]
         else:
             self.write_error_words(inner, tree, log)
-            if tree.request_id is not None:
-                log.dropped("error.request_id", tree.at, "said in a header here")
+            self.note_error(tree, log)
         out = self.emit({"error": inner}, tree, log)
         said, code = out["error"], inner.get("code")
         if self.says_status and not home and said.__class__ is dict and said["code"] != code:
@@ -453,7 +446,8 @@ class Responses(Requests):
             inner["type"] = words.get(tree.kind, words["server"])
         if self.says_status:
             if tree.code is not None:
-                log.dropped("error.code", tree.at, "the code of an error is a number here")
+                why = f"the code of an error is a number in {self.name}"
+                log.dropped("error.code", tree.at, why)
             inner["code"] = STATUS_OF.get(tree.kind, 500)
         if tree.kind not in words or self.read_error({"error": inner}).kind != tree.kind:
             note_error_type(tree, inner["type"], log)

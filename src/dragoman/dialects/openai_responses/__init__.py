@@ -129,7 +129,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ),
         candidates=1,
         failed=True,
-        lacks=RARE - {"response.echo", "service_tier"},
+        lacks=RARE - {"response.echo", "service_tier"} | {"error.request_id"},
     )
     tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
 

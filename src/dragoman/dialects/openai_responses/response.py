@@ -23,7 +23,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import note_error_type
+from ...normal import note_error_code, note_error_type
 from ...reading import (
     as_dict,
     maybe_dict,
@@ -313,7 +313,7 @@ class Responses(Requests):
             return
         content = candidate.message.content
         if stop is None and failure is None:
-            w.log.invented("stop.reason", candidate.at, "nobody said that it ended: 'in_progress'")
+            self.invent_stop(candidate, "in_progress", w.log)
         reason: StopReason = "unfinished" if stop is None else stop.reason
         status, word, exact = ENDS["error" if failure is not None else reason]
         if status == "failed" and failure is None and stop and stop.native != status:
@@ -330,8 +330,7 @@ class Responses(Requests):
         if failure is not None and reason != "error":
             exact = False  # it failed, whatever was said of its end
         if not exact or (status == "completed" and end_of(content) != reason):
-            why = f"{stop.native or stop.reason!r} is {word or status!r} here"
-            w.log.approximated("stop.reason", candidate.at, why)
+            self.note_stop(candidate, word or status, w.log)
 
     def write_own_stop(self, out: dict[str, Json], stop: Stop) -> None:
         status, _, word = (stop.native or "").partition(":")
@@ -348,12 +347,8 @@ class Responses(Requests):
             return self.emit(self.write_words(failure), failure, w.log)
         code = FAILURE_CODES.get(failure.kind, "server_error")
         if failure.kind not in FAILURE_CODES:
-            why = f"no code here for {failure.type or failure.kind!r}"
-            w.log.approximated("error.type", failure.at, why)
-        if failure.code is None:
-            w.log.invented("error.code", failure.at, f"a failed answer has one: {code!r}")
-        elif code != failure.code:
-            w.log.approximated("error.code", failure.at, f"it is {code!r} here")
+            note_error_type(failure, code, w.log)
+        note_error_code(failure, code, w.log)
         self.lose(failure.extras, failure.at, w.log)
         return {"code": code, "message": failure.message}
 
@@ -413,7 +408,7 @@ class Responses(Requests):
         self, inputs: dict[str, Json], usage: Usage, ttls: dict[str, int], w: ItemWriting
     ) -> None:
         if not ttls.keys() <= WRITE_TTLS.keys():
-            w.log.dropped("usage.cache_ttl", usage.at, "caches live 30m or 12h here")
+            self.lack("usage.cache_ttl", usage.at, w.log)
             return
         found = {WRITE_TTLS[ttl]: count for ttl, count in ttls.items()}
         if not w.home:
@@ -451,8 +446,7 @@ class Responses(Requests):
                 note_error_type(tree, word, log)
         inner: dict[str, Json] = {"message": tree.message, "type": word}
         inner |= {"param": tree.param, "code": tree.code}
-        if tree.request_id is not None:
-            log.dropped("error.request_id", tree.at, "said in a header here")
+        self.note_error(tree, log)
         self.lose(tree.extras, tree.at, log)
         return {"error": inner}
 

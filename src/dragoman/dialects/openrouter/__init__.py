@@ -51,6 +51,7 @@ class OpenRouter(Details):
     can = replace(
         Details.can,
         refusals=EVERYWHERE,
+        lacks=Details.can.lacks | {"error.param"},
         reasoning=ReasoningForm(
             signatures=frozenset(
                 (who, how) for who in FORMATS for how in ("signature", "encrypted")
@@ -213,8 +214,6 @@ class OpenRouter(Details):
     def write_error_words(self, inner: dict[str, Json], tree: Failure, log: Ledger) -> None:
         super().write_error_words(inner, tree, log)
         del inner["type"], inner["param"]
-        if tree.param is not None:
-            log.dropped("error.param", tree.at, "an error names no parameter here")
 
 
 def signs(doc: Json) -> dict[str, float]:

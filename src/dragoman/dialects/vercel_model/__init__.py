@@ -74,7 +74,7 @@ class VercelModel(Sniff, Responses):
         emptied=False,
         unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
         candidates=1,
-        lacks=RARE,
+        lacks=RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
         ("type", "stream-start"),

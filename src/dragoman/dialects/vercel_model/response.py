@@ -88,8 +88,6 @@ class Responses(ClientErrors, Requests):
     """whether what nobody counted is left out"""
     nested = True
     """whether the reason to stop and the token counts are objects"""
-    counts = frozenset({"cache_read", "cache_write", "reasoning"})
-    """which tokens are counted apart"""
     interrupts = True
     """whether an answer may be interrupted"""
 
@@ -314,8 +312,8 @@ class Responses(ClientErrors, Requests):
         stop = candidate.stop
         if stop is None:
             if not w.home:
-                w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'other'")
-                out["finishReason"] = {"unified": "other"} if self.nested else "other"
+                word = self.invent_stop(candidate, "other", w.log)
+                out["finishReason"] = {"unified": word} if self.nested else word
             return
         if self.is_home(stop.dialect):
             out["finishReason"] = {"unified": stop.native} if self.nested else stop.native
@@ -324,23 +322,17 @@ class Responses(ClientErrors, Requests):
         if word == "interrupted" and not self.interrupts:
             word = "other"
         if STOP[word] != stop.reason:
-            why = f"{stop.native or stop.reason!r} is {word!r} here"
-            w.log.approximated("stop.reason", candidate.at, why)
+            self.note_stop(candidate, word, w.log)
         out["finishReason"] = {"unified": word} if self.nested else word
 
     def write_usage(self, out: dict[str, Json], usage: Usage | None, w: Writing) -> None:
         if usage is None:
             if not w.home:
-                w.log.invented("usage", "", "an answer counts its tokens here")
+                self.invent_usage("", w.log)
                 out["usage"] = self.write_counts(Usage())
             return
         spelled = self.spelling(usage).get("counts")
         counts = self.write_counts(usage) if spelled is None else spelled
-        if usage.cache_write_ttl and any(usage.cache_write_ttl.values()):
-            w.log.dropped("usage.cache_ttl", usage.at, "how long caches live is not counted here")
-        for name in ("cache_read", "cache_write", "reasoning"):
-            if getattr(usage, name) is not None and name not in self.counts:
-                w.log.approximated("usage", usage.at, "these tokens are not counted apart here")
         self.note_counts(usage, w.log, omits=self.omits)
         extras = usage.extras
         if extras is not None and extras.inner and not self.nested and not w.home:

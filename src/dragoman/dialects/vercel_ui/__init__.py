@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ...capabilities import (
+    NO_ERROR_FIELDS,
     NO_MARKS,
     NOWHERE,
     RARE,
@@ -53,7 +54,8 @@ class VercelUI(Answers):
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
         candidates=1,
-        lacks=RARE | {"response.created"},
+        lacks=RARE | NO_ERROR_FIELDS | {"response.created"},
+        counts=frozenset({"cache_read", "reasoning"}),
     )
     stream_headers: ClassVar[dict[str, str]] = {
         "content-type": "text/event-stream",

@@ -309,15 +309,13 @@ class Answers(Dialect):
             meta["model"] = tree.model
         stop = candidate.stop
         if stop is None and not w.home:
-            meta["finishReason"] = "other"
-            w.log.invented("stop.reason", candidate.at, "why it ended was not said: 'other'")
+            meta["finishReason"] = self.invent_stop(candidate, "other", w.log)
         if stop is not None:
             word = stop.native if self.is_home(stop.dialect) else STOP_WORDS.get(stop.reason)
             meta["finishReason"] = word or "other"
             known = self.read_stop(meta["finishReason"])
             if known is None or known.reason != stop.reason:
-                why = f"{stop.native or stop.reason!r} is {meta['finishReason']!r} here"
-                w.log.approximated("stop.reason", candidate.at, why)
+                self.note_stop(candidate, meta["finishReason"], w.log)
         if tree.usage is not None:
             meta["usage"] = self.write_usage(tree.usage, w)
         return meta
@@ -332,9 +330,6 @@ class Answers(Dialect):
             out["reasoningTokens"] = usage.reasoning
         if usage.cache_read is not None:
             out["cachedInputTokens"] = usage.cache_read
-        if usage.cache_write is not None or usage.cache_write_ttl:
-            why = "what was written to the cache counts as input here, and not apart"
-            w.log.approximated("usage", usage.at, why)
         self.note_counts(usage, w.log)
         return self.emit(out, usage, w.log)
 
@@ -469,11 +464,9 @@ class Answers(Dialect):
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
         if not self.is_home(tree.dialect):
-            for key in ("type", "code", "param", "request_id"):
-                if getattr(tree, key) is not None:
-                    log.dropped(f"error.{key}", tree.at, "an error is its text here")
-            if tree.kind != "other" and tree.type is None:
-                log.dropped("error.type", tree.at, "an error is its text here")
+            if tree.kind != "other" or tree.type is not None:
+                self.lack("error.type", tree.at, log)
+            self.note_error(tree, log)
         out: dict[str, Json] = {"type": "error", "errorText": tree.message}
         if "type" in (spelling := self.spelling(tree)):
             out["type"] = spelling["type"]
