@@ -29,7 +29,7 @@ from .judging import Judge, Switch
 from .mutating import Module
 from .pool import Pool, as_tree, digest, reached, varied
 
-POOL, FRESH, SMALLER = 500, 900, 300
+POOL, FRESH, SMALLER = 1500, 450, 300
 """So many inputs of the pool are tried, so many new ones, and so many that are smaller."""
 FEW = 60
 """With fewer inputs that reach a mutant, those that reach its function are taken as well."""

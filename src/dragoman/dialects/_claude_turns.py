@@ -56,7 +56,11 @@ def apart(tree: Request, log: Ledger) -> Request:
             signed = any(is_signed(block) for block in message.content)
             if speaking and signed:
                 places.add(index)
-            speaking = (speaking or not signed) and any(map(is_said, message.content))
+            # A turn without a word changes nothing, unless thinking begins with it.
+            if any(map(is_said, message.content)):
+                speaking = speaking or not signed
+            elif signed:
+                speaking = False
         elif message.role == "tool" or any(map(is_said, message.content)):
             speaking = False
     return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
