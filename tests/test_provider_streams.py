@@ -320,7 +320,7 @@ def test_events_come_before_the_answer_is_complete(caller: str, target: str) -> 
         with talk.stream_request(asked(caller)) as stream:
             first = next(event for event in stream if "An interpreter." in str(event))
             assert gates.sent == until_text
-            with pytest.raises(dragoman.Unsupported, match="not come to its end"):
+            with pytest.raises(dragoman.Unsupported, match="the stream has not ended"):
                 _ = stream.answer
             for _ in gates.frames[until_text:]:
                 gates.open()
