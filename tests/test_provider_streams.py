@@ -396,7 +396,7 @@ def test_an_error_before_the_stream_is_the_one_that_create_raises(caller: str, w
         (Say(200, {"error": {"message": "Odd.", "code": 502}}), ServerFailed, "Odd"),
         (Say(200, {"error": {"message": "Busy.", "type": "overloaded_error"}}), Overloaded, "Busy"),
         (Say(200, {"choices": []}), BadAnswer, "sent a whole response, not a stream"),
-        (Say(200, "\n <!doctype html>Sign in"), BadAnswer, "a page"),
+        (Say(200, "\n <!doctype html>Sign in"), BadAnswer, "is HTML"),
         (Say(302, "", {"location": "/x"}), BadAnswer, "redirect"),
         (Say(401, {"error": {"message": "No.", "code": "invalid_api_key"}}), AuthenticationFailed,
             "No"),

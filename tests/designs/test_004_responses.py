@@ -261,7 +261,7 @@ def test_004_special_2_cache_control_is_stripped_and_said() -> None:
         "/messages/2/content/0/cache_control",
         "/messages/2/content/0/content/0/cache_control",
     }
-    with pytest.raises(dragoman.Lossy, match="there are no cache marks here"):
+    with pytest.raises(dragoman.Lossy, match="router-responses has no cache marks"):
         dragoman.convert(marked, source=ANTHROPIC, target=ROUTER, facet="messages", fail_on="cache")
 
 

@@ -63,7 +63,12 @@ SERVICES = {
 OWN_FILES = ("https://generativelanguage.googleapis.com/", "gs://")
 # The usual shapes
 PLAIN_PART = only("text")
+PLAIN_THOUGHT = only("text", "thought")
+PLAIN_CALLING = only("functionCall")
 PLAIN_CALL = only("id", "name", "args")
+PLAIN_ANSWERING = only("functionResponse")
+PLAIN_RESULT = only("id", "name", "response")
+PLAIN_ANSWER = only("output")
 ANSWER = "/functionResponse/response/output"
 FILMS = ("https://youtu.be/", "https://www.youtube.com/", "https://youtube.com/")
 
@@ -87,7 +92,7 @@ class ReadParts(Dialect):
                 if (text := doc.get("text")).__class__ is str:
                     out.append(Text(text, at=where))
                     continue
-            elif len(doc) == 1 and (call := doc.get("functionCall")).__class__ is dict:
+            elif PLAIN_CALLING(doc) and (call := doc.get("functionCall")).__class__ is dict:
                 call_id, name, given = call.get("id"), call.get("name"), call.get("args")
                 if name.__class__ is str and given.__class__ is dict and PLAIN_CALL(call):
                     if call_id.__class__ is str or "id" not in call:
@@ -96,7 +101,7 @@ class ReadParts(Dialect):
                                 called[call_id] = name
                             out.append(ToolCall(call_id, name, encode(given).decode(), at=where))
                             continue
-            elif len(doc) == 2 and doc.get("thought") is True:
+            elif PLAIN_THOUGHT(doc) and doc.get("thought") is True:
                 if (text := doc.get("text")).__class__ is str:
                     out.append(Reasoning((text,), at=where))
                     continue
@@ -121,8 +126,7 @@ class ReadParts(Dialect):
                 return None
             if call_id.__class__ is not str and "id" in result:
                 return None
-            # The keys that were found are there, so their number tells that there is no other.
-            if len(doc) != 1 or len(answer) != 1 or len(result) != 2 + ("id" in result):
+            if not (PLAIN_ANSWERING(doc) and PLAIN_RESULT(result) and PLAIN_ANSWER(answer)):
                 return None
             if call_id is not None and called.get(call_id) == name:
                 name = None
