@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ..capabilities import ALL_MEDIA, Form, MediaForms
-from ..media import plain_type, text_of
+from ..media import plain_type, sniff, text_of
 from ..model import Block, Media, Role, Text
 from ..normal import with_extension
 
@@ -123,8 +123,11 @@ def _told(block: Media, form: Form, lowering: Messages) -> Media:
         log.dropped("media.type", block.at, why)
         source = replace(source, media_type=None)
     elif source.media_type is None and source.kind == "base64" and form.usual is not None:
-        log.invented("media.type", block.at, f"data without a type; taken for {form.usual}")
-        source = replace(source, media_type=form.usual)
+        found = sniff(source.value)  # the data tell better what they are
+        if found is None or not found.startswith(f"{block.kind}/"):
+            found = form.usual
+        log.invented("media.type", block.at, f"data without a type; taken for {found}")
+        source = replace(source, media_type=found)
     if source is not block.source:
         return replace(block, source=source, **changes)
     return replace(block, **changes) if changes else block
