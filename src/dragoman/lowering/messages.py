@@ -251,7 +251,7 @@ class Messages:
                 return (block,)
             return reasoning.lower(block, form, self)
         if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
-            return (self.refusal(block),)
+            return self.block(self.refusal(block), role)
         if isinstance(block, Passage):
             return self.passage(block, role)
         if isinstance(block, Media):

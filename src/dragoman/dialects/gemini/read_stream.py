@@ -115,7 +115,7 @@ class GeminiReader(StreamReader):
     def __init__(self, dialect: Gemini, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
-        self.voices: dict[int, Voice] = {}  # by their index, in the order in which they came
+        self.voices: dict[int, Voice] = {}
         self.count = 0  # blocks so far
 
     def read(self, frame: Frame) -> Sequence[Event]:
@@ -187,7 +187,7 @@ class GeminiReader(StreamReader):
             number = place
         voice = self.voices.get(number)
         if voice is None:
-            voice = self.voices[number] = Voice(len(self.voices))
+            voice = self.voices[number] = Voice(number)
         voice.doc |= {key: value for key, value in doc.items() if key != "content"}
         content = maybe_dict(doc, "content", f"/candidates/{place}")
         if content is None:
@@ -276,7 +276,7 @@ class GeminiReader(StreamReader):
             return None
         out = dict(self.head)
         if self.voices:
-            out["candidates"] = [voice.document() for voice in self.voices.values()]
+            out["candidates"] = [self.voices[n].document() for n in sorted(self.voices)]
         return out
 
     def close(self) -> Sequence[Event]:
@@ -286,7 +286,9 @@ class GeminiReader(StreamReader):
             return super().close()
         events: list[Event] = [self.introduce()] if self.begun is None else []
         tree = self.at_rest()
-        for voice, candidate in zip(self.voices.values(), tree.candidates, strict=False):
+        for voice, candidate in zip(
+            (self.voices[number] for number in sorted(self.voices)), tree.candidates, strict=False
+        ):
             for part, block in zip(voice.parts, candidate.message.content, strict=False):
                 self.cite(part, block, events)
                 self.shut(part, events)

@@ -111,9 +111,8 @@ RANKS = {"content": 1, "refusal": 2, "function_call": 3}
 class Speaker:
     """One candidate while it arrives: its message so far, and what of it is open."""
 
-    def __init__(self, index: int, number: int, whole: bool) -> None:
-        self.index = index  # as the server counts
-        self.number = number  # in the order in which they came
+    def __init__(self, number: int, whole: bool) -> None:
+        self.number = number
         self.whole = whole
         self.doc: dict[str, Json] = {}  # the choice, apart from its message
         self.message: dict[str, Json] = {}
@@ -230,12 +229,12 @@ class ChatReader(StreamReader):
         return merged
 
     def read_choice(self, doc: dict[str, Json], at: str, events: list[Event]) -> None:
-        index = doc.get("index", 0)
-        if index.__class__ is not int or not 0 <= index < 128:
+        number = doc.get("index", 0)
+        if number.__class__ is not int or not 0 <= number < 128:
             raise Malformed("expected a small integer", f"{at}/index")
-        speaker = self.speakers.get(index)
+        speaker = self.speakers.get(number)
         if speaker is None:
-            speaker = self.speakers[index] = Speaker(index, len(self.speakers), self.whole)
+            speaker = self.speakers[number] = Speaker(number, self.whole)
         delta = doc.get("delta")
         speaker.heard = speaker.heard or delta is not None or doc.get("message") is not None
         if delta is not None:
@@ -249,7 +248,7 @@ class ChatReader(StreamReader):
                 value is not None or key not in speaker.doc
             ):
                 if key in speaker.doc and value.__class__ in NESTED:
-                    where = f"/choices/{speaker.number}/{escape(key)}"
+                    where = f"/choices/{number}/{escape(key)}"
                     value = self.overlay(speaker.doc[key], value, where)
                 speaker.doc[key] = value
         if doc.get("finish_reason") is not None:
@@ -676,7 +675,7 @@ class ChatReader(StreamReader):
     def document(self) -> Json | None:
         if self.head is None:
             return None
-        choices = [self.choice(speaker) for speaker in self.speakers.values()]
+        choices = [self.choice(self.speakers[number]) for number in sorted(self.speakers)]
         head = dict(self.head)
         if head.get("object") == "chat.completion.chunk":
             head["object"] = "chat.completion"
@@ -714,7 +713,7 @@ class ChatReader(StreamReader):
         ]
         if calls:
             message["tool_calls"] = calls
-        choice = {"index": speaker.index, "message": message, **speaker.doc}
+        choice = {"index": speaker.number, "message": message, **speaker.doc}
         choice.setdefault("finish_reason", None)
         if not speaker.heard and self.dialect.is_filtered(choice):
             del choice["message"]
