@@ -120,15 +120,20 @@ def smaller(document: Any) -> Iterator[Any]:
     places = sorted(seeds.nodes(document), key=lambda node: -len(oracles.text(node[1])))
     for path, value in places:
         if path:
-            holder = seeds.at(document, path[:-1])
-            rest: Any = (
-                {key: item for key, item in holder.items() if key != path[-1]}
-                if isinstance(holder, dict)
-                else holder[: path[-1]] + holder[path[-1] + 1 :]
-            )
-            yield edited(document, path[:-1], rest)
+            yield without(document, path)
         if len(oracles.text(value)) > 4:
             yield from (edited(document, path, simple) for simple in SIMPLE)
+
+
+def without(document: Any, path: seeds.Place) -> Any:
+    """The document without one key or item."""
+    holder = seeds.at(document, path[:-1])
+    rest: Any = (
+        {key: item for key, item in holder.items() if key != path[-1]}
+        if isinstance(holder, dict)
+        else holder[: path[-1]] + holder[path[-1] + 1 :]
+    )
+    return edited(document, path[:-1], rest)
 
 
 def edited(value: Any, path: seeds.Place, new: Any) -> Any:

@@ -21,7 +21,7 @@ import seeds
 from dragoman import DragomanError
 from fuzz import streams
 from fuzz.dice import Seeded, one_of
-from fuzz.run import edited
+from fuzz.run import edited, without
 from kept import STREAM, Case, Failed, Outcome
 
 from .checks import Reach, kept_check
@@ -255,13 +255,7 @@ def smaller(document: Any) -> Iterator[Any]:
     places = sorted(seeds.nodes(document), key=lambda node: -len(seeds.text(node[1])))
     for path, value in places:
         if path:
-            holder = seeds.at(document, path[:-1])
-            rest: Any = (
-                {key: item for key, item in holder.items() if key != path[-1]}
-                if isinstance(holder, dict)
-                else holder[: path[-1]] + holder[path[-1] + 1 :]
-            )
-            yield edited(document, path[:-1], rest)
+            yield without(document, path)
         if isinstance(value, str) and len(value) > LONG:
             yield from (edited(document, path, text) for text in shorter_texts(value))
 

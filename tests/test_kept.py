@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dragoman
 import kept
 from dragoman.testing import difference
 from kept import Case, Outcome
@@ -45,6 +46,14 @@ def test_every_law_holds_for_them(dialect: str) -> None:
     for case, _ in of(dialect):
         for problem in kept.laws(case):
             raise AssertionError(f"{case.name}\n{problem}")
+
+
+def test_only_our_own_errors_are_kept() -> None:
+    """A traceback is never the right result, whatever a file says."""
+    names = {wanted.said.split()[1] for _, wanted in CASES if wanted.said.startswith("! ")}
+    assert names
+    for name in names:
+        assert issubclass(getattr(dragoman, name, Exception), dragoman.DragomanError), name
 
 
 def test_the_files_are_written_as_they_are_read(tmp_path: Path) -> None:
