@@ -80,7 +80,7 @@ audit:  ## known vulnerabilities of what is in the lock file (asks a service on 
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
 	@.venv-audit/bin/pip-audit --requirement $(LOCK) --disable-pip --no-deps --strict
 
-# FILES: parts of the core, as pairing.py or dialects/gemini; SAMPLE: so many mutants of each file.
+# FILES: parts of the core, as tools/pairing.py or dialects/gemini; SAMPLE: so many mutants of each file.
 mutants: $(READY)  ## do the tests notice small faults in the core? make mutants [FILES=...] [SAMPLE=n] [SEED=n] [TELL=1]
 	@$(BIN)/python -m mutants $(FILES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(TELL),--tell)
 

@@ -23,7 +23,7 @@ import orjson  # noqa: E402
 
 from benchmarks import timing  # noqa: E402
 from dragoman import Transcoder  # noqa: E402
-from dragoman.framing import framer  # noqa: E402
+from dragoman.streams.framing import framer  # noqa: E402
 
 BAR = 2.0
 SPEAKERS = ("anthropic-messages", "openai-chat", "openai-responses", "gemini")

@@ -8,8 +8,8 @@ from typing import Any
 
 import dragoman
 import sdk
-from dragoman import editing
 from dragoman.dialects import get
+from dragoman.laws import editing
 from dragoman.ledger import Ledger
 from dragoman.model import Failure
 

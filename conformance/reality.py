@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.framing import write_frame
+from dragoman.streams.framing import write_frame
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 DIALECTS = (

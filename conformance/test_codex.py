@@ -10,9 +10,9 @@ import pytest
 import dragoman
 import sdk
 from dragoman import dialects
+from dragoman.core.restoring import restore, tools_of, written
 from dragoman.ledger import Ledger
 from dragoman.model import Candidate, Message, Request, Response, Stop, ToolCall, ToolKind, Usage
-from dragoman.restoring import restore, tools_of, written
 
 from . import laws
 from .reality import SHARED

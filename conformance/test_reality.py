@@ -8,7 +8,8 @@ import pytest
 
 import dragoman
 import sdk
-from dragoman import DragomanError, dialects, editing, testing
+from dragoman import DragomanError, dialects, testing
+from dragoman.laws import editing
 from dragoman.model import Request
 
 from . import laws

@@ -9,8 +9,8 @@ import pytest
 
 import dragoman
 from dragoman import dialects, testing
+from dragoman.core.walk import meaning
 from dragoman.model import Response, Text
-from dragoman.walk import meaning
 
 from . import laws
 from .reality import DIALECTS, Stream, streams

@@ -15,10 +15,10 @@ import dragoman
 from dragoman import dialects
 from dragoman.cli.man import man_page
 from dragoman.cli.models import words
+from dragoman.core.models import DEFAULT
 from dragoman.explain import ADVICE, KINDS
 from dragoman.ledger import CODES
-from dragoman.models import DEFAULT
-from dragoman.probing import Probe, lost, speaks
+from dragoman.survey import Probe, lost, speaks
 from dragoman.testing import Case, load_corpus
 
 ROOT = Path(__file__).parents[1]
@@ -159,7 +159,7 @@ def models() -> str:
     lines = [
         "# The tables of models",
         "",
-        "Made from `src/dragoman/models/`; [models.md](models.md) tells how they are used and",
+        "Made from `src/dragoman/core/models/`; [models.md](models.md) tells how they are used and",
         "extended. The first row that matches holds; `*` is any other name of the vendor.",
     ]
     for vendor in DEFAULT.vendors():

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman import DragomanError, Malformed, dialects
+from dragoman.core.reading import encode
 from dragoman.dialect import FACETS, Dialect
 from dragoman.ledger import Ledger
-from dragoman.reading import encode
 from dragoman.testing import load_corpus
 
 Json = Any

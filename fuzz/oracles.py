@@ -18,6 +18,8 @@ from msgspec.structs import replace
 import dragoman
 import leaves
 from dragoman import DragomanError, Malformed, Result, Transcoder, Unsayable, dialects, testing
+from dragoman.core.surrogates import well_formed
+from dragoman.core.walk import meaning, rebuild
 from dragoman.ledger import CODES, KINDS
 from dragoman.model import (
     Reasoning,
@@ -32,9 +34,7 @@ from dragoman.model import (
     ToolResult,
     Tree,
 )
-from dragoman.surrogates import well_formed
 from dragoman.testing import Document, difference
-from dragoman.walk import meaning, rebuild
 
 Json: TypeAlias = Any
 

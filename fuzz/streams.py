@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import seeds
 from dragoman import DragomanError, decompose, dialects
-from dragoman.framing import Frame, framer, write_frame
+from dragoman.streams.framing import Frame, framer, write_frame
 from dragoman.testing import STRAY
 
 from .dice import Dice, one_of

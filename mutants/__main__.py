@@ -20,9 +20,9 @@ from .telling import Teller
 
 CORE = ROOT / "src" / "dragoman"
 FILES = (
-    "pairing.py",
-    "transcoder.py",
-    "framing/*.py",
+    "tools/pairing.py",
+    "streams/transcoder.py",
+    "streams/framing/*.py",
     "capsule/*.py",
     "dialects/_claude_turns.py",
     "dialects/_gemma.py",
@@ -78,7 +78,7 @@ def core() -> list[Path]:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
-    parser.add_argument("files", nargs="*", help="parts of the core, as pairing.py; else all")
+    parser.add_argument("files", nargs="*", help="parts of the core, as tools/pairing.py; else all")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants of each file")
     parser.add_argument("--seed", type=int, default=0, help="which ones a sample holds")
     parser.add_argument("--most", type=float, default=10.0, help="so many percent may survive")

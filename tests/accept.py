@@ -15,10 +15,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from dragoman import Result, Unsayable, testing, transcript
+from dragoman import Result, Unsayable, testing
+from dragoman.laws import transcript
+from dragoman.laws.transcript import Kind, Transcript
 from dragoman.model import Json
 from dragoman.testing import Document, bodies, is_lossy, load_transcript, load_whole, speaks
-from dragoman.transcript import Kind, Transcript
 
 ROOT = Path(__file__).parent / "corpus"
 EVERYWHERE = (

@@ -286,12 +286,12 @@ SILENT: dict[str, tuple[Any, ...]] = {
     "thinkingLevel": ("THINKING_LEVEL_UNSPECIFIED",),
     "format": ("google-gemini-v1", "anthropic-claude-v1", "openai-responses-v1", "unknown"),
 }
-# The words of a mark that stands for what others have a field for: see marks.py and normal.py.
+# The words of a mark that stands for what others have a field for: see tool_errors.py and turns.py.
 MARKS = re.compile(
     r"\[tool (?:error|output)\] ?|\[content of tool result .*?\]|\[No response generated\]",
     re.DOTALL,
 )
-# An id may go by another prefix, and its signs be escaped: see ids.py.
+# An id may go by another prefix, and its signs be escaped: see llxprt_ids.py.
 PREFIXES = re.compile(r"^(?:hist_tool_|call_|toolu_|raw_)+")
 
 # What a loss speaks of, where that is less than all that stands below its pointer: key names.

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import leaves
 from dragoman import Malformed, Transcoder, Unsayable, convert, dialects, read
-from dragoman.framing import Frame, framer, write_frame
+from dragoman.streams.framing import Frame, framer, write_frame
 from dragoman.testing import resolves
 
 ADDED, MARK, VALUE = "zq_added", "zq_", "zq-stranger"

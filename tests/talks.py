@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 import dragoman
-import dragoman.reading
 from dragoman import dialects
-from dragoman.framing import framer, write_frame
+from dragoman.core.reading import decode
 from dragoman.model import Message, Params, Request, Response, Text, Tool, ToolCall
+from dragoman.streams.framing import framer, write_frame
 
 QUESTION, ANSWER = "What is the weather in Pera?", "Let me look."
 TREE = Request(
@@ -64,7 +64,7 @@ def said(document: Any, caller: str) -> list[Any]:
 def spoken(message: Message) -> list[Any]:
     texts = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
     calls = [
-        (block.name, dragoman.reading.decode(block.arguments))
+        (block.name, decode(block.arguments))
         for block in message.content
         if isinstance(block, ToolCall)
     ]

@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman import dialects, testing
-from dragoman.auditing import SPEAKS_OF, faults
-from dragoman.comparing import Change, changes
+from dragoman.core.walk import placed
 from dragoman.errors import Unsayable
+from dragoman.laws.auditing import SPEAKS_OF, faults
+from dragoman.laws.comparing import Change, changes
 from dragoman.ledger import CODES, Ledger, Loss
 from dragoman.model import (
     Cache,
@@ -37,7 +38,6 @@ from dragoman.model import (
     Usage,
 )
 from dragoman.testing import Document, load_corpus
-from dragoman.walk import placed
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
 WHOLE = [document for case in CORPUS for document in case.documents if not document.degraded]

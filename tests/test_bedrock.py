@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import dragoman
 import sdk
 from dragoman import Malformed, Transcoder
-from dragoman.framing import framer
-from dragoman.framing.eventstream import write_frame
 from dragoman.model import ErrorKind, Failure
+from dragoman.streams.framing import framer
+from dragoman.streams.framing.eventstream import write_frame
 from dragoman.testing import Document, load_corpus
 
 NAME = "bedrock-converse"

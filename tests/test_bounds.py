@@ -28,7 +28,7 @@ from dragoman.providers import (
     TimedOut,
 )
 from dragoman.providers.errors import retry_after
-from dragoman.transcoder import Transcoder, collect, decompose
+from dragoman.streams.transcoder import Transcoder, collect, decompose
 from transcripts import dragoman as command_line
 from upstream import Say, Tell, Upstream
 

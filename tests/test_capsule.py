@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import editing, patching, testing
+from dragoman import testing
+from dragoman.capsule import patching
+from dragoman.laws import editing
 from dragoman.ledger import Ledger, Loss
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "examples" / "conversation.json").read_text())

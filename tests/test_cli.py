@@ -22,10 +22,10 @@ from dragoman.cli.inputs import Input, Reading, expand
 from dragoman.cli.locate import locate
 from dragoman.cli.man import EXITS, man_page
 from dragoman.cli.options import FACETS
+from dragoman.core.surrogates import ESCAPED
 from dragoman.dialect import FACETS as KNOWN_FACETS
 from dragoman.explain import ADVICE, explain, names
 from dragoman.ledger import CODES, KINDS
-from dragoman.surrogates import ESCAPED
 from transcripts import Terminal, dragoman, environment, furnish
 
 ROOT = Path(__file__).parents[1]

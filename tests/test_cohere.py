@@ -12,8 +12,8 @@ import dragoman
 import sdk
 from dragoman import Malformed, Transcoder, check, convert, dialects
 from dragoman.detect import detect
-from dragoman.framing import framer
 from dragoman.ledger import Ledger
+from dragoman.streams.framing import framer
 from dragoman.testing import Document, load_corpus
 
 COHERE = dialects.get("cohere")

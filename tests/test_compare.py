@@ -12,8 +12,8 @@ import pytest
 
 import dragoman
 from dragoman.cli.compare import IGNORABLE, Difference, compare, excerpts, resolves
+from dragoman.core.walk import meaning
 from dragoman.testing import Case, load_case, load_corpus
-from dragoman.walk import meaning
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
 CHAIN = load_case(Path(__file__).parent / "corpus" / "tool-call-chain")

@@ -12,7 +12,8 @@ import dragoman
 import sdk
 from accept import EVERYWHERE
 from choosing import targets
-from dragoman import editing, testing, transcript
+from dragoman import testing
+from dragoman.laws import editing, transcript
 from dragoman.model import History, Request
 from dragoman.testing import Case, Document, Place, bodies, load_corpus, load_transcript
 

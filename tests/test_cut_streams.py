@@ -14,9 +14,9 @@ import pytest
 import dragoman
 from choosing import chosen
 from dragoman import dialects
-from dragoman.framing import framer, write_frame
+from dragoman.core.reading import parse
 from dragoman.model import Response, Text
-from dragoman.reading import parse
+from dragoman.streams.framing import framer, write_frame
 from talks import ANSWER, EXPECTED, LAST, replies, said
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]

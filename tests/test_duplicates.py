@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import dragoman
 from choosing import examples
-from dragoman import duplicates
+from dragoman.core import duplicates
+from dragoman.core.reading import decode
 from dragoman.exchange import Exchange
-from dragoman.reading import decode
-from dragoman.transcoder import Transcoder, collect
+from dragoman.streams.transcoder import Transcoder, collect
 from transcripts import dragoman as command_line
 
 TWICE = (

@@ -1,6 +1,6 @@
 """Conversations that came home otherwise than they went, after an edit of what the client echoed.
 
-Each was found by the law of edits (``dragoman.editing``) and is the least that shows it.
+Each was found by the law of edits (``dragoman.laws.editing``) and is the least that shows it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import editing
+from dragoman.laws import editing
 
 PIXEL = "iVBORw0KGgo="
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -13,7 +13,7 @@ import pytest
 
 import dragoman
 from dragoman import dialects
-from dragoman.framing import Frame, framer, write_frame
+from dragoman.streams.framing import Frame, framer, write_frame
 from dragoman.testing import broken_once, load_corpus
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]

@@ -12,6 +12,9 @@ import pytest
 import dragoman
 import sdk
 from dragoman import Exchange, dialects
+from dragoman.core.restoring import tools_of
+from dragoman.core.statuses import KINDS, STATUSES, VAGUE
+from dragoman.core.walk import meaning
 from dragoman.model import (
     Candidate,
     Failure,
@@ -24,10 +27,7 @@ from dragoman.model import (
     ToolCall,
     Usage,
 )
-from dragoman.restoring import tools_of
-from dragoman.statuses import KINDS, STATUSES, VAGUE
 from dragoman.testing import Document, load_corpus
-from dragoman.walk import meaning
 
 CORPUS = load_corpus(Path(__file__).parent / "corpus")
 REQUESTS = [

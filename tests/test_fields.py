@@ -9,11 +9,11 @@ import pytest
 
 import dragoman
 from dragoman import dialects
+from dragoman.core.fields import NAMES, Field, Fields, flag, labels, number, strings, text, whole
+from dragoman.core.writing import Writing
 from dragoman.errors import Malformed
-from dragoman.fields import NAMES, Field, Fields, flag, labels, number, strings, text, whole
 from dragoman.ledger import Ledger
 from dragoman.model import Cache, OutputFormat, Params
-from dragoman.writing import Writing
 
 TABLE = Fields(
     Field("max_tokens", whole, "limit", also=("old_limit", "older_limit"), least=1),

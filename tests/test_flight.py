@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from choosing import examples
 from dragoman import Transcoder, collect, decompose, dialects, testing
-from dragoman.events import Cite, Delta, Event, Open, Ping, Sealed
-from dragoman.events import decompose as pieces
+from dragoman.core.walk import unplaced
 from dragoman.ledger import Ledger, Loss
 from dragoman.model import (
     Block,
@@ -30,9 +29,10 @@ from dragoman.model import (
     Text,
     ToolCall,
 )
-from dragoman.streaming import StreamWriter
+from dragoman.streams.base import StreamWriter
+from dragoman.streams.events import Cite, Delta, Event, Open, Ping, Sealed
+from dragoman.streams.events import decompose as pieces
 from dragoman.testing import load_corpus
-from dragoman.walk import unplaced
 from portraits import Stream, streams
 from strategies import cited_responses
 

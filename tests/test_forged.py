@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import patching, testing
-from dragoman.capsule import signing
+from dragoman import testing
+from dragoman.capsule import patching, signing
 
 KEY = b"0123456789abcdef0123456789abcdef"
 OTHER = b"another key, as long as the first"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman import Malformed
-from dragoman.framing import Frame, Framer, framer, write_frame
-from dragoman.framing.eventstream import write_error
+from dragoman.streams.framing import Frame, Framer, framer, write_frame
+from dragoman.streams.framing.eventstream import write_error
 
 EVENTS = (
     b"\xef\xbb\xbf: a comment\n\n"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import dragoman
 from choosing import examples
 from dragoman import dialects, testing
+from dragoman.core.walk import meaning, placed
 from dragoman.dialect import FACETS
 from dragoman.ledger import Ledger
 from dragoman.model import History, Message, Request, Text, Tool, Toolbox, ToolCall, ToolResult
-from dragoman.walk import meaning, placed
 from strategies import requests, responses
 
 TRIGGER = "You are a model that can do function calling with the following functions"

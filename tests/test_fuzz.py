@@ -14,7 +14,7 @@ import dragoman
 import seeds
 from dragoman import Loss, Malformed, Problem, Transcoder, testing
 from dragoman.dialect import Dialect
-from dragoman.events import Delta
+from dragoman.streams.events import Delta
 from fuzz import mutations, oracles, run, streams
 from fuzz.dice import Bytes, Seeded
 from fuzz.oracles import Stream, Talk

@@ -9,6 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman import Transcoder, decompose, dialects
+from dragoman.core.reading import as_dict
+from dragoman.core.turns import mark_custom_results
+from dragoman.core.writing import Writing
 from dragoman.dialects.gemini import Gemini, read_stream, turns
 from dragoman.dialects.gemini.read_parts import NOBODY, Called
 from dragoman.dialects.gemini.schema import Saying
@@ -22,10 +25,7 @@ from dragoman.model import (
     Role,
     Tree,
 )
-from dragoman.normal import mark_custom_results
-from dragoman.reading import as_dict
 from dragoman.testing import Document, broken, load_corpus
-from dragoman.writing import Writing
 
 FACETS = ("request", "messages", "response")
 DOCUMENTS = [

@@ -19,9 +19,9 @@ import pytest
 import dragoman
 from apis import APIS, KEY, MODEL
 from dragoman import dialects
-from dragoman.framing import framer, write_frame
+from dragoman.core.reading import encode
 from dragoman.providers import AsyncStream, Provider, ProviderError, Retries
-from dragoman.reading import encode
+from dragoman.streams.framing import framer, write_frame
 from hostile import (
     ANY,
     BROKEN,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import dragoman
 from choosing import examples
-from dragoman.framing import Frame, framer
 from dragoman.model import Response
+from dragoman.streams.framing import Frame, framer
 from dragoman.testing import broken
 from portraits import TARGETS, streams
 

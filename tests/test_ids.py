@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dragoman import ids
+from dragoman.tools import llxprt_ids as ids
 
 # Made of the pieces that could be mistaken for each other, and of anything at all.
 PIECES = st.sampled_from(

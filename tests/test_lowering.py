@@ -11,13 +11,13 @@ import pytest
 
 import dragoman
 from dragoman import dialects
-from dragoman.capabilities import Capabilities
+from dragoman.core.capabilities import Capabilities
+from dragoman.core.lowering import lower
 from dragoman.dialects import get
 from dragoman.dialects import names as names_of_all
 from dragoman.dialects import names as names_of_dialects
 from dragoman.errors import Unsayable, Unsupported
 from dragoman.ledger import Ledger
-from dragoman.lowering import lower
 from dragoman.model import (
     Grammar,
     History,

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from dragoman.media import KNOWN, MAGIC, is_base64, lies, plain_type, sniff
+from dragoman.core.media import KNOWN, MAGIC, is_base64, lies, plain_type, sniff
 
 WEBP = b"RIFF\x24\x00\x00\x00WEBPVP8 "
 

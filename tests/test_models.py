@@ -12,11 +12,11 @@ import pytest
 
 import dragoman
 from dragoman import Malformed, Unsupported, models, testing
+from dragoman.core.models import DEFAULT, FACTS, UNKNOWN, Row, Vendor, core
 from dragoman.dialects import get
 from dragoman.dialects._model_rules import RULES
 from dragoman.ledger import CODES
 from dragoman.model import Params
-from dragoman.models import DEFAULT, FACTS, UNKNOWN, Row, Vendor, core
 from dragoman.testing import Document
 
 HI: Any = {"role": "user", "content": "Hi"}
@@ -100,7 +100,7 @@ def test_facts_speak_of_what_there_is(vendor: Vendor, row: Row) -> None:
     for name in (*facts.refuses, *facts.refuses_thinking, *facts.fixed, *facts.exclusive):
         assert name in Params.__struct_fields__
         assert name in CODES
-    from dragoman.fitting import LADDER
+    from dragoman.core.fitting import LADDER
 
     assert set(facts.efforts or ()) <= {*LADDER, "default"}
     levels = [level for level in facts.efforts or () if level in LADDER]

@@ -115,7 +115,7 @@ def searched(case: Case, path: str, was: str, now: str) -> Told:
 def test_an_input_is_found_that_tells_a_mutant() -> None:
     """It is made small, and differs still; a mutant that means the same is told by none."""
     before = kept.outcome(CALLS)
-    found = searched(CALLS, "pairing.py", "if callers:", "if not callers:")
+    found = searched(CALLS, "tools/pairing.py", "if callers:", "if not callers:")
     assert found.case is not None
     assert len(kept.text(found.case.document)) < len(kept.text(CALLS.document))
     assert found.wanted == kept.outcome(found.case), "the mutant is still in"
@@ -133,7 +133,7 @@ def test_a_case_that_is_kept_can_fail() -> None:
 
 def test_what_breaks_a_law_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "laws", lambda case: iter(["way_home: it got lost"]))
-    found = searched(CALLS, "pairing.py", "if callers:", "if not callers:")
+    found = searched(CALLS, "tools/pairing.py", "if callers:", "if not callers:")
     assert found.case is None
     assert found.broken[0][1] == "way_home: it got lost"
 

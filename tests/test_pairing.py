@@ -6,7 +6,7 @@ import pytest
 
 import dragoman
 from dragoman.model import ToolCall
-from dragoman.pairing import Waiting
+from dragoman.tools.pairing import Waiting
 
 
 def waiting(*turns: str) -> Waiting:

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -27,48 +27,49 @@ from dragoman.ledger import CODES
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dragoman"
 
-# Imports point one way: a layer may import from itself and from those above it.
+# Imports point one way: a layer may import from itself and from those above it. A folder stands for
+# all that is in it and is not named itself.
 LAYERS = [
-    {"errors", "model", "capabilities"},
-    {"models"},
+    {"errors", "model", "core/capabilities"},
+    {"core/models"},
     {
         "ledger",
-        "reading",
-        "ids",
-        "marks",
-        "events",
-        "framing",
-        "media",
-        "dates",
-        "duplicates",
-        "endpoint",
-        "pairing",
-        "statuses",
-        "surrogates",
+        "core/reading",
+        "core/media",
+        "core/dates",
+        "core/duplicates",
+        "core/endpoint",
+        "core/statuses",
+        "core/surrogates",
+        "streams/events",
+        "streams/framing",
+        "tools/llxprt_ids",
+        "tools/pairing",
+        "tools/tool_errors",
     },
     {
-        "normal",
-        "writing",
-        "fields",
-        "freeform",
-        "restoring",
         "result",
-        "schemas",
-        "lowering",
-        "fitting",
-        "results",
+        "core/fields",
+        "core/fitting",
+        "core/lowering",
+        "core/restoring",
+        "core/turns",
+        "core/writing",
+        "tools/freeform",
+        "tools/results",
+        "tools/schemas",
     },
-    {"walk", "dialect", "sniffing"},
-    {"checking", "comparing", "streaming", "patching", "units"},
-    {"auditing"},
+    {"dialect", "core/walk", "lint/evidence"},
+    {"capsule/patching", "capsule/units", "laws/comparing", "lint/rules", "streams/base"},
+    {"laws/auditing"},
     {"dialects"},
-    {"capsule", "detect", "check", "formats", "mending", "transcoder"},
+    {"capsule", "check", "detect", "formats", "lint/json_repair", "streams/transcoder"},
     {"convert"},
     {"exchange"},
-    {"passes"},
-    {"repair", "explain", "probing"},
-    {"transcript"},
-    {"testing", "editing"},
+    {"lint/passes"},
+    {"repair", "explain", "survey"},
+    {"laws/transcript"},
+    {"testing", "laws/editing"},
     {"providers"},
     {"cli", "__main__"},
 ]
@@ -99,24 +100,30 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield path.relative_to(SOURCE).as_posix(), path
 
 
+def layer_of(parts: Sequence[str]) -> str:
+    """What of ``LAYERS`` a module belongs to."""
+    inner = "/".join(parts[:2])
+    return inner if inner in RANK else parts[0] if parts else ""
+
+
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """The names a file imports, and whether they are dragoman's (by its first level)."""
-    depth = len(path.relative_to(SOURCE).parts)
+    """What a file imports: the layer of a module of ours, or the name of another one."""
+    package = path.relative_to(SOURCE).parts[:-1]
     tree = ast.parse(path.read_text("utf-8"))
     tree.body = [node for node in tree.body if not is_for_types_only(node)]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, False
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or "", False
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if node.level == 0:
-                yield module, False
-            elif node.level == depth:
-                names = [module.split(".")[0]] if module else [a.name for a in node.names]
-                yield from ((name, True) for name in names)
+            base = package[: len(package) - node.level + 1]
+            parts = (*base, *(node.module or "").split(".")) if node.module else base
+            if SOURCE.joinpath(*parts).is_dir():  # a package: a name may be a module of it
+                yield from ((layer_of((*parts, alias.name)), True) for alias in node.names)
             else:
-                yield path.relative_to(SOURCE).parts[0], True
+                yield layer_of(parts), True
 
 
 def is_for_types_only(node: ast.stmt) -> bool:
@@ -127,7 +134,11 @@ def is_for_types_only(node: ast.stmt) -> bool:
     ("name", "path"), list(modules()), ids=lambda x: x if isinstance(x, str) else ""
 )
 def test_layers_point_one_way(name: str, path: Path) -> None:
-    own = name.split("/")[0].removesuffix(".py")
+    parts = name.removesuffix(".py").split("/")
+    if parts[-1] == "__init__" and layer_of(parts) not in RANK:
+        assert not list(imports(path)), f"{name} is only a folder"
+        return
+    own = layer_of(parts)
     assert own in RANK, f"{own} has no layer"
     for imported, ours in imports(path):
         if ours:
@@ -318,7 +329,7 @@ def test_all_tests_are_all_and_ci_runs_them() -> None:
 # The modules whose functions and classes users call; what only they use has an underscore.
 PUBLIC = (
     "check", "convert", "detect", "dialect", "errors", "exchange", "formats", "ledger", "repair",
-    "result", "transcoder",
+    "result", "streams/transcoder",
 )  # fmt: skip
 
 

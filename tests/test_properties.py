@@ -16,13 +16,13 @@ import sdk
 import strangers
 from choosing import examples
 from dragoman import dialects, testing
-from dragoman.auditing import faults
-from dragoman.comparing import changes
+from dragoman.core.walk import meaning, placed
 from dragoman.dialect import FACETS
+from dragoman.laws.auditing import faults
+from dragoman.laws.comparing import changes
 from dragoman.ledger import Ledger
 from dragoman.model import History, Message, Request, Text, Tree
 from dragoman.testing import Document
-from dragoman.walk import meaning, placed
 from strategies import distinct, histories, json_values, requests, responses
 
 GREAT = ("anthropic-messages", "openai-chat", "openai-responses")

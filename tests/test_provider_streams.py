@@ -19,6 +19,7 @@ import pytest
 import dragoman
 import sdk
 from dragoman import testing
+from dragoman.core.walk import meaning
 from dragoman.providers import (
     AsyncStream,
     AuthenticationFailed,
@@ -33,7 +34,6 @@ from dragoman.providers import (
     TimedOut,
     client,
 )
-from dragoman.walk import meaning
 from upstream import DIALECTS, Raw, Say, Seen, Tell, Upstream, awkward
 
 GREAT = tuple(DIALECTS.values())

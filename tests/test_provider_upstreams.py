@@ -18,8 +18,8 @@ import pytest
 import dragoman
 from apis import APIS, KEY, MODEL, Api
 from dragoman import dialects
+from dragoman.core.endpoint import Endpoint
 from dragoman.dialect import Dialect
-from dragoman.endpoint import Endpoint
 from dragoman.providers import (
     AuthenticationFailed,
     Overloaded,

@@ -16,10 +16,10 @@ from dragoman import DragomanError, Lossy, Unsupported, testing
 from dragoman.check import check
 from dragoman.dialects import get, names
 from dragoman.dialects._model_rules import RULES as MODEL_RULES
-from dragoman.mending import mend_object
-from dragoman.passes.table import PASSES
+from dragoman.lint.json_repair import mend_object
+from dragoman.lint.passes.table import PASSES
 from dragoman.repair import repair, repair_passes
-from dragoman.results import NO_RESULT
+from dragoman.tools.results import NO_RESULT
 
 ANTHROPIC, CHAT, RESPONSES = "anthropic-messages", "openai-chat", "openai-responses"
 DIALECTS = (ANTHROPIC, CHAT, RESPONSES)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import dragoman
 from choosing import examples
 from dragoman import dialects
-from dragoman.events import Close, Delta, End, Event, Open, collect, decompose
-from dragoman.framing import framer
+from dragoman.core.restoring import Restorer, restore, written
+from dragoman.core.writing import Names
 from dragoman.ledger import Ledger
 from dragoman.model import Candidate, Message, Request, Response, Stop, ToolCall, Usage
-from dragoman.restoring import Restorer, restore, written
-from dragoman.writing import Names
+from dragoman.streams.events import Close, Delta, End, Event, Open, collect, decompose
+from dragoman.streams.framing import framer
 
 NAMES: dict[str, tuple[str | None, str]] = {
     "crm__get": ("crm", "get"),

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 import dragoman
 from choosing import examples
 from dragoman import dialects, testing
+from dragoman.core.walk import placed
 from dragoman.model import Request
-from dragoman.walk import placed
 from strategies import sessions
 
 RULED = [

@@ -16,7 +16,8 @@ from jsonschema.exceptions import (  # type: ignore[import-untyped]
 
 from choosing import examples
 from dragoman import Loss, convert
-from dragoman.schemas import (
+from dragoman.testing import resolves
+from dragoman.tools.schemas import (
     CLAUDE,
     OPENAI,
     Refused,
@@ -28,10 +29,9 @@ from dragoman.schemas import (
     portable,
     trimmed,
 )
-from dragoman.schemas.merging import types_of
-from dragoman.schemas.refs import LISTS, SINGLES, TABLES
-from dragoman.schemas.subset import FORMATS, TYPES
-from dragoman.testing import resolves
+from dragoman.tools.schemas.merging import types_of
+from dragoman.tools.schemas.refs import LISTS, SINGLES, TABLES
+from dragoman.tools.schemas.subset import FORMATS, TYPES
 
 # -- schemas nobody wrote down ----------------------------------------------------------------
 

@@ -13,8 +13,8 @@ import pytest
 
 import dragoman
 from dragoman import Transcoder, dialects, testing
-from dragoman.framing.eventstream import write_frame
 from dragoman.model import Reasoning, Text, ToolCall
+from dragoman.streams.framing.eventstream import write_frame
 
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
 CHAT = ("openai-chat", "azure-openai", "groq", "xai", "vllm", "llama-cpp", "deepseek", "openrouter")

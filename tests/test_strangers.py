@@ -23,7 +23,7 @@ from dragoman import (
 )
 from dragoman.dialect import Dialect
 from dragoman.ledger import Ledger
-from dragoman.streaming import StreamReader
+from dragoman.streams.base import StreamReader
 from dragoman.testing import load_corpus, speaks
 from portraits import streams
 from strangers import Stranger

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import Transcoder, dialects, events, testing
+from dragoman import Transcoder, dialects, testing
 from dragoman.dialects.openai_chat import OpenAIChat
-from dragoman.framing import framer
 from dragoman.model import Failure, Response
+from dragoman.streams import events
+from dragoman.streams.framing import framer
 from dragoman.testing import Document, load_corpus
 from portraits import streams
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from choosing import examples
-from dragoman import transcript
+from dragoman.laws import transcript
+from dragoman.laws.transcript import Stale, Transcript
 from dragoman.ledger import Loss
 from dragoman.testing import load_case
-from dragoman.transcript import Stale, Transcript
 
 KEYS = st.sampled_from(
     ["a", "b", "text", "", "/", "~", "~1", "a b", " > ", "0", "\u2028", "\ud83d"]

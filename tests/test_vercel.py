@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from choosing import examples
 from dragoman import detect, dialects, testing
+from dragoman.core.walk import meaning, placed
 from dragoman.ledger import Ledger
 from dragoman.model import Request
 from dragoman.testing import Document, load_corpus
-from dragoman.walk import meaning, placed
 from strategies import requests
 
 VERSIONS = ("vercel-core", "vercel-model-v5", "vercel-model-v6", "vercel-model")

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from dragoman import Transcoder, collect, decompose, dialects, read, testing
-from dragoman.framing import framer
 from dragoman.model import Response, Text, ToolCall
+from dragoman.streams.framing import framer
 from dragoman.testing import Document, load_corpus
 from talks import cuts
 

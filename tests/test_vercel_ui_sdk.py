@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import dragoman
 from dragoman import Transcoder, dialects
-from dragoman.events import End, decompose
 from dragoman.ledger import Ledger
 from dragoman.model import Failure, Json, Response
+from dragoman.streams.events import End, decompose
 from dragoman.testing import load_corpus
 from strategies import responses
 from talks import cuts

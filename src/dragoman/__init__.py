@@ -14,9 +14,9 @@
 
 from typing import TYPE_CHECKING
 
-from . import models
 from .check import check
 from .convert import convert, join, read, write
+from .core import models
 from .detect import Guesses, detect
 from .dialect import Facet, Guess, Problem
 from .errors import (
@@ -36,7 +36,14 @@ from .result import Result
 
 if TYPE_CHECKING:
     from .exchange import Exchange
-    from .transcoder import Transcoder, atranscode, collect, convert_event, decompose, transcode
+    from .streams.transcoder import (
+        Transcoder,
+        atranscode,
+        collect,
+        convert_event,
+        decompose,
+        transcode,
+    )
 
 _STREAMS = ("Transcoder", "atranscode", "collect", "convert_event", "decompose", "transcode")
 
@@ -48,7 +55,7 @@ def __getattr__(name: str) -> object:
 
         return Exchange
     if name in _STREAMS:
-        from . import transcoder
+        from .streams import transcoder
 
         return getattr(transcoder, name)
     raise AttributeError(f"module 'dragoman' has no attribute {name!r}")

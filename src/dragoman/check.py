@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import dialects
+from .core.models import Models, given
+from .core.reading import load, nearest
 from .dialect import Facet, Problem
 from .errors import Malformed
 from .model import Json
-from .models import Models, given
-from .reading import load, nearest
 
 
 def check(

@@ -12,7 +12,12 @@ from typing import Any, Literal, overload
 from msgspec.structs import replace
 
 from . import capsule as capsules
-from . import dialects, duplicates, surrogates
+from . import dialects
+from .core import duplicates, surrogates
+from .core.models import Models, given
+from .core.reading import load
+from .core.surrogates import Whole
+from .core.walk import below
 from .dialect import Dialect, Facet
 from .errors import Malformed, Undetected, Unsupported
 from .ledger import Ledger, Restored
@@ -28,11 +33,7 @@ from .model import (
     ToolChoice,
     Tree,
 )
-from .models import Models, given
-from .reading import load
 from .result import Result
-from .surrogates import Whole
-from .walk import below
 
 LIMIT = 1024 * 1024 * 1024
 """How many bytes a document may have by default."""
@@ -262,7 +263,7 @@ def _convert_stream(
     log: Ledger,
 ) -> Result:
     """A whole stream at once; ``result.document`` is its bytes."""
-    from .transcoder import Transcoder  # not needed by those who convert documents
+    from .streams.transcoder import Transcoder  # not needed by those who convert documents
 
     if not isinstance(data, bytes | bytearray | memoryview):
         raise Unsupported("a stream is given as bytes; use dragoman.transcode for parsed events")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from . import dialects
+from .core.reading import UNREADABLE, decode, load
+from .core.surrogates import parse_leniently
 from .dialect import Dialect, Facet, Guess
 from .errors import Malformed
 from .model import Json
-from .reading import UNREADABLE, decode, load
-from .surrogates import parse_leniently
 
 FLOOR = 0.1
 """Guesses below this confidence are omitted."""
@@ -97,7 +97,7 @@ def detect_stream(data: bytes) -> Guess | None:
     >>> detect_stream(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n').dialect
     'openai-chat'
     """
-    from .framing import framer  # only those who have a stream need it
+    from .streams.framing import framer  # only those who have a stream need it
 
     kind = BEGINNINGS.get(data.lstrip()[:1], "sse")
     speakers = _streamers(kind)

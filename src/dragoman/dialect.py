@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .capabilities import LACKED, Capabilities
-from .endpoint import Endpoint
+from .core.capabilities import LACKED, Capabilities
+from .core.endpoint import Endpoint
+from .core.lowering import lower, omit, roles
+from .core.models import DEFAULT, Facts, Models
+from .core.reading import nearest
+from .core.turns import lose_answer, lose_fields
 from .errors import Malformed, Unsayable, Unsupported
 from .ledger import Ledger
-from .lowering import lower, omit, roles
 from .model import (
     Block,
     Candidate,
@@ -41,13 +44,10 @@ from .model import (
     Tree,
     Usage,
 )
-from .models import DEFAULT, Facts, Models
-from .normal import lose_answer, lose_fields
-from .reading import nearest
-from .results import pair_up
+from .tools.results import pair_up
 
 if TYPE_CHECKING:
-    from .streaming import StreamReader, StreamWriter
+    from .streams.base import StreamReader, StreamWriter
 
 Facet: TypeAlias = Literal[
     "request", "messages", "tools", "tool-choice", "response", "error", "stream"

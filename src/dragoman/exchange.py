@@ -28,11 +28,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from . import capsule as capsuling
-from . import dialects, duplicates
+from . import dialects
 from .convert import join, with_halves, with_model
+from .core import duplicates
+from .core.models import Models, given
+from .core.reading import compact, load
+from .core.restoring import Restorer, restore, tools_of, written
+from .core.statuses import kind_of, status_of
+from .core.surrogates import Whole, parse_leniently, well_formed
 from .dialect import Dialect
 from .errors import DragomanError, Malformed, Unsupported
-from .events import Begin, Event
 from .ledger import Ledger, Loss
 from .model import (
     ErrorKind,
@@ -50,15 +55,11 @@ from .model import (
     ToolResult,
     Usage,
 )
-from .models import Models, given
-from .reading import compact, load
-from .restoring import Restorer, restore, tools_of, written
 from .result import Result
-from .statuses import kind_of, status_of
-from .surrogates import Whole, parse_leniently, well_formed
+from .streams.events import Begin, Event
 
 if TYPE_CHECKING:
-    from .transcoder import Transcoder
+    from .streams.transcoder import Transcoder
 
 _CHARACTERS = 4
 """of text in a token, about: OpenAI and Anthropic both give this figure for English"""
@@ -233,7 +234,7 @@ class Exchange:
         Options are those of ``Transcoder``; a Chat client gets token counts if its request asks for
         them.
         """
-        from .transcoder import Transcoder  # not needed by those who convert documents
+        from .streams.transcoder import Transcoder  # not needed by those who convert documents
 
         told = {"usage": _asks_for_counts(self.asked), "now": self.now, "ids": self._ids()}
         options = told | {"models": self._models} | options

@@ -531,7 +531,7 @@ def _everything() -> Iterator[Explanation]:
 
 def _rules() -> Iterator[Explanation]:
     """The known rules of each API, inherited ones included."""
-    from .passes.table import PASSES
+    from .lint.passes.table import PASSES
 
     for dialect in dialects.names():
         rules: dict[str, str] = getattr(dialects.get(dialect), "rules", {})
@@ -545,7 +545,7 @@ _BY_HAND = "No pass repairs it: only its author knows what was intended."
 
 
 def _passes() -> Iterator[Explanation]:
-    from .passes.table import PASSES
+    from .lint.passes.table import PASSES
 
     for name, each in PASSES.items():
         rules = ", ".join(sorted(each.mends))

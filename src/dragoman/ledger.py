@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from .core.models import DEFAULT, Models
 from .errors import Lossy, Unsupported
-from .models import DEFAULT, Models
 
 Kind: TypeAlias = Literal["dropped", "approximated", "invented", "moved", "renamed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

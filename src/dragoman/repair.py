@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import dialects, duplicates
+from . import dialects
+from .core import duplicates
+from .core.models import Models, given
+from .core.reading import load
+from .core.surrogates import WHY, well_formed
 from .dialect import Facet
 from .errors import Malformed, Unsupported
 from .ledger import Ledger
 from .model import History, Json, Request
-from .models import Models, given
-from .reading import load
 from .result import Result
-from .surrogates import WHY, well_formed
 
 
 def repair_passes() -> tuple[tuple[str, str], ...]:
     """The passes in the order in which they run, each with what it does."""
-    from .passes.table import PASSES  # needed for repairs only
+    from .lint.passes.table import PASSES  # needed for repairs only
 
     return tuple((name, each.does) for name, each in PASSES.items())
 
@@ -51,8 +52,8 @@ def repair(
     >>> print(result.losses[0])
     dropped text.empty at /messages/0/content/0 (empty text dropped)
     """
-    from .passes.bench import Bench
-    from .passes.table import find, mend, run
+    from .lint.passes.context import Bench
+    from .lint.passes.table import find, mend, run
 
     speaker = dialects.get(dialect)
     log = Ledger(models=given(models), target=speaker.name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .core.reading import encode
 from .ledger import Loss, Restored
 from .model import Json
-from .reading import encode
 
 
 class Result:
@@ -48,7 +48,7 @@ class Result:
     def losses(self) -> tuple[Loss, ...]:
         """Every deviation, in the order in which they happened."""
         if self._read is not None:
-            from . import duplicates  # needed only here
+            from .core import duplicates  # needed only here
 
             read, self._read = self._read, None
             self._losses = (*duplicates.losses(*read), *self._losses)

@@ -27,16 +27,17 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from . import dialects, transcript
-from .auditing import Facts, faults
-from .checking import broken_arguments
-from .comparing import changes
+from . import dialects
 from .convert import convert, with_model
+from .core.reading import encode, escape
+from .core.walk import meaning
 from .dialect import FACETS
 from .errors import DragomanError, Malformed, Unsayable
-from .events import Delta
-from .framing import framer, write_frame
+from .laws import transcript
+from .laws.auditing import Facts, faults
+from .laws.comparing import changes
 from .ledger import CODES, KINDS, Ledger, Loss
+from .lint.rules import broken_arguments
 from .model import (
     Block,
     History,
@@ -50,12 +51,12 @@ from .model import (
     ToolCall,
     Tree,
 )
-from .probing import is_lossy as is_lossy
-from .probing import speaks as speaks
-from .reading import encode, escape
 from .result import Result
-from .transcoder import Transcoder, collect, decompose
-from .walk import meaning
+from .streams.events import Delta
+from .streams.framing import framer, write_frame
+from .streams.transcoder import Transcoder, collect, decompose
+from .survey import is_lossy as is_lossy
+from .survey import speaks as speaks
 
 
 class Document(NamedTuple):
@@ -329,7 +330,7 @@ def has_broken_arguments(tree: Request | History) -> bool:
 
 def echoes(document: Document, target: str) -> None:
     """A capsule restores turns after each edit that clients make, one at a time (``editing``)."""
-    from . import editing  # not needed by those who test other laws
+    from .laws import editing  # not needed by those who test other laws
 
     editing.law(document.body, document.dialect, document.facet, target)
 

@@ -17,9 +17,9 @@ import dragoman
 import sdk
 from choosing import examples
 from dragoman import Malformed, Transcoder, dialects, testing
+from dragoman.core.walk import meaning, placed
 from dragoman.ledger import Ledger
 from dragoman.model import History, Media, Message, Request, Source, Text
-from dragoman.walk import meaning, placed
 from strategies import requests, responses
 
 CALL = {"id": "call_1", "function": {"name": "read_file", "arguments": '{"path":"a.txt"}'}}

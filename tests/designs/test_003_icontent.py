@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from dragoman import Malformed, convert, detect, dialects, formats, ids, read, testing
+from dragoman import Malformed, convert, detect, dialects, formats, read, testing
 from dragoman.model import Media, Reasoning, Source, Text, ToolCall, ToolResult
+from dragoman.tools import llxprt_ids as ids
 
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJ"

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 import dragoman
 from choosing import examples
 from dragoman import dialects, testing
+from dragoman.core.walk import meaning, placed
 from dragoman.ledger import Ledger
 from dragoman.model import History, Request, Text, Tree
 from dragoman.testing import Document
-from dragoman.walk import meaning, placed
 from lookalikes import likely_json
 from strategies import histories, requests, responses
 

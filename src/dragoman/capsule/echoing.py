@@ -16,22 +16,11 @@ from itertools import accumulate, compress
 from operator import eq, not_
 from typing import Any
 
-from .. import patching
 from ..ledger import Loss
 from ..model import History, Json, Request, ToolResult
-from ..patching import equal, plainly_same
-from ..units import (
-    Unit,
-    View,
-    are_marked,
-    common_gist,
-    digest,
-    gist_of,
-    ids_of,
-    joined,
-    say_the_same,
-)
+from . import patching
 from .names import note_reused, reused_ids
+from .patching import equal, plainly_same
 from .places import (
     INSTRUCTIONS,
     has_news,
@@ -43,6 +32,17 @@ from .places import (
 )
 from .references import WORTH, shrunk
 from .types import type_of
+from .units import (
+    Unit,
+    View,
+    are_marked,
+    common_gist,
+    digest,
+    gist_of,
+    ids_of,
+    joined,
+    say_the_same,
+)
 
 SLIGHT = 200
 """How long the gist of a unit must be to tell by itself that it is the same unit."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..model import Json
-from ..units import Unit
+from .units import Unit
 
 
 def relative(units: Sequence[Unit]) -> list[Json]:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from ..core.reading import encode
 from ..model import Json, ToolCall
-from ..reading import encode
-from ..units import Unit, View
+from .units import Unit, View
 
 
 def all_ids(units: Sequence[Unit]) -> set[str | None]:

@@ -11,15 +11,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .. import patching
+from ..core.reading import encode, escape, follow, nearest
+from ..core.surrogates import parse_exactly
 from ..dialect import Dialect
 from ..errors import CapsuleError, DragomanError
 from ..ledger import Ledger, Loss, Restored
 from ..model import Json, Message, Reasoning, Request, Text, ToolResult, Tree
-from ..reading import encode, escape, follow, nearest
-from ..results import NO_RESULT
-from ..surrogates import parse_exactly
-from ..units import Unit, View, digest, joined
+from ..tools.results import NO_RESULT
+from . import patching
 from .marks import has_mark, put_marks, relative
 from .modelled import wants_model
 from .names import Places, all_ids, ids_in, paired, renamed
@@ -36,6 +35,7 @@ from .places import (
 )
 from .references import cut, expanded, schemas_of
 from .types import typed
+from .units import Unit, View, digest, joined
 
 CHANGED = "this turn was changed; what the capsule holds for it is not restored"
 

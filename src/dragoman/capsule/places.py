@@ -7,7 +7,7 @@ from typing import Any
 
 from ..ledger import Loss
 from ..model import History, Json, Message, Request, Toolbox, Tree
-from ..units import Unit, View, align
+from .units import Unit, View, align
 
 PARTS = ("turns", "tools")
 INSTRUCTIONS = frozenset({"system", "developer"})

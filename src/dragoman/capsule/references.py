@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from ..core.reading import compact
 from ..model import Json, Message
-from ..patching import REF, same
-from ..reading import compact
-from ..units import LONG, Unit, joined
+from .patching import REF, same
+from .units import LONG, Unit, joined
 
 TEXT = "\0json"
 """The key of a text that is JSON itself, and refers to texts inside of it."""

@@ -6,20 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from .. import patching
+from ..core.models import DEFAULT, Models
+from ..core.reading import encode
 from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Message, Reasoning, Request, Tree
-from ..models import DEFAULT, Models
-from ..patching import equal, same
-from ..reading import encode
-from ..units import Unit, View, align
-from . import echoing
+from . import echoing, patching
 from .echoing import SLIGHT
 from .marks import relative
 from .modelled import NAMELESS, named, wants_model
 from .names import note_reused, reused_ids
+from .patching import equal, same
 from .places import (
     LARGE,
     PARTS,
@@ -36,6 +34,7 @@ from .places import (
 from .references import held
 from .signing import sign
 from .types import place_of, typed
+from .units import Unit, View, align
 
 VERSION = 2
 

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from ..core.reading import encode, escape
 from ..dialect import Dialect
 from ..errors import CapsuleError, Malformed
 from ..model import Json
-from ..reading import encode, escape
 from .sealing import VERSION
 from .signing import verify
 

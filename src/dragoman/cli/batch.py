@@ -6,10 +6,10 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from .. import duplicates
+from ..core import duplicates
+from ..core.surrogates import ESCAPED, parse_leniently, well_formed
 from ..errors import CapsuleError, DragomanError, Malformed, Unsayable
 from ..ledger import Loss
-from ..surrogates import ESCAPED, parse_leniently, well_formed
 from . import terminal
 from .faults import IO, Fault, explain
 from .inputs import Document, Form, Input, Nothing, Reading

@@ -7,11 +7,11 @@ import click
 from .. import dialects
 from ..check import check
 from ..convert import convert
+from ..core.models import Models
+from ..core.surrogates import ESCAPED, well_formed
+from ..core.surrogates import parse_leniently as parse
 from ..dialect import Problem
 from ..errors import Malformed, Unsayable
-from ..models import Models
-from ..surrogates import ESCAPED, well_formed
-from ..surrogates import parse_leniently as parse
 from . import ledger, options, terminal
 from .app import command as make_command
 from .batch import Batch

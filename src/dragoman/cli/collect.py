@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ledger import Loss
-from ..transcoder import Transcoder, collected
+from ..streams.transcoder import Transcoder, collected
 from . import ledger, options, printing
 from .app import command as make_command
 from .batch import Batch

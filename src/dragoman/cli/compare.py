@@ -15,6 +15,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..core.reading import escape, parse
+from ..core.walk import meaning, rebuild, unplaced
 from ..errors import Malformed
 from ..model import (
     Cache,
@@ -34,8 +36,6 @@ from ..model import (
     ToolResult,
     Tree,
 )
-from ..reading import escape, parse
-from ..walk import meaning, rebuild, unplaced
 from .portrait import brief, full_name
 
 Kind: TypeAlias = Literal["differs", "only in A", "only in B"]

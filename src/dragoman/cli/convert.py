@@ -12,12 +12,12 @@ import click
 from msgspec.structs import asdict
 
 from ..convert import convert as convert_document
+from ..core.models import Models
+from ..core.reading import encode
+from ..core.surrogates import parse_exactly
 from ..errors import Malformed
 from ..ledger import Ledger, Loss, Restored
 from ..model import Json
-from ..models import Models
-from ..reading import encode
-from ..surrogates import parse_exactly
 from . import ledger, options, printing, streams, terminal
 from .app import command as make_command
 from .batch import Batch
@@ -31,7 +31,7 @@ from .sources import Source, Teller, identify, identify_stream
 from .wrapped import View
 
 if TYPE_CHECKING:
-    from ..transcoder import Transcoder
+    from ..streams.transcoder import Transcoder
 
 
 @make_command(
@@ -240,7 +240,7 @@ class Conversion:
         self, source: Source, chunks: Iterator[bytes], name: str, sink: Sink
     ) -> tuple[Loss, ...]:
         """A stream, piece by piece: what can be said is said before more is read."""
-        from ..transcoder import Transcoder
+        from ..streams.transcoder import Transcoder
 
         transcoder = Transcoder(
             source.dialect,

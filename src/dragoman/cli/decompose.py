@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..transcoder import decompose
+from ..streams.transcoder import decompose
 from . import options
 from .app import command as make_command
 from .batch import Batch

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from ..core.reading import encode
+from ..core.surrogates import parse_leniently as parse
 from ..detect import candidates, detect_stream, is_tied
 from ..dialect import Guess
-from ..reading import encode
-from ..surrogates import parse_leniently as parse
 from . import options, terminal
 from .app import command as make_command
 from .batch import Batch

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import click
 
+from ..core.reading import encode
 from ..model import Json
-from ..reading import encode
 from . import options, printing, terminal
 from .app import command as make_command
 from .batch import Batch

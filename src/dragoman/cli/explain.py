@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from ..core.reading import encode
 from ..explain import Explanation, explain, names
-from ..reading import encode
 from . import options, terminal
 from .app import command as make_command
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from ..core.reading import encode, parse
 from ..formats import Format, formats
-from ..probing import Probe, Survey, survey
-from ..reading import encode, parse
+from ..survey import Probe, Survey, survey
 from . import options, terminal
 from .app import command as make_command
 from .faults import usage
@@ -43,7 +43,7 @@ def command(
     each about one feature. Streams and capsules are not included.
     """
     if of_models:
-        from ..models import DEFAULT
+        from ..core.models import DEFAULT
         from .models import listing
 
         listing(DEFAULT, as_json=as_json)

@@ -353,8 +353,8 @@ def _may_be_whole(line: bytes) -> bool:
 
 
 def _is_whole(line: bytes) -> bool:
+    from ..core.surrogates import parse_leniently
     from ..errors import Malformed
-    from ..surrogates import parse_leniently
 
     try:
         parse_leniently(line)

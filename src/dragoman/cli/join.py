@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from .. import dialects
 from ..convert import convert, write
+from ..core.reading import parse
 from ..ledger import Ledger, Loss
 from ..model import Message, Request, Response, Text
-from ..reading import parse
 from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .. import dialects, duplicates
+from .. import dialects
 from ..convert import convert
 from ..convert import join as join_documents
+from ..core import duplicates
+from ..core.reading import parse
 from ..errors import DragomanError, Malformed
 from ..ledger import Loss
 from ..model import Json, Response
-from ..reading import parse
 from .faults import MALFORMED, Fault
 from .inputs import Document, Hint
 from .sources import Source, identify

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.reading import encode
 from ..ledger import Loss
-from ..reading import encode
 from . import terminal
 from .faults import Fault
 from .inputs import Input, suffix_of

@@ -26,14 +26,15 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from .. import dialects, duplicates
+from .. import dialects
 from ..convert import convert
+from ..core import duplicates
+from ..core.reading import encode
+from ..core.surrogates import parse_exactly, parse_leniently
 from ..detect import MARGIN, candidates, is_tied
 from ..errors import DragomanError, Malformed, Unsayable
 from ..ledger import Ledger, Loss
 from ..model import History, Json
-from ..reading import encode
-from ..surrogates import parse_exactly, parse_leniently
 from . import ledger, options, printing, terminal
 from .app import command as make_command
 from .batch import Batch, explained

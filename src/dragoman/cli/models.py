@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import to_builtins
 
-from ..models import FACTS, UNKNOWN, Facts, Found, Models, Row
-from ..reading import encode
+from ..core.models import FACTS, UNKNOWN, Facts, Found, Models, Row
+from ..core.reading import encode
 from . import options, terminal
 from .app import command as make_command
 from .faults import FOUND

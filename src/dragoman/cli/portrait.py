@@ -10,8 +10,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from ..core.media import is_base64, plain_type, sniff
+from ..core.reading import parse
+from ..core.writing import repeats_a_key, split_data_uri
 from ..errors import Malformed
-from ..media import is_base64, plain_type, sniff
 from ..model import (
     Block,
     Cache,
@@ -43,8 +45,6 @@ from ..model import (
     Tree,
     Usage,
 )
-from ..reading import parse
-from ..writing import repeats_a_key, split_data_uri
 from .images import dimensions
 
 Fact: TypeAlias = tuple[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from ..surrogates import HALF
+from ..core.surrogates import HALF
 
 
 def json_text(data: bytes, on_a_line: bool) -> bytes:

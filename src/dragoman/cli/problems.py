@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import click
 
+from ..core.reading import encode
 from ..model import Json
-from ..reading import encode
 from . import terminal
 
 SCHEMA = (

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from ..check import check
+from ..core.models import Models
+from ..core.reading import parse
 from ..dialect import Problem
 from ..ledger import Loss
-from ..models import Models
-from ..reading import parse
 from ..repair import repair, repair_passes
 from . import ledger, options, printing, terminal
 from .app import command as make_command

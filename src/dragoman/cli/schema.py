@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from .. import dialects
+from ..core.reading import encode, parse
 from ..dialect import FACETS
 from ..model import Json
-from ..reading import encode, parse
 from . import options, printing
 from .app import command as make_command
 from .faults import usage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..core.reading import parse
 from ..errors import Malformed
 from ..model import Json
-from ..reading import parse
 from .faults import usage
 
 EXAMPLE = "e.g. --set temperature=0.2 --set reasoning.effort=high"

@@ -7,10 +7,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from .. import dialects
+from ..core.surrogates import parse_leniently as parse
 from ..detect import MARGIN, alike, candidates, detect_stream, is_tied
 from ..dialect import Guess
 from ..model import Json
-from ..surrogates import parse_leniently as parse
 from . import terminal
 from .faults import MALFORMED, USAGE, Fault
 from .inputs import CHUNK, Document, Nothing, Reading

@@ -9,7 +9,7 @@ from . import terminal
 from .faults import MALFORMED, Fault
 
 if TYPE_CHECKING:
-    from ..transcoder import Transcoder
+    from ..streams.transcoder import Transcoder
 
 
 def transcoded(transcoder: Transcoder, chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
+from ..core.models import Models, load
+from ..core.reading import parse
 from ..errors import Malformed
-from ..models import Models, load
-from ..reading import parse
 from .faults import MALFORMED, Fault
 from .inputs import Input, Reading
 

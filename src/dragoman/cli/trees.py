@@ -8,11 +8,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from .. import dialects
+from ..core.surrogates import parse_leniently as parse
+from ..core.walk import meaning
 from ..detect import MARGIN, candidates
 from ..errors import Malformed
 from ..model import Json, Tree
-from ..surrogates import parse_leniently as parse
-from ..walk import meaning
 from . import streams, terminal
 from .batch import Batch
 from .faults import Fault
@@ -83,7 +83,7 @@ def tied(value: Json, facet: str | None) -> tuple[Source, Tree] | None:
 
 def collected(batch: Batch, reading: Reading, dialect: str | None) -> Iterator[Shown]:
     """The answer that a stream amounts to. If it broke off, so much of it, and then the fault."""
-    from ..transcoder import Transcoder
+    from ..streams.transcoder import Transcoder
 
     found: Shown | None = None
     with batch.attempt(reading.input.name):

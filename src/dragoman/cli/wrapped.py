@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from .. import dialects, duplicates
+from .. import dialects
+from ..core import duplicates
+from ..core.reading import UNREADABLE, decode, encode, escape
+from ..core.surrogates import parse_exactly
 from ..detect import candidates
 from ..errors import Malformed
 from ..ledger import Loss
 from ..model import Json
-from ..reading import UNREADABLE, decode, encode, escape
-from ..surrogates import parse_exactly
 from .faults import MALFORMED, USAGE, Fault
 from .inputs import Document, Hint, Nothing
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from .. import fitting
+from ..core import fitting
+from ..core.models import UNKNOWN, Facts, Models
+from ..core.turns import BUDGETS, effort_of
 from ..ledger import Ledger
 from ..model import Message, Params, Request, Text, Thinking, ToolCall, ToolChoice
-from ..models import UNKNOWN, Facts, Models
-from ..normal import BUDGETS, effort_of
 from ._claude_turns import is_signed
 
 LEAST = 1024

@@ -7,10 +7,10 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
+from ..core.turns import SILENCE
+from ..core.writing import is_blank
 from ..ledger import Ledger
 from ..model import Block, Json, Message, Reasoning, Request, Text
-from ..normal import SILENCE
-from ..writing import is_blank
 
 CLAUDE = "anthropic"
 Is = Callable[[Json], bool]

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ..core.reading import as_dict, encode, escape, need_str
+from ..core.writing import is_blank
 from ..dialect import Dialect
-from ..events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
-from ..framing import Frame
 from ..ledger import Ledger
 from ..model import Block, Citation, Json, Reasoning, Response, Seal, Text, ToolCall
-from ..reading import as_dict, encode, escape, need_str
-from ..streaming import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
-from ..writing import is_blank
+from ..streams.base import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
+from ..streams.events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ..streams.framing import Frame
 
 RANKS = {"reasoning": 0, "text": 1, "call": 2}
 CALL = ("type", "toolCallType", "toolCallId", "toolName")

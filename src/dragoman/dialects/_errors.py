@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from ..core.reading import as_dict, as_str, maybe_int, maybe_str
+from ..core.statuses import kind_of, status_of
 from ..dialect import Dialect
 from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json
-from ..reading import as_dict, as_str, maybe_int, maybe_str
-from ..statuses import kind_of, status_of
 
 KINDS: tuple[ErrorKind, ...] = (
     "invalid-request", "authentication", "billing", "permission", "not-found", "conflict",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from .. import freeform
-from ..capabilities import (
+from ..core.capabilities import (
     NO_CHOICE,
     NO_CITATIONS,
     NO_MARKS,
@@ -15,8 +14,10 @@ from ..capabilities import (
     Capabilities,
     ReasoningForm,
 )
+from ..core.fields import Fields
+from ..core.turns import results_in_place
+from ..core.writing import Rule, Writing, is_blank
 from ..dialect import Dialect
-from ..fields import Fields
 from ..ledger import Ledger
 from ..model import (
     Block,
@@ -30,8 +31,7 @@ from ..model import (
     ToolCall,
     ToolResult,
 )
-from ..normal import results_in_place
-from ..writing import Rule, Writing, is_blank
+from ..tools import freeform
 
 START, END = "<start_of_turn>", "<end_of_turn>"
 DECLARE, DECLARED = "<start_function_declaration>", "<end_function_declaration>"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..checking import Page, Problems, number, string
+from ..core.models import UNKNOWN, Facts
 from ..dialect import Problem
+from ..lint.rules import Page, Problems, number, string
 from ..model import Json
-from ..models import UNKNOWN, Facts
 
 RULES: dict[str, str] = {
     "model-parameter": "The model accepts the parameter: newer Claude models and OpenAI's "

@@ -11,14 +11,14 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from ..core.reading import parse
+from ..core.walk import unplaced
 from ..dialect import Dialect
 from ..errors import Malformed
-from ..events import Begin, Cite, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
-from ..framing import Frame
 from ..model import Json, Response
-from ..reading import parse
-from ..streaming import Said, StreamReader, StreamWriter
-from ..walk import unplaced
+from ..streams.base import Said, StreamReader, StreamWriter
+from ..streams.events import Begin, Cite, Close, Delta, End, Event, Fail, Odd, Open, Ping, collect
+from ..streams.framing import Frame
 
 decode = msgspec.json.Decoder(Event).decode
 encode = msgspec.json.Encoder().encode

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import string
 
-from ..writing import Names, Rule
+from ..core.writing import Names, Rule
 
 LENGTH = 9
 ALPHABET = string.digits + string.ascii_letters

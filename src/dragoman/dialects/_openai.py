@@ -5,10 +5,10 @@ Not a dialect: a name that begins with an underscore is none.
 
 from __future__ import annotations
 
+from ..core.reading import compact
+from ..core.writing import Names
 from ..ledger import Ledger
 from ..model import ErrorKind, Json
-from ..reading import compact
-from ..writing import Names
 
 # https://platform.openai.com/docs/guides/error-codes/api-errors
 ERRORS: dict[str, ErrorKind] = {

@@ -5,9 +5,9 @@ https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages 
 
 from __future__ import annotations
 
+from ..core.reading import only
 from ..model import SIGNERS as SIGNERS_OF
 from ..model import Json
-from ..reading import only
 
 # issuer -> kind of seal -> key
 SEALS: dict[str, dict[str, str]] = {

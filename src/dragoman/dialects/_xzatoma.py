@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from ..core.fields import Field, Fields, flag
+from ..core.reading import (
+    as_dict,
+    encode,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_list,
+)
+from ..core.writing import Writing
 from ..errors import Malformed
-from ..events import Begin, Close, Delta, End, Event, Open, hollow
-from ..fields import Field, Fields, flag
-from ..framing import Frame
 from ..ledger import Ledger
 from ..model import (
     Block,
@@ -37,18 +46,9 @@ from ..model import (
     ToolChoice,
     Usage,
 )
-from ..reading import (
-    as_dict,
-    encode,
-    maybe_dict,
-    maybe_int,
-    maybe_list,
-    maybe_str,
-    need_dict,
-    need_list,
-)
-from ..streaming import OneByOne, Said, StreamReader, StreamWriter
-from ..writing import Writing
+from ..streams.base import OneByOne, Said, StreamReader, StreamWriter
+from ..streams.events import Begin, Close, Delta, End, Event, Open, hollow
+from ..streams.framing import Frame
 from ._errors import ClientErrors
 
 ANYTHING = (r"[\s\S]", 10_000)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from ..endpoint import Endpoint
+from ..core.endpoint import Endpoint
+from ..lint.evidence import Verdict, told_by
 from ..model import ErrorKind, Json
-from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
 from .openai_chat import OpenAIChat
 from .openai_chat.request import FIELDS

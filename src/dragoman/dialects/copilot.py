@@ -19,10 +19,11 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE, NO_MARKS, NO_MODE
-from ..endpoint import Endpoint
+from ..core.capabilities import EVERYWHERE, NO_MARKS, NO_MODE
+from ..core.endpoint import Endpoint
+from ..core.lowering import SEARCH
+from ..core.turns import HOISTED, unhoist
 from ..ledger import Ledger
-from ..lowering import SEARCH
 from ..model import (
     Block,
     Extras,
@@ -37,7 +38,6 @@ from ..model import (
     ToolChoice,
     ToolResult,
 )
-from ..normal import HOISTED, unhoist
 from .openai_responses import REASONING, OpenAIResponses
 from .openai_responses.parts import INPUT, ItemWriting
 from .openai_responses.request import FIELDS

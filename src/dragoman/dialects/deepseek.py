@@ -14,8 +14,10 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
-from ..fields import Field, strings, text
+from ..core.fields import Field, strings, text
+from ..core.writing import Names, Writing
 from ..ledger import Ledger
+from ..lint.evidence import Verdict, told_by
 from ..model import (
     Extras,
     Json,
@@ -28,8 +30,6 @@ from ..model import (
     ToolChoice,
     Usage,
 )
-from ..sniffing import Verdict, told_by
-from ..writing import Names, Writing
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks

@@ -17,10 +17,12 @@ from typing import NoReturn
 from msgspec import MsgspecError
 from msgspec.structs import replace
 
-from .. import freeform
-from ..capabilities import EVERYWHERE, ReasoningForm
+from ..core.capabilities import EVERYWHERE, ReasoningForm
+from ..core.reading import as_dict, compact, decode, need_str
+from ..core.writing import Writing, object_of
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
+from ..lint.evidence import Evidence, Verdict
 from ..model import (
     Block,
     History,
@@ -33,9 +35,7 @@ from ..model import (
     ToolCall,
     ToolResult,
 )
-from ..reading import as_dict, compact, decode, need_str
-from ..sniffing import Evidence, Verdict
-from ..writing import Writing, object_of
+from ..tools import freeform
 from ._gemma import (
     CALL,
     CALLED,

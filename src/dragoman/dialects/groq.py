@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import NOWHERE
-from ..fields import Field, text
+from ..core.capabilities import NOWHERE
+from ..core.fields import Field, text
+from ..lint.evidence import Verdict, told_by
 from ..model import ErrorKind, Json
-from ..sniffing import Verdict, told_by
 from ._openai import ERRORS
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible, compatible
 
 if TYPE_CHECKING:
-    from ..framing import Frame
-    from ..streaming import StreamReader
+    from ..streams.base import StreamReader
+    from ..streams.framing import Frame
 
 MARKS = Marks(
     request={"compound_custom": 0.8, "search_settings": 0.5, "disable_tool_validation": 0.7},

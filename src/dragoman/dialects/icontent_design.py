@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import NOWHERE, Form, ReasoningForm
+from ..core.capabilities import NOWHERE, Form, ReasoningForm
+from ..core.writing import Writing, data_uri
 from ..model import Json, Media, Reasoning, ToolResult
-from ..writing import Writing, data_uri
 from .icontent import IContent
 from .icontent.write import ContentWriting
 

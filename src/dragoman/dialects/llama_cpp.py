@@ -15,11 +15,11 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import MODES, WORDS, MediaForms
-from ..fields import Field, Fields, strings, whole
+from ..core.capabilities import MODES, WORDS, MediaForms
+from ..core.fields import Field, Fields, strings, whole
+from ..core.writing import Writing
+from ..lint.evidence import Verdict, told_by
 from ..model import ErrorKind, Json, OutputFormat, Request
-from ..sniffing import Verdict, told_by
-from ..writing import Writing
 from ._openai import ERRORS
 from .openai_chat.request import OLD_LIMIT
 from .openai_chat.sniff import Marks

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from ..capabilities import Capabilities
+from ..core.capabilities import Capabilities
+from ..core.reading import as_dict, encode, escape, nearest, parse
+from ..core.surrogates import parse_exactly
+from ..core.walk import placed, unplaced
 from ..dialect import FACETS, Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
 from ..model import Json, Tree
-from ..reading import as_dict, encode, escape, nearest, parse
-from ..surrogates import parse_exactly
-from ..walk import placed, unplaced
 
 if TYPE_CHECKING:
-    from ..streaming import StreamReader, StreamWriter
+    from ..streams.base import StreamReader, StreamWriter
 
 VERSION = 1
 

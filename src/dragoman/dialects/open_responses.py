@@ -14,10 +14,12 @@ from typing import Any, ClassVar, cast
 
 from msgspec.structs import replace
 
-from .. import freeform
-from ..endpoint import Endpoint
-from ..fields import Field, number, text
+from ..core.endpoint import Endpoint
+from ..core.fields import Field, number, text
+from ..core.walk import rebuild
+from ..core.writing import Names
 from ..ledger import Ledger
+from ..lint.evidence import Verdict, objects, told_by
 from ..model import (
     Json,
     OutputFormat,
@@ -28,10 +30,8 @@ from ..model import (
     ToolResult,
     Tree,
 )
-from ..sniffing import Verdict, objects, told_by
-from ..streaming import FunctionsOnly, StreamWriter
-from ..walk import rebuild
-from ..writing import Names
+from ..streams.base import FunctionsOnly, StreamWriter
+from ..tools import freeform
 from .openai_responses import REASONING, OpenAIResponses
 from .openai_responses.parts import ItemWriting
 from .openai_responses.request import FIELDS

@@ -20,8 +20,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import EVERYWHERE, NO_MARKS, POINTED, RARE, Form
-from ..checking import (
+from ..core.capabilities import EVERYWHERE, NO_MARKS, POINTED, RARE, Form
+from ..core.models import DEFAULT, Models
+from ..core.reading import compact, maybe_str
+from ..core.writing import object_of
+from ..dialect import Problem
+from ..ledger import Ledger
+from ..lint.evidence import (
+    Evidence,
+    Look,
+    Verdict,
+    objects,
+    weigh_doubts,
+    weigh_keys,
+    weigh_messages,
+)
+from ..lint.rules import (
     Page,
     Problems,
     Rule,
@@ -33,8 +47,6 @@ from ..checking import (
     string,
     too_long,
 )
-from ..dialect import Problem
-from ..ledger import Ledger
 from ..model import (
     Block,
     Extras,
@@ -47,10 +59,6 @@ from ..model import (
     ToolCall,
     ToolResult,
 )
-from ..models import DEFAULT, Models
-from ..reading import compact, maybe_str
-from ..sniffing import Evidence, Look, Verdict, objects, weigh_doubts, weigh_keys, weigh_messages
-from ..writing import object_of
 from .openai_responses import OpenAIResponses
 from .openai_responses import rules as official
 from .openai_responses import sniff as signs
@@ -59,7 +67,7 @@ from .openai_responses.parts import INPUT, OUTPUT, ItemWriting, Reader
 from .openai_responses.response import Responses
 
 if TYPE_CHECKING:
-    from ..streaming import StreamReader, StreamWriter
+    from ..streams.base import StreamReader, StreamWriter
 
 SILENCE = "[No response generated]"
 """What stands where an answer says nothing and calls nothing."""

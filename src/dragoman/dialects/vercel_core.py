@@ -16,9 +16,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from .. import freeform
-from ..capabilities import HISTORY
-from ..fields import Field, whole
+from ..core.capabilities import HISTORY
+from ..core.fields import Field, whole
+from ..core.reading import (
+    as_dict,
+    expected,
+    maybe_int,
+    maybe_list,
+    maybe_str,
+    need_str,
+    uncounted,
+)
+from ..core.writing import Writing, note_joined
+from ..lint.evidence import Verdict
 from ..model import (
     Block,
     Extras,
@@ -30,17 +40,7 @@ from ..model import (
     ToolCall,
     Usage,
 )
-from ..reading import (
-    as_dict,
-    expected,
-    maybe_int,
-    maybe_list,
-    maybe_str,
-    need_str,
-    uncounted,
-)
-from ..sniffing import Verdict
-from ..writing import Writing, note_joined
+from ..tools import freeform
 from .vercel_model import FILES
 from .vercel_model.request import FIELDS
 from .vercel_model.turns import FREE
@@ -48,7 +48,7 @@ from .vercel_model_v5 import VercelModelV5
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
-    from ..streaming import StreamReader, StreamWriter
+    from ..streams.base import StreamReader, StreamWriter
 
 CALL_KEYS = ("toolCallType", "toolCallId", "toolName", "args")
 RAW_CALL: dict[str, Json] = {"rawPrompt": None, "rawSettings": {}}

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import WORDS
+from ..core.capabilities import WORDS
 from .vercel_model import FILES, FORMS
 from .vercel_model_v6 import VercelModelV6
 

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..capabilities import WORDS, MediaForms
-from ..fields import Field, strings, whole
+from ..core.capabilities import WORDS, MediaForms
+from ..core.fields import Field, strings, whole
+from ..core.writing import Writing
+from ..lint.evidence import Verdict, told_by
 from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReason
-from ..sniffing import Verdict, told_by
-from ..writing import Writing
 from ._openai import ERROR_TYPES, ERRORS
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks

@@ -12,12 +12,12 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..fields import Field, Fields, text, whole
+from ..core.fields import Field, Fields, text, whole
+from ..core.turns import note_error_code, note_error_type
+from ..core.writing import Writing
 from ..ledger import Ledger
+from ..lint.evidence import Verdict, told_by
 from ..model import ErrorKind, Failure, Json, Request, Usage
-from ..normal import note_error_code, note_error_type
-from ..sniffing import Verdict, told_by
-from ..writing import Writing
 from .openai_chat.sniff import Marks
 from .openai_chat.variant import Compatible, compatible
 

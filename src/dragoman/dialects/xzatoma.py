@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from .. import freeform
-from ..capabilities import (
+from ..core.capabilities import (
     EVERYWHERE,
     NO_CITATIONS,
     NO_MARKS,
@@ -26,9 +25,10 @@ from ..capabilities import (
     Choices,
     ReasoningForm,
 )
+from ..core.reading import as_dict, as_list, as_str, maybe_list, maybe_str, need_dict, need_str
+from ..core.writing import Writing
 from ..errors import Malformed, Unsayable
 from ..ledger import Ledger
-from ..marks import is_marked, mark_error, mark_plain, unmark_error
 from ..model import (
     Block,
     Extras,
@@ -43,8 +43,8 @@ from ..model import (
     ToolChoice,
     ToolResult,
 )
-from ..reading import as_dict, as_list, as_str, maybe_list, maybe_str, need_dict, need_str
-from ..writing import Writing
+from ..tools import freeform
+from ..tools.tool_errors import is_marked, mark_error, mark_plain, unmark_error
 from ._xzatoma import Exchanges
 
 Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from ..core.endpoint import Auth, Endpoint, Place, endpoint_for, filled, settings_in
 from ..dialect import Dialect
-from ..endpoint import Auth, Endpoint, Place, endpoint_for, filled, settings_in
 from ..errors import Unsupported
 from ..model import Json
 from .errors import AuthenticationFailed

@@ -29,12 +29,12 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..core.reading import compact, parse
+from ..core.statuses import kind_of
 from ..dialect import Dialect
 from ..errors import DragomanError, Malformed
 from ..ledger import Ledger
 from ..model import ErrorKind, Failure, Json
-from ..reading import compact, parse
-from ..statuses import kind_of
 from .secrets import Secrets
 
 SHOWN = 300

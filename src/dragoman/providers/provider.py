@@ -15,13 +15,14 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from .. import dialects, duplicates
-from ..endpoint import Auth
+from .. import dialects
+from ..core import duplicates
+from ..core.endpoint import Auth
+from ..core.reading import as_dict, encode, load
 from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
 from ..ledger import Ledger
 from ..model import Json
-from ..reading import as_dict, encode, load
 from .answer import Answer, Ids, history_key, told
 from .client import LIMIT, BlockingClient, Client, Message, Reply
 from .endpoints import resolve, stream_fields

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, TypeAlias
 
-from ..endpoint import Auth
+from ..core.endpoint import Auth
 from ..errors import MissingExtra, Unsupported
 from .errors import AuthenticationFailed
 from .secrets import Headers, Secrets

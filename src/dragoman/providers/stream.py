@@ -15,12 +15,12 @@ from contextlib import suppress
 from typing import Any, Self
 
 from .. import dialects
+from ..core.reading import parse
 from ..errors import Malformed, Unsupported
 from ..exchange import Exchange
-from ..framing import Frame, framer
 from ..ledger import Loss
 from ..model import Failure, Json
-from ..reading import parse
+from ..streams.framing import Frame, framer
 from .answer import Answer
 from .client import BlockingClient, Client, Incoming, Message, Worker
 from .errors import (

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     ALL_MARKS,
     ANY_MODE,
     NO_MODE,
@@ -31,7 +31,7 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import VERTEX_BASES, Endpoint
+from ...core.endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
@@ -41,7 +41,7 @@ from .write_blocks import DATA_TYPES
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 REFERENCE = re.compile("[a-zA-Z0-9_-]{1,64}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...checking import Page, Problems, number, string
+from ...core.models import UNKNOWN, Facts
 from ...dialect import Problem
+from ...lint.rules import Page, Problems, number, string
 from ...model import Json
-from ...models import UNKNOWN, Facts
 from .._claude import WAYS, refusal
 
 SAID = ("text", "thinking", "redacted_thinking")

@@ -7,6 +7,23 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    compact,
+    encode,
+    expected,
+    maybe_bool,
+    maybe_dict,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+    only,
+    pointers,
+    tokens,
+)
+from ...core.turns import mark_custom_results, split_results
+from ...core.writing import is_plain_text
 from ...dialect import Dialect
 from ...errors import Malformed
 from ...model import (
@@ -29,23 +46,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, split_results
-from ...reading import (
-    as_dict,
-    compact,
-    encode,
-    expected,
-    maybe_bool,
-    maybe_dict,
-    maybe_str,
-    need_dict,
-    need_list,
-    need_str,
-    only,
-    pointers,
-    tokens,
-)
-from ...writing import is_plain_text
 
 NAME = "anthropic-messages"
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
+from ...core.reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
+from ...core.writing import repeats_a_key
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
-from ...framing import Frame
 from ...model import Json, Raw, Reasoning, Response, Text, ToolCall
-from ...reading import UNREADABLE, compact, decode, maybe_dict, maybe_list, need_dict
-from ...streaming import Keys, Said, StreamReader, as_written
-from ...writing import repeats_a_key
+from ...streams.base import Keys, Said, StreamReader, as_written
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
+from ...streams.framing import Frame
 
 if TYPE_CHECKING:
     from . import AnthropicMessages

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import schemas
-from ...fields import Field, Fields, flag, number, strings, text, whole
+from ...core.fields import Field, Fields, flag, number, strings, text, whole
+from ...core.models import UNKNOWN
+from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_str, need_list
+from ...core.turns import SILENCE
+from ...core.writing import Writing, is_plain_text
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -21,10 +24,7 @@ from ...model import (
     ToolChoice,
     Tree,
 )
-from ...models import UNKNOWN
-from ...normal import SILENCE
-from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_str, need_list
-from ...writing import Writing, is_plain_text
+from ...tools import schemas
 from .._claude import (
     CONTINUE,
     EXCLUDED,

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_list,
+    uncounted,
+)
+from ...core.turns import note_error_type
+from ...core.writing import wants_calls_run
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -20,16 +30,6 @@ from ...model import (
     Text,
     Usage,
 )
-from ...normal import note_error_type
-from ...reading import (
-    as_dict,
-    maybe_dict,
-    maybe_int,
-    maybe_str,
-    need_list,
-    uncounted,
-)
-from ...writing import wants_calls_run
 from .blocks import NAME
 from .request import Requests
 

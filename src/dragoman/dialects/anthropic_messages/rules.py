@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...checking import (
+from ...core.models import DEFAULT, Models
+from ...core.writing import is_blank
+from ...dialect import Problem
+from ...lint.rules import (
     Page,
     Placed,
     Problems,
@@ -23,10 +26,7 @@ from ...checking import (
     placed,
     string,
 )
-from ...dialect import Problem
 from ...model import Json
-from ...models import DEFAULT, Models
-from ...writing import is_blank
 from .._model_rules import RULES as MODEL_RULES
 from .model_rules import adaptive, display, model
 from .request import FIELDS

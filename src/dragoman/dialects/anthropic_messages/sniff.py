@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...dialect import Dialect
-from ...model import Json
-from ...sniffing import (
+from ...lint.evidence import (
     Evidence,
     Look,
     Verdict,
@@ -17,6 +16,7 @@ from ...sniffing import (
     weigh_messages,
     weigh_tools,
 )
+from ...model import Json
 
 # Keys no neighbour has, or has with another meaning. `max_tokens` is everybody's; that it is
 # *missing* speaks against a request, as this API requires it.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ... import freeform, schemas
+from ...core.reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
+from ...core.writing import Writing, object_schema
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_str, only
-from ...writing import Writing, object_schema
+from ...tools import freeform, schemas
 from .blocks import NAME, Blocks
 
 SCHEMA = "/input_schema"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...core.turns import results_in_place
+from ...core.writing import Writing, is_plain_text, object_of
 from ...model import (
     Block,
     Json,
@@ -17,8 +19,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import results_in_place
-from ...writing import Writing, is_plain_text, object_of
 from .tools import Tools
 
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from ...core.media import plain_type, text_of
+from ...core.writing import (
+    Writing,
+    is_plain_text,
+    joined,
+    object_of,
+)
 from ...dialect import Dialect
-from ...media import plain_type, text_of
 from ...model import (
     Block,
     Cache,
@@ -21,12 +27,6 @@ from ...model import (
     Text,
     ToolCall,
     ToolResult,
-)
-from ...writing import (
-    Writing,
-    is_plain_text,
-    joined,
-    object_of,
 )
 from .read_blocks import LOCATIONS
 

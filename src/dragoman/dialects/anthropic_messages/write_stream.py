@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Delta, Open, Ping
+from ...core.reading import compact, encode
+from ...core.writing import is_blank
 from ...ledger import Ledger
 from ...model import Citation, Hosted, Json, Media, Raw, Reasoning, Text, ToolCall
-from ...reading import compact, encode
-from ...streaming import REDACTED_LATE, OneByOne
-from ...writing import is_blank
+from ...streams.base import REDACTED_LATE, OneByOne
+from ...streams.events import Begin, Delta, Open, Ping
 
 if TYPE_CHECKING:
     from . import AnthropicMessages

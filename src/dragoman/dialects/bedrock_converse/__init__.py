@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     ALL_MARKS,
     MODES,
     NO_ERROR_FIELDS,
@@ -31,10 +31,10 @@ from ...capabilities import (
     MediaForms,
     Texts,
 )
+from ...core.endpoint import Endpoint
+from ...core.models import DEFAULT, Models
 from ...dialect import Problem
-from ...endpoint import Endpoint
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
-from ...models import DEFAULT, Models
 from .formats import TAKEN
 from .response import Responses
 from .sniff import Sniff
@@ -42,7 +42,7 @@ from .sniff import Sniff
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class BedrockConverse(Sniff, Responses):

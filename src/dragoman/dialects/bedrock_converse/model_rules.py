@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...checking import Placed, Problems, number, placed, string
+from ...core.models import UNKNOWN, Facts, Models
 from ...dialect import Problem
+from ...lint.rules import Placed, Problems, number, placed, string
 from ...model import Json
-from ...models import UNKNOWN, Facts, Models
 from .._claude import WAYS, refusal
 from .request import maker_of
 

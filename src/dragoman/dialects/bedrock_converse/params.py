@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
-from ... import schemas
+from ...core.fields import Field, Fields, mapping, number, strings, text, whole
+from ...core.reading import compact, maybe_dict, maybe_int, maybe_str, parse
 from ...errors import Malformed
-from ...fields import Field, Fields, mapping, number, strings, text, whole
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
-from ...reading import compact, maybe_dict, maybe_int, maybe_str, parse
+from ...tools import schemas
 from .turns import Turns
 from .write_blocks import Said
 

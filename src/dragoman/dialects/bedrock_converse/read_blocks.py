@@ -11,6 +11,20 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    compact,
+    maybe_bool,
+    maybe_dict,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+    only,
+    sole,
+)
+from ...core.turns import mark_custom_results, split_results
 from ...dialect import NOTHING, Dialect
 from ...errors import Malformed
 from ...model import (
@@ -32,20 +46,6 @@ from ...model import (
     Text,
     ToolCall,
     ToolResult,
-)
-from ...normal import mark_custom_results, split_results
-from ...reading import (
-    as_dict,
-    compact,
-    maybe_bool,
-    maybe_dict,
-    maybe_list,
-    maybe_str,
-    need_dict,
-    need_list,
-    need_str,
-    only,
-    sole,
 )
 from .formats import FORMATS, type_of
 

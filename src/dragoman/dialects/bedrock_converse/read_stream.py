@@ -15,11 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
-from ...framing import Frame
-from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
-from ...reading import (
+from ...core.reading import (
     UNREADABLE,
     as_dict,
     decode,
@@ -29,8 +25,12 @@ from ...reading import (
     need_list,
     need_str,
 )
-from ...streaming import Keys, Said, StreamReader, as_written
-from ...writing import repeats_a_key
+from ...core.writing import repeats_a_key
+from ...errors import Malformed
+from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
+from ...streams.base import Keys, Said, StreamReader, as_written
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ...streams.framing import Frame
 from .response import type_name
 
 if TYPE_CHECKING:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import fitting
+from ...core import fitting
+from ...core.models import Facts, Models
+from ...core.reading import as_dict, maybe_dict, maybe_str, need_list
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -18,8 +20,6 @@ from ...model import (
     ToolResult,
     Tree,
 )
-from ...models import Facts, Models
-from ...reading import as_dict, maybe_dict, maybe_str, need_list
 from .._claude import (
     CONTINUE,
     EXCLUDED,

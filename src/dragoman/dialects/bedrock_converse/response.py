@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_dict,
+    need_list,
+    uncounted,
+)
+from ...core.turns import note_error_type
+from ...core.writing import wants_calls_run
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -20,17 +31,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import note_error_type
-from ...reading import (
-    as_dict,
-    maybe_dict,
-    maybe_int,
-    maybe_str,
-    need_dict,
-    need_list,
-    uncounted,
-)
-from ...writing import wants_calls_run
 from .request import Requests
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, stopReason.

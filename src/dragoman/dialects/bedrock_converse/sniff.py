@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dialect import Dialect
-from ...model import Json
-from ...sniffing import (
+from ...lint.evidence import (
     FIRST,
     PARTS,
     Evidence,
@@ -17,6 +16,7 @@ from ...sniffing import (
     weigh_keys,
     weigh_tools,
 )
+from ...model import Json
 from .response import ERRORS, type_name
 
 REQUEST = {

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import freeform, schemas
+from ...core.reading import (
+    as_dict,
+    as_list,
+    maybe_bool,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+    sole,
+)
+from ...core.writing import object_schema
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, maybe_bool, maybe_str, need_dict, need_list, need_str, sole
-from ...writing import object_schema
+from ...tools import freeform, schemas
 from .read_blocks import NAME, ReadBlocks
 from .write_blocks import Said, WriteBlocks
 

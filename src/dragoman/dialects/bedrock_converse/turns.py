@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...core.turns import SILENCE, results_in_place
 from ...model import (
     Block,
     Hosted,
@@ -19,7 +20,6 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...normal import SILENCE, results_in_place
 from .tools import Tools
 from .write_blocks import Said
 

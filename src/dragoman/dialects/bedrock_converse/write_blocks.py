@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from ... import media
+from ...core import media
+from ...core.reading import parse
+from ...core.writing import (
+    Rule,
+    Writing,
+    joined,
+    may_open,
+    note_summary,
+    object_of,
+)
 from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
@@ -21,15 +30,6 @@ from ...model import (
     Text,
     ToolCall,
     ToolResult,
-)
-from ...reading import parse
-from ...writing import (
-    Rule,
-    Writing,
-    joined,
-    may_open,
-    note_summary,
-    object_of,
 )
 from .formats import (
     DOCUMENTS,

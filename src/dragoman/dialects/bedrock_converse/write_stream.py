@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Delta, Open
-from ...framing.eventstream import write_error, write_frame
+from ...core.reading import compact, encode
+from ...core.writing import is_blank
 from ...ledger import Ledger
 from ...model import Citation, Json, Media, Reasoning, Text, ToolCall
-from ...reading import compact, encode
-from ...streaming import OneByOne
-from ...writing import is_blank
+from ...streams.base import OneByOne
+from ...streams.events import Begin, Cite, Delta, Open
+from ...streams.framing.eventstream import write_error, write_frame
 from .response import type_name
 
 if TYPE_CHECKING:

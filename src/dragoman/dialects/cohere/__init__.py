@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     NO_MARKS,
     NO_MODE,
     NOWHERE,
@@ -25,14 +25,14 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import Endpoint
+from ...core.endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class Cohere(Rules, Sniff, Responses):

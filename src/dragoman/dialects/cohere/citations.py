@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, maybe_int
 from ...model import Block, Citation, Extras, Json, Text
-from ...reading import as_dict, maybe_int
 from .documents import TEXTS, CohereWriting, Documents, respell
 
 KNOWN = frozenset({"start", "end", "text", "sources", "type", "content_index"})

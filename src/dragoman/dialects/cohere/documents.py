@@ -13,11 +13,11 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, as_list, compact, expected, maybe_str
+from ...core.writing import Writing
 from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import Block, Json, Media, Message, Passage, Raw, Source, Text
-from ...reading import as_dict, as_list, compact, expected, maybe_str
-from ...writing import Writing
 
 # What documents call their text; the first is written.
 TEXTS = ("text", "snippet", "content")

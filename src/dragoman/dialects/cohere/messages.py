@@ -7,10 +7,11 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ...core.reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
+from ...core.turns import HOISTED, more_results, note_empty_result, results_in_place, unhoist
+from ...core.writing import is_blank, lose_labels
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...marks import ERROR, is_marked, mark_error, mark_plain, unmark_error
 from ...model import (
     Block,
     History,
@@ -26,9 +27,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, more_results, note_empty_result, results_in_place, unhoist
-from ...reading import as_dict, maybe_list, maybe_str, need_dict, need_list, need_str, only
-from ...writing import is_blank, lose_labels
+from ...tools import freeform
+from ...tools.tool_errors import ERROR, is_marked, mark_error, mark_plain, unmark_error
 from .documents import CohereWriting, is_document, last_question, respell
 from .parts import Parts, is_image
 

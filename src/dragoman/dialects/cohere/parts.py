@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from ...core.reading import as_dict, expected, maybe_str, need_str
+from ...core.writing import (
+    data_uri,
+    is_blank,
+    joined,
+    lose_labels,
+    split_data_uri,
+)
 from ...model import (
     Block,
     Json,
@@ -11,14 +19,6 @@ from ...model import (
     Reasoning,
     Source,
     Text,
-)
-from ...reading import as_dict, expected, maybe_str, need_str
-from ...writing import (
-    data_uri,
-    is_blank,
-    joined,
-    lose_labels,
-    split_data_uri,
 )
 from .citations import Citations
 from .documents import CohereWriting, is_document

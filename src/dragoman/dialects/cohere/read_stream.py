@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...core.reading import UNREADABLE, as_dict, maybe_dict, maybe_int, maybe_list, maybe_str
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Odd, Open
-from ...framing import Frame
 from ...model import Block, Json, Raw, Reasoning, Response, Text
-from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_int, maybe_list, maybe_str
-from ...streaming import Keys, Said, StreamReader
+from ...streams.base import Keys, Said, StreamReader
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open
+from ...streams.framing import Frame
 from .citations import first_text, place_of
 
 if TYPE_CHECKING:

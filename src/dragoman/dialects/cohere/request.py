@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import fitting, freeform
-from ...fields import Field, Fields, flag, number, strings, whole
+from ...core import fitting
+from ...core.fields import Field, Fields, flag, number, strings, whole
+from ...core.models import UNKNOWN
+from ...core.reading import (
+    as_dict,
+    maybe_bool,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_str,
+    need_list,
+)
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking, Tool
-from ...models import UNKNOWN
-from ...reading import as_dict, maybe_bool, maybe_dict, maybe_int, maybe_list, maybe_str, need_list
+from ...tools import freeform
 from .documents import CohereWriting, last_question
 from .tools import Tools
 

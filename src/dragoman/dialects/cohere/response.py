@@ -6,6 +6,15 @@ import re
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    expected,
+    maybe_dict,
+    maybe_str,
+    need_dict,
+    uncounted,
+)
+from ...core.writing import wants_calls_run
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -19,15 +28,6 @@ from ...model import (
     StopReason,
     Usage,
 )
-from ...reading import (
-    as_dict,
-    expected,
-    maybe_dict,
-    maybe_str,
-    need_dict,
-    uncounted,
-)
-from ...writing import wants_calls_run
 from .documents import CohereWriting, respell
 from .request import Requests
 

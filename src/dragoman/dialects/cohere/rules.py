@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from ...checking import (
+from ...core.models import DEFAULT, Models
+from ...dialect import Problem
+from ...lint.rules import (
     Page,
     Placed,
     Problems,
@@ -21,9 +23,7 @@ from ...checking import (
     placed,
     string,
 )
-from ...dialect import Problem
 from ...model import Json
-from ...models import DEFAULT, Models
 from .documents import NAMES
 from .request import FIELDS, why_not_strict
 from .tools import NONE, REQUIRED

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...dialect import Dialect
-from ...model import Json
-from ...sniffing import (
+from ...lint.evidence import (
     Evidence,
     Look,
     Verdict,
@@ -18,6 +17,7 @@ from ...sniffing import (
     weigh_messages,
     weigh_tools,
 )
+from ...model import Json
 from .response import STOP, TYPES
 from .tools import NONE, REQUIRED
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ...core.reading import as_dict, as_list, as_str, maybe_str, need_dict, need_str
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, as_str, maybe_str, need_dict, need_str
+from ...tools import freeform
 from .documents import CohereWriting, respell
 from .messages import Messages
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Open
+from ...core.reading import compact, encode
 from ...ledger import Ledger
 from ...model import Block, Citation, Json, Raw, Reasoning, Text, ToolCall
-from ...reading import compact, encode
-from ...streaming import StreamWriter
+from ...streams.base import StreamWriter
+from ...streams.events import Begin, Cite, Close, Delta, Open
 from .documents import CohereWriting
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     EVERYWHERE,
     NO_CITATIONS,
     NO_MARKS,
@@ -30,13 +30,13 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import Endpoint
+from ...core.endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class CopilotResponses(Sniff, Answers):

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core.media import sniff
+from ...core.writing import Writing, data_uri
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
-from ...media import sniff
 from ...model import (
     Block,
     Json,
@@ -26,7 +27,6 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...writing import Writing, data_uri
 from ..openai_responses.calls import CALL_OUTPUT, texts_of
 from ..openai_responses.items import Speaker
 from ..openai_responses.parts import INPUT, OUTPUT, ItemWriting

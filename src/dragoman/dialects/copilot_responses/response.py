@@ -6,6 +6,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    expected,
+    maybe_dict,
+    maybe_str,
+    missing,
+    need_dict,
+    need_list,
+    need_str,
+)
+from ...core.writing import drop_empty_texts, is_blank, joined
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -20,17 +31,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...reading import (
-    as_dict,
-    expected,
-    maybe_dict,
-    maybe_str,
-    missing,
-    need_dict,
-    need_list,
-    need_str,
-)
-from ...writing import drop_empty_texts, is_blank, joined
 from ..openai_responses.parts import OUTPUT, ItemWriting
 from ..openai_responses.response import totals
 from .request import THOUGHT, Requests

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...core.reading import compact
 from ...dialect import Dialect
+from ...lint.evidence import Evidence, Verdict, objects, weigh_doubts, weigh_keys
 from ...model import Json
-from ...reading import compact
-from ...sniffing import Evidence, Verdict, objects, weigh_doubts, weigh_keys
 from .request import CHOICES, THOUGHT
 
 REQUEST = frozenset(

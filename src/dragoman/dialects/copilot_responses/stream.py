@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
+from ...core.reading import as_dict, encode, maybe_list, maybe_str, need_str, parse
+from ...core.writing import is_blank
 from ...errors import Malformed
-from ...events import Begin, Cite, Close, Delta, End, Event, Odd, Open, hollow
-from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...reading import as_dict, encode, maybe_list, maybe_str, need_str, parse
-from ...streaming import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
-from ...writing import is_blank
+from ...streams.base import FunctionsOnly, InTurns, Keys, Said, StreamReader, is_complete
+from ...streams.events import Begin, Cite, Close, Delta, End, Event, Odd, Open, hollow
+from ...streams.framing import Frame
 from ..openai_responses.parts import OUTPUT
 
 if TYPE_CHECKING:

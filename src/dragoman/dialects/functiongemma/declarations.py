@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ...core.reading import as_dict, as_str
+from ...core.writing import Writing
 from ...errors import Unsayable
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox
-from ...reading import as_dict, as_str
-from ...writing import Writing
+from ...tools import freeform
 from .._gemma import DECLARE, DECLARED, Gemma, left_out, respelled, said
 from .values import Quoted, Reader, Values
 

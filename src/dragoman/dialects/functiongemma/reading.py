@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, as_str, compact, need_str
 from ...errors import Malformed
-from ...marks import unmark_error
 from ...model import (
     Block,
     Candidate,
@@ -28,7 +28,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import as_dict, as_str, compact, need_str
+from ...tools.tool_errors import unmark_error
 from .._gemma import CALL, CALLED, DECLARE, END, ESCAPE, RESPOND, RESPONDED, START
 from .declarations import Declarations
 from .values import Reader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dialect import Dialect
+from ...lint.evidence import Evidence, Verdict
 from ...model import Json
-from ...sniffing import Evidence, Verdict
 from .._gemma import CALL, DECLARE, RESPOND, START
 
 MUCH = 20_000

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ...core.reading import decode, encode
+from ...core.writing import Writing, object_of
 from ...errors import Malformed, Unsayable
 from ...ledger import Ledger
-from ...marks import is_marked, mark_error, mark_plain
 from ...model import (
     Block,
     Candidate,
@@ -22,8 +23,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import decode, encode
-from ...writing import Writing, object_of
+from ...tools.tool_errors import is_marked, mark_error, mark_plain
 from .._gemma import (
     CALL,
     CALLED,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     NO_ERROR_FIELDS,
     NO_MARKS,
     NO_MODE,
@@ -31,7 +31,7 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import VERTEX_BASES, Endpoint
+from ...core.endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
 from .rules import Rules
@@ -40,7 +40,7 @@ from .sniff import Sniff
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class Gemini(Sniff, Rules, Responses):

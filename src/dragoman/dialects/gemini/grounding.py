@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...lowering.citations import is_bare
+from ...core.lowering.citations import is_bare
 from ...model import Block, Citation, Extras, Json, Reasoning, Text
 
 

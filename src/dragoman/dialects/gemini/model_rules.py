@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...checking import Page, Problems, string
+from ...core.models import UNKNOWN, Facts
 from ...dialect import Problem
-from ...models import UNKNOWN, Facts
+from ...lint.rules import Page, Problems, string
 from .spelling import look
 
 CONFIG = "generationConfig"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...core.turns import results_in_place
 from ...ledger import Ledger
 from ...model import Block, Message, ToolCall, ToolResult
-from ...normal import results_in_place
 
 
 def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from ...core.reading import as_dict, maybe_list, need_str
 from ...errors import Malformed
 from ...model import Json
-from ...reading import as_dict, maybe_list, need_str
 
 # https://datatracker.ietf.org/doc/html/rfc9535, as far as it names one place.
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\['([^'\\]*)'\]|\["([^"\\]*)"\]""")

@@ -8,6 +8,19 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    compact,
+    encode,
+    expected,
+    maybe_dict,
+    maybe_list,
+    maybe_str,
+    need_str,
+    only,
+    sole,
+    tokens,
+)
 from ...dialect import NOTHING, Dialect
 from ...model import (
     Block,
@@ -24,19 +37,6 @@ from ...model import (
     Text,
     ToolCall,
     ToolResult,
-)
-from ...reading import (
-    as_dict,
-    compact,
-    encode,
-    expected,
-    maybe_dict,
-    maybe_list,
-    maybe_str,
-    need_str,
-    only,
-    sole,
-    tokens,
 )
 from .spelling import SNAKE, both, pick
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from ...core.reading import UNREADABLE, as_dict, maybe_dict, maybe_list
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
-from ...framing import Frame
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...reading import UNREADABLE, as_dict, maybe_dict, maybe_list
-from ...streaming import Keys, Said, StreamReader
+from ...streams.base import Keys, Said, StreamReader
+from ...streams.events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
+from ...streams.framing import Frame
 from .pieces import Pieces, begins, goes_on
 from .spelling import both
 

@@ -7,8 +7,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ... import fitting, schemas
-from ...fields import NAMES, Field, Fields, Reader, flag, labels, number, strings, text, whole
+from ...core import fitting
+from ...core.fields import NAMES, Field, Fields, Reader, flag, labels, number, strings, text, whole
+from ...core.models import Facts
+from ...core.reading import (
+    as_dict,
+    as_str,
+    expected,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_list,
+)
+from ...core.turns import BUDGETS, SILENCE
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Extras,
@@ -20,18 +32,7 @@ from ...model import (
     Request,
     Thinking,
 )
-from ...models import Facts
-from ...normal import BUDGETS, SILENCE
-from ...reading import (
-    as_dict,
-    as_str,
-    expected,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-    need_list,
-)
-from ...writing import Writing
+from ...tools import schemas
 from .read_parts import NOBODY
 from .schema import Saying
 from .spelling import SNAKE, both, pick, spelled

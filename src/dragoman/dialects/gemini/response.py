@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, uncounted
+from ...core.turns import note_error_type
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -20,9 +23,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import note_error_type
-from ...reading import as_dict, expected, maybe_dict, maybe_int, maybe_list, uncounted
-from ...writing import Writing
 from .grounding import cited, grounded
 from .read_parts import said_str
 from .request import Requests

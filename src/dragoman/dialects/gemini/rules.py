@@ -12,10 +12,21 @@ import re
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from ...checking import EMPTY, Page, Placed, Problems, Rule, Ruled, examine, number, placed, string
+from ...core.models import DEFAULT, Models
 from ...dialect import Problem
+from ...lint.rules import (
+    EMPTY,
+    Page,
+    Placed,
+    Problems,
+    Rule,
+    Ruled,
+    examine,
+    number,
+    placed,
+    string,
+)
 from ...model import Json, ToolCall, ToolResult
-from ...models import DEFAULT, Models
 from .._model_rules import RULES as MODEL_RULES
 from .model_rules import model
 from .order import pair

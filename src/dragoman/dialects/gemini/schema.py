@@ -9,10 +9,10 @@ such a model (``models/google.py`` says which), schemas are compiled into that f
 
 from __future__ import annotations
 
-from ... import schemas
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Json, Tool
-from ...writing import Writing
+from ...tools import schemas
 
 COMBINED = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dialect import Dialect
+from ...lint.evidence import FIRST, PARTS, Evidence, Verdict, is_list_of_objects, objects
 from ...model import Json
-from ...sniffing import FIRST, PARTS, Evidence, Verdict, is_list_of_objects, objects
 from .read_parts import KINDS
 from .spelling import both, snake
 from .tools import DECLARATIONS, SERVICES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...dates import date_of, days_of
+from ...core.dates import date_of, days_of
 
 DAY = 86_400
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ... import freeform, schemas
+from ...core.reading import as_dict, as_str, escape, expected, maybe_str, need_str, only
+from ...core.writing import Writing
 from ...dialect import NOTHING
 from ...ledger import Ledger
 from ...model import Extras, Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_str, escape, expected, maybe_str, need_str, only
-from ...writing import Writing
+from ...tools import freeform, schemas
 from .schema import Saying, write_parameters
 from .spelling import both, pick, snake, spelled
 from .turns import Turns

@@ -7,6 +7,9 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, expected, only, pointers
+from ...core.turns import SILENCE, mark_custom_results, place_of, unhoist
+from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -19,9 +22,6 @@ from ...model import (
     Text,
     ToolResult,
 )
-from ...normal import SILENCE, mark_custom_results, place_of, unhoist
-from ...reading import as_dict, expected, only, pointers
-from ...writing import Writing, is_plain_text
 from .order import arranged, is_odd, pairs_of
 from .read_parts import NOBODY, PLAIN_PART, Called
 from .schema import Saying

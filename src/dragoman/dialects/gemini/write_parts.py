@@ -8,7 +8,10 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ... import media
+from ...core import media
+from ...core.reading import parse
+from ...core.turns import HOISTED
+from ...core.writing import Writing, home_only, joined, object_of
 from ...model import (
     Block,
     Hosted,
@@ -22,9 +25,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED
-from ...reading import parse
-from ...writing import Writing, home_only, joined, object_of
 from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
 from .schema import Saying
 from .spelling import spelled

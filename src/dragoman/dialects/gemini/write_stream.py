@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Close, Delta, Open, Pieces, Sealed
+from ...core.reading import encode
+from ...core.writing import home_only
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Text, ToolResult
-from ...reading import encode
-from ...streaming import StreamWriter
-from ...writing import home_only
+from ...streams.base import StreamWriter
+from ...streams.events import Begin, Close, Delta, Open, Pieces, Sealed
 from .spelling import both
 
 if TYPE_CHECKING:

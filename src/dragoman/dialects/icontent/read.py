@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.media import sniff
+from ...core.reading import as_dict, compact, maybe_dict, maybe_str, need_list, need_str, only
+from ...core.turns import mark_custom_results
+from ...core.writing import split_data_uri
 from ...dialect import Dialect
-from ...ids import HISTORY, from_history, to_history
-from ...marks import ERROR
-from ...media import sniff
 from ...model import (
     Block,
     Extras,
@@ -24,9 +25,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results
-from ...reading import as_dict, compact, maybe_dict, maybe_str, need_list, need_str, only
-from ...writing import split_data_uri
+from ...tools.llxprt_ids import HISTORY, from_history, to_history
+from ...tools.tool_errors import ERROR
 
 PLAIN_CONTENT = only("speaker", "blocks")
 PLAIN_TEXT = only("type", "text")

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ... import freeform
+from ...core.fields import Field, Fields, flag
+from ...core.reading import (
+    as_dict,
+    as_list,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_list,
+    need_str,
+)
 from ...errors import Malformed
-from ...fields import Field, Fields, flag
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -29,16 +38,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...reading import (
-    as_dict,
-    as_list,
-    maybe_dict,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-    need_list,
-    need_str,
-)
+from ...tools import freeform
 from .._errors import ClientErrors
 from .read import Known
 from .write import ContentWriting, Write

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dialect import Dialect
+from ...lint.evidence import Evidence, Verdict, is_list_of_objects, objects, weigh_keys
 from ...model import Json
-from ...sniffing import Evidence, Verdict, is_list_of_objects, objects, weigh_keys
 
 BLOCKS = {
     "tool_call": 0.5, "tool_response": 0.6, "media": 0.4, "thinking": 0.2, "code": 0.2,

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, encode, maybe_dict, maybe_str, need_list, need_str
 from ...errors import Malformed
-from ...events import Begin, Close, Delta, End, Event, Open, Sealed, hollow
-from ...framing import Frame
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -28,8 +27,9 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import as_dict, encode, maybe_dict, maybe_str, need_list, need_str
-from ...streaming import REDACTED_LATE, OneByOne, Said, StreamReader
+from ...streams.base import REDACTED_LATE, OneByOne, Said, StreamReader
+from ...streams.events import Begin, Close, Delta, End, Event, Open, Sealed, hollow
+from ...streams.framing import Frame
 from .read import REDACTED, Known
 
 if TYPE_CHECKING:

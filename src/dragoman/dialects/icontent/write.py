@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ...core.media import lies, sniff
+from ...core.reading import escape
+from ...core.writing import Writing, data_uri, joined, object_of
 from ...errors import Malformed
-from ...ids import to_history
 from ...ledger import Ledger
-from ...marks import ERROR
-from ...media import lies, sniff
 from ...model import (
     Block,
     Hosted,
@@ -24,8 +24,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import escape
-from ...writing import Writing, data_uri, joined, object_of
+from ...tools.llxprt_ids import to_history
+from ...tools.tool_errors import ERROR
 from .read import NOBODY, REDACTED, WHOLE, Read
 
 ANY = ("(?s:.)", 10**9)

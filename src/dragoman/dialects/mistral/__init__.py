@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     HISTORY,
     NO_CITATIONS,
     NO_MARKS,
@@ -27,19 +27,19 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...checking import lay_open
+from ...core.endpoint import Endpoint
+from ...core.models import DEFAULT, Models
 from ...dialect import Problem
-from ...endpoint import Endpoint
+from ...lint.rules import lay_open
 from ...model import Json, Reasoning, ToolCall
-from ...models import DEFAULT, Models
 from .._model_rules import chat_model
 from .response import Responses
 from .sniff import sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
-    from ...sniffing import Verdict
-    from ...streaming import StreamReader, StreamWriter
+    from ...lint.evidence import Verdict
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class Mistral(Responses):

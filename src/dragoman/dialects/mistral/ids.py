@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...core.writing import Rule, Writing
 from ...ledger import Ledger
-from ...writing import Rule, Writing
 from .._nine import ID_RULE, Nine
 
 

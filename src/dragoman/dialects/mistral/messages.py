@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core.turns import SILENCE, results_in_place
+from ...core.writing import Writing, is_plain_text, note_joined
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -24,8 +26,6 @@ from ...model import (
     ToolChoice,
     ToolResult,
 )
-from ...normal import SILENCE, results_in_place
-from ...writing import Writing, is_plain_text, note_joined
 from .._nine import ID_RULE
 from ..openai_chat.tools import NAMES
 from ..openai_chat.write_messages import Said

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.reading import maybe_str
+from ...core.writing import Writing
 from ...model import (
     Block,
     Json,
@@ -13,8 +15,6 @@ from ...model import (
     Seal,
     Source,
 )
-from ...reading import maybe_str
-from ...writing import Writing
 from ..openai_chat import OpenAIChat
 from ..openai_chat.parts import PLAIN_TEXT, url_of
 

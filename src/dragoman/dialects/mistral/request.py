@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...fields import Field, number, text, whole
+from ...core.fields import Field, number, text, whole
 from ...ledger import Ledger
 from ...model import Json, Message, Request, ToolCall
 from ..openai_chat.request import FIELDS, OLD_LIMIT

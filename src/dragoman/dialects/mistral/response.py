@@ -6,6 +6,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict
+from ...core.turns import note_error_type
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -16,9 +19,6 @@ from ...model import (
     StopReason,
     Usage,
 )
-from ...normal import note_error_type
-from ...reading import as_dict
-from ...writing import Writing
 from ..openai_chat.response import STOP, STOP_WORDS
 from .request import Requests
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...lint.evidence import FIRST, PARTS, Verdict, objects, told_by
 from ...model import Json
-from ...sniffing import FIRST, PARTS, Verdict, objects, told_by
 from .._nine import is_legal
 from ..openai_chat.sniff import is_mistral
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
-from ...events import Cite, Close, Delta, Event, Odd, Open, Sealed
+from ...core.reading import as_dict, as_list, compact, expected, need_str
+from ...core.writing import home_only, is_blank
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Seal, Text, ToolCall
-from ...reading import as_dict, as_list, compact, expected, need_str
-from ...streaming import Said
-from ...writing import home_only, is_blank
+from ...streams.base import Said
+from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Sealed
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.write_stream import ChatWriter, Voice
 from .parts import is_bare_text

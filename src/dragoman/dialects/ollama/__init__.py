@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import (
+from ...core.capabilities import (
     NO_CHOICE,
     NO_CITATIONS,
     NO_ERROR_FIELDS,
@@ -26,13 +26,13 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import Endpoint
+from ...core.endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class Ollama(Sniff, Responses):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ... import dates
+from ...core import dates
 
 _date = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:Z|([+-])(\d\d):(\d\d))"

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ... import freeform
+from ...core.media import sniff
+from ...core.reading import (
+    as_dict,
+    as_list,
+    as_str,
+    compact,
+    expected,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_list,
+    need_str,
+    only,
+    parse,
+)
+from ...core.turns import HOISTED, more_results, unhoist
+from ...core.writing import Writing, is_blank, joined, object_of
 from ...dialect import Dialect
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...marks import is_marked, mark_error, mark_plain, unmark_error
-from ...media import sniff
 from ...model import (
     Block,
     History,
@@ -26,22 +40,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, more_results, unhoist
-from ...reading import (
-    as_dict,
-    as_list,
-    as_str,
-    compact,
-    expected,
-    maybe_list,
-    maybe_str,
-    need_dict,
-    need_list,
-    need_str,
-    only,
-    parse,
-)
-from ...writing import Writing, is_blank, joined, object_of
+from ...tools import freeform
+from ...tools.tool_errors import is_marked, mark_error, mark_plain, unmark_error
 
 ROLES: dict[str, Role] = {
     "system": "system",

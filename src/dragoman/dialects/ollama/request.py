@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ... import freeform
-from ...fields import Field, Fields, flag, number, strings, whole
+from ...core.fields import Field, Fields, flag, number, strings, whole
+from ...core.reading import as_dict, as_str, expected, maybe_bool, maybe_str, need_list
+from ...core.turns import effort_of
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
-from ...normal import effort_of
-from ...reading import as_dict, as_str, expected, maybe_bool, maybe_str, need_list
-from ...writing import Writing
+from ...tools import freeform
 from .messages import Messages, OllamaWriting
 
 EFFORTS = ("low", "medium", "high", "max")

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from ...core.reading import (
+    as_dict,
+    maybe_int,
+    maybe_str,
+    need_dict,
+    uncounted,
+)
+from ...core.writing import has_blank
 from ...ledger import Ledger
 from ...model import (
     Candidate,
@@ -16,14 +24,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...reading import (
-    as_dict,
-    maybe_int,
-    maybe_str,
-    need_dict,
-    uncounted,
-)
-from ...writing import has_blank
 from .dates import date_of, seconds_of
 from .messages import OllamaWriting
 from .request import Requests

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...dialect import Dialect
-from ...model import Json
-from ...sniffing import (
+from ...lint.evidence import (
     Evidence,
     Look,
     Verdict,
@@ -17,6 +16,7 @@ from ...sniffing import (
     weigh_keys,
     weigh_messages,
 )
+from ...model import Json
 
 REQUEST = {"options": 0.7, "keep_alive": 0.9, "think": 0.8, "format": 0.6}
 FOREIGN = {

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Begin, Close, Delta, End, Event, Open
-from ...framing import Frame
+from ...core.reading import as_dict, encode, maybe_list, maybe_str
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
-from ...reading import as_dict, encode, maybe_list, maybe_str
-from ...streaming import InTurns, Said, StreamReader
+from ...streams.base import InTurns, Said, StreamReader
+from ...streams.events import Begin, Close, Delta, End, Event, Open
+from ...streams.framing import Frame
 from .messages import OllamaWriting
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     NO_MODE,
     NOT_TEXT,
     NOWHERE,
@@ -27,7 +27,7 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import Endpoint
+from ...core.endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -35,7 +35,7 @@ from .sniff import Sniff
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class OpenAIChat(Sniff, Rules, Responses):

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...core.reading import only
 from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import Json, Reasoning, Seal
-from ...reading import only
 
 BLOCKS = "thinking_blocks"
 FIELDS = "provider_specific_fields"

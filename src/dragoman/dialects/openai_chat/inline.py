@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.reading import compact
+from ...core.writing import Writing, object_of
 from ...errors import Malformed
 from ...model import Block, Json, Message, Raw, Role, Text, ToolCall, ToolResult
-from ...reading import compact
-from ...writing import Writing, object_of
 
 if TYPE_CHECKING:
     from .read_messages import ReadMessages

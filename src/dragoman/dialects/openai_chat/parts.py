@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ...core.reading import as_dict, expected, maybe_int, maybe_str, need_dict, need_str, only
+from ...core.turns import with_extension
+from ...core.writing import Writing, data_uri, split_data_uri
 from ...dialect import NOTHING
 from ...model import (
     Block,
@@ -22,9 +25,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import with_extension
-from ...reading import as_dict, expected, maybe_int, maybe_str, need_dict, need_str, only
-from ...writing import Writing, data_uri, split_data_uri
 from . import gateways
 from .signing import Signing
 

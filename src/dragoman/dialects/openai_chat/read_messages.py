@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    compact,
+    expected,
+    maybe_list,
+    maybe_str,
+    need_dict,
+    need_str,
+    only,
+    pointers,
+    tokens,
+)
+from ...core.turns import mark_custom_results, more_results, unhoist
+from ...core.writing import is_plain_text
 from ...dialect import merged
 from ...errors import Malformed
-from ...marks import MARK, unmark_error
 from ...model import (
     Block,
     Extras,
@@ -22,20 +35,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, more_results, unhoist
-from ...reading import (
-    as_dict,
-    compact,
-    expected,
-    maybe_list,
-    maybe_str,
-    need_dict,
-    need_str,
-    only,
-    pointers,
-    tokens,
-)
-from ...writing import is_plain_text
+from ...tools.tool_errors import MARK, unmark_error
 from . import gateways, inline
 from .gateways import BLOCKS, FIELDS
 from .parts import Parts

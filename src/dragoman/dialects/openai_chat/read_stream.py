@@ -14,9 +14,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...core.reading import (
+    UNREADABLE,
+    as_dict,
+    as_list,
+    encode,
+    escape,
+    expected,
+    maybe_list,
+    need_str,
+)
+from ...core.writing import is_blank
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Open, Place, Sealed, hollow
-from ...framing import Frame
 from ...model import (
     Block,
     Citation,
@@ -29,18 +38,9 @@ from ...model import (
     Source,
     Text,
 )
-from ...reading import (
-    UNREADABLE,
-    as_dict,
-    as_list,
-    encode,
-    escape,
-    expected,
-    maybe_list,
-    need_str,
-)
-from ...streaming import Keys, Said, StreamReader, is_complete
-from ...writing import is_blank
+from ...streams.base import Keys, Said, StreamReader, is_complete
+from ...streams.events import Cite, Close, Delta, End, Event, Open, Place, Sealed, hollow
+from ...streams.framing import Frame
 from . import gateways
 from .gateways import BLOCKS
 from .read_messages import THINKING_KEYS

@@ -6,10 +6,14 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import fitting, freeform, schemas
-from ...checking import JSON_PLEASE, JSON_WORD, says_json
-from ...fields import Field, Fields, flag, mapping, number, strings, text, whole
+from ...core import fitting
+from ...core.fields import Field, Fields, flag, mapping, number, strings, text, whole
+from ...core.models import UNKNOWN
+from ...core.reading import as_dict, as_str, maybe_bool, maybe_str, need_list
+from ...core.turns import effort_of
+from ...core.writing import Writing
 from ...ledger import Ledger
+from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
 from ...model import (
     Extras,
     History,
@@ -21,10 +25,7 @@ from ...model import (
     Tool,
     ToolChoice,
 )
-from ...models import UNKNOWN
-from ...normal import effort_of
-from ...reading import as_dict, as_str, maybe_bool, maybe_str, need_list
-from ...writing import Writing
+from ...tools import freeform, schemas
 from .._openai import short_labels, short_user
 from .tools import Tools
 

@@ -6,6 +6,18 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_number,
+    maybe_str,
+    need_dict,
+    need_list,
+    uncounted,
+)
+from ...core.turns import note_error_type
+from ...core.writing import Writing, drop_empty_texts, has_blank, is_empty_text, wants_calls_run
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -25,18 +37,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import note_error_type
-from ...reading import (
-    as_dict,
-    maybe_dict,
-    maybe_int,
-    maybe_number,
-    maybe_str,
-    need_dict,
-    need_list,
-    uncounted,
-)
-from ...writing import Writing, drop_empty_texts, has_blank, is_empty_text, wants_calls_run
 from .._openai import ERROR_TYPES, ERRORS, STATUS, STATUS_OF
 from .request import Requests
 

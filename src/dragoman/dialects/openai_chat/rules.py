@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ...checking import (
+from ...core.models import DEFAULT, Models
+from ...core.reading import escape
+from ...dialect import Problem
+from ...lint.rules import (
     Page,
     Placed,
     Problems,
@@ -30,10 +33,7 @@ from ...checking import (
     string,
     too_long,
 )
-from ...dialect import Problem
 from ...model import Json
-from ...models import DEFAULT, Models
-from ...reading import escape
 from .._model_rules import RULES as MODEL_RULES
 from .._model_rules import chat_model
 from .request import FIELDS

@@ -14,11 +14,11 @@ from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
+from ...core.models import Models
+from ...core.reading import only
+from ...core.writing import Writing
 from ...dialect import Dialect
 from ...model import Block, Extras, Json, Seal, Text, ToolCall
-from ...models import Models
-from ...reading import only
-from ...writing import Writing
 
 KEY = "extra_content"
 VENDORS = ("google", "vertex")

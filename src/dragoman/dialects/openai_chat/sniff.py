@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ...dialect import Dialect
-from ...model import Json
-from ...sniffing import (
+from ...lint.evidence import (
     Evidence,
     Look,
     Verdict,
@@ -23,6 +22,7 @@ from ...sniffing import (
     weigh_messages,
     weigh_tools,
 )
+from ...model import Json
 
 REQUEST = {
     "max_completion_tokens": 0.6, "response_format": 0.6, "stream_options": 0.6, "n": 0.5,

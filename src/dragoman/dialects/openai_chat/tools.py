@@ -6,11 +6,20 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform, schemas
+from ...core.reading import (
+    as_dict,
+    as_list,
+    expected,
+    maybe_bool,
+    maybe_str,
+    need_dict,
+    need_str,
+    only,
+)
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Extras, Grammar, Json, Tool, Toolbox, ToolChoice, ToolKind
-from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_dict, need_str, only
-from ...writing import Writing
+from ...tools import freeform, schemas
 from .messages import Messages
 
 SCHEMA = "/function/parameters"

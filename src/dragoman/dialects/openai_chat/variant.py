@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import (
+from ...core.capabilities import (
     EVERYWHERE,
     NO_MARKS,
     NO_MODE,
@@ -23,15 +23,15 @@ from ...capabilities import (
     MediaForms,
     ReasoningForm,
 )
-from ...checking import lay_open
+from ...core.endpoint import Endpoint
+from ...core.fields import Field, text
+from ...core.models import DEFAULT, Models
+from ...core.reading import maybe_int
+from ...core.writing import Writing
 from ...dialect import Problem
-from ...endpoint import Endpoint
-from ...fields import Field, text
 from ...ledger import Ledger
+from ...lint.rules import lay_open
 from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, ToolCall
-from ...models import DEFAULT, Models
-from ...reading import maybe_int
-from ...writing import Writing
 from .._model_rules import chat_model
 from .._openai import short_user
 from . import OpenAIChat

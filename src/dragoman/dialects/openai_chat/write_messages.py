@@ -7,9 +7,12 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ... import freeform
+from ...core.reading import (
+    parse,
+)
+from ...core.turns import HOISTED, note_empty_result, results_in_place
+from ...core.writing import Writing, is_plain_text, joined, joint, note_joined
 from ...errors import Malformed
-from ...marks import ERROR, MARK, is_marked, mark_error, mark_plain
 from ...model import (
     Block,
     Citation,
@@ -24,11 +27,8 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import HOISTED, note_empty_result, results_in_place
-from ...reading import (
-    parse,
-)
-from ...writing import Writing, is_plain_text, joined, joint, note_joined
+from ...tools import freeform
+from ...tools.tool_errors import ERROR, MARK, is_marked, mark_error, mark_plain
 from . import gateways, inline
 from .parts import Parts
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Open, Sealed
+from ...core.reading import (
+    encode,
+)
+from ...core.writing import is_blank, joint
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -22,11 +25,8 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...reading import (
-    encode,
-)
-from ...streaming import FunctionsOnly, InTurns
-from ...writing import is_blank, joint
+from ...streams.base import FunctionsOnly, InTurns
+from ...streams.events import Begin, Cite, Close, Delta, Open, Sealed
 from . import gateways
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     EVERYWHERE,
     NOWHERE,
     POINTED,
@@ -28,8 +28,8 @@ from ...capabilities import (
     ReasoningForm,
     Texts,
 )
-from ...endpoint import Endpoint
-from ...lowering import SEARCH
+from ...core.endpoint import Endpoint
+from ...core.lowering import SEARCH
 from ...model import Json, Raw
 from .response import Responses
 from .rules import Rules
@@ -38,7 +38,7 @@ from .sniff import Sniff
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 REASONING = ReasoningForm(

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...lowering import SEARCH
-from ...marks import ERROR, MARK, is_marked, mark_error, mark_plain, unmark_error
+from ...core.lowering import SEARCH
+from ...core.reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
+from ...core.writing import is_blank, is_plain_text, object_of
 from ...model import (
     Block,
     Extras,
@@ -21,8 +22,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import compact, expected, maybe_bool, maybe_str, need_str, only, parse
-from ...writing import is_blank, is_plain_text, object_of
+from ...tools.tool_errors import ERROR, MARK, is_marked, mark_error, mark_plain, unmark_error
 from .parts import INPUT, NAME, PLAIN_TEXT, ItemWriting, Parts, Reader
 
 CALL_KEYS = frozenset({"type", "id", "call_id", "name", "arguments", "namespace"})

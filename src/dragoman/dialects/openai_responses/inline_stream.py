@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Close, Delta, Event, Open
 from ...ledger import Ledger
 from ...model import Json, ToolCall
+from ...streams.events import Close, Delta, Event, Open
 from .read_stream import ResponsesReader
 from .write_stream import ResponsesWriter
 

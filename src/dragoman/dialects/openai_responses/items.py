@@ -13,8 +13,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from ...core.reading import expected, maybe_str, missing, need_str, only, pointers
 from ...errors import Malformed
-from ...marks import MARK
 from ...model import (
     Block,
     Extras,
@@ -29,7 +29,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import expected, maybe_str, missing, need_str, only, pointers
+from ...tools.tool_errors import MARK
 from .calls import PLAIN_CALL, PLAIN_RESULT, RESULTS, SEARCH_OUTPUT, Calls, is_bare
 from .parts import INPUT, NO_READERS, OUTPUT, PLAIN_TEXT, ItemWriting
 

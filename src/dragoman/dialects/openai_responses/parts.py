@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
+from ...core.turns import with_extension
+from ...core.writing import Writing, data_uri, split_data_uri
 from ...dialect import Dialect
 from ...ledger import Ledger
 from ...model import (
@@ -24,9 +27,6 @@ from ...model import (
     Source,
     Text,
 )
-from ...normal import with_extension
-from ...reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
-from ...writing import Writing, data_uri, split_data_uri
 
 NAME = "openai-responses"
 

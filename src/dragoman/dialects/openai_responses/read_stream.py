@@ -17,9 +17,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...core.reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
+from ...core.walk import rebuild
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
-from ...framing import Frame
 from ...model import (
     Block,
     Json,
@@ -29,9 +29,9 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...reading import UNREADABLE, as_dict, maybe_list, maybe_str, need_dict, need_str
-from ...streaming import Keys, Said, StreamReader
-from ...walk import rebuild
+from ...streams.base import Keys, Said, StreamReader
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
+from ...streams.framing import Frame
 from .parts import OUTPUT
 
 if TYPE_CHECKING:

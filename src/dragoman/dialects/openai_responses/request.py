@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ... import fitting, schemas
-from ...checking import JSON_PLEASE, JSON_WORD, says_json
-from ...fields import Field, Fields, flag, labels, number, text, whole
+from ...core import fitting
+from ...core.fields import Field, Fields, flag, labels, number, text, whole
+from ...core.models import UNKNOWN
+from ...core.reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
+from ...core.turns import effort_of
+from ...core.writing import Names, is_plain
 from ...ledger import Ledger
+from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
 from ...model import (
     Extras,
     History,
@@ -21,10 +25,7 @@ from ...model import (
     Thinking,
     ToolChoice,
 )
-from ...models import UNKNOWN
-from ...normal import effort_of
-from ...reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
-from ...writing import Names, is_plain
+from ...tools import schemas
 from .._openai import short_labels, short_user
 from .parts import ItemWriting
 from .tools import Tools

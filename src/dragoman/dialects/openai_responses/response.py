@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_list,
+    maybe_number,
+    maybe_str,
+    missing,
+    uncounted,
+)
+from ...core.turns import note_error_code, note_error_type
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -22,17 +33,6 @@ from ...model import (
     Text,
     ToolCall,
     Usage,
-)
-from ...normal import note_error_code, note_error_type
-from ...reading import (
-    as_dict,
-    maybe_dict,
-    maybe_int,
-    maybe_list,
-    maybe_number,
-    maybe_str,
-    missing,
-    uncounted,
 )
 from .._openai import ERROR_TYPES, ERRORS
 from .parts import ItemWriting

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...checking import (
+from ...core.models import DEFAULT, Models
+from ...dialect import Problem
+from ...lint.rules import (
     Page,
     Placed,
     Problems,
@@ -28,9 +30,7 @@ from ...checking import (
     string,
     too_long,
 )
-from ...dialect import Problem
 from ...model import Json
-from ...models import DEFAULT, Models
 from .._model_rules import RULES as MODEL_RULES
 from .._model_rules import responses_model
 from .request import FIELDS

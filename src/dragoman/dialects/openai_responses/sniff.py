@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dialect import Dialect
-from ...model import Json
-from ...sniffing import (
+from ...lint.evidence import (
     PARTS,
     Evidence,
     Look,
@@ -18,6 +17,7 @@ from ...sniffing import (
     weigh_messages,
     weigh_tools,
 )
+from ...model import Json
 
 REQUEST = {
     "instructions": 0.5, "previous_response_id": 0.8, "max_output_tokens": 0.4, "include": 0.5,

@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ... import schemas
+from ...core.lowering import SEARCH
+from ...core.reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str, only
 from ...ledger import Ledger
-from ...lowering import SEARCH
 from ...model import Extras, Grammar, Json, Namespace, Tool, Toolbox, ToolChoice, ToolKind
-from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str, only
+from ...tools import schemas
 from .items import Items
 from .parts import ItemWriting
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Open, Sealed
+from ...core.reading import encode
+from ...core.writing import home_only, is_blank
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -24,9 +25,8 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...reading import encode
-from ...streaming import FunctionsOnly
-from ...writing import home_only, is_blank
+from ...streams.base import FunctionsOnly
+from ...streams.events import Begin, Cite, Close, Delta, Open, Sealed
 from .parts import OUTPUT
 from .response import stem
 

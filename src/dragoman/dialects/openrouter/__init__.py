@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import EVERYWHERE, WORDS, Caching, MediaForms, ReasoningForm
-from ...fields import Field, whole
+from ...core.capabilities import EVERYWHERE, WORDS, Caching, MediaForms, ReasoningForm
+from ...core.fields import Field, whole
+from ...core.reading import maybe_bool, maybe_dict, maybe_int, maybe_str
+from ...core.writing import Writing
 from ...ledger import Ledger
+from ...lint.evidence import Verdict, objects, told_by
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
-from ...reading import maybe_bool, maybe_dict, maybe_int, maybe_str
-from ...sniffing import Verdict, objects, told_by
-from ...writing import Writing
 from ..openai_chat import OpenAIChat
 from ..openai_chat.request import FIELDS, OLD_LIMIT
 from ..openai_chat.sniff import Marks
@@ -27,7 +27,7 @@ from ..openai_chat.variant import MORE_AUDIO, MORE_MEDIA, OMITTED, compatible
 from .details import FORMATS, Details
 
 if TYPE_CHECKING:
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 MARKS = Marks(
     request={"transforms": 0.7, "plugins": 0.7, "preset": 0.5, "include_reasoning": 0.3},

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict
+from ...core.writing import Writing
 from ...model import Block, Extras, Json, Message, Raw, Reasoning, Seal, Text, ToolCall
-from ...reading import as_dict
-from ...writing import Writing
 from ..openai_chat.signing import ISSUER, unsigned
 from ..openai_chat.variant import Compatible
 

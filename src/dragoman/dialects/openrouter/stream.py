@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...events import Close, Delta, Event, Open, Sealed, hollow
+from ...core.reading import as_dict, as_list, expected
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
-from ...reading import as_dict, as_list, expected
-from ...streaming import Said
+from ...streams.base import Said
+from ...streams.events import Close, Delta, Event, Open, Sealed, hollow
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter

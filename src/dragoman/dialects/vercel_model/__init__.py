@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...capabilities import (
+from ...core.capabilities import (
     ALL_MARKS,
     NO_CITATIONS,
     NO_MODE,
@@ -37,7 +37,7 @@ from .sniff import Sniff
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import Json
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 FILES = Form(

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core.writing import Writing
 from ...dialect import Dialect
 from ...model import Cache, Extras, Json, Node, Seal
-from ...writing import Writing
 from .._seals import SEALS, SIGNATURE, SIGNER, SIGNERS
 
 KEY = "providerOptions"

@@ -6,7 +6,22 @@ import re
 
 from msgspec.structs import replace
 
-from ...media import plain_type, sniff
+from ...core.media import plain_type, sniff
+from ...core.reading import (
+    as_dict,
+    as_list,
+    compact,
+    expected,
+    maybe_bool,
+    maybe_str,
+    missing,
+    need_list,
+    need_str,
+    only,
+    sole,
+    tokens,
+)
+from ...core.writing import is_plain_text, split_data_uri
 from ...model import (
     Block,
     Hosted,
@@ -21,21 +36,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import (
-    as_dict,
-    as_list,
-    compact,
-    expected,
-    maybe_bool,
-    maybe_str,
-    missing,
-    need_list,
-    need_str,
-    only,
-    sole,
-    tokens,
-)
-from ...writing import is_plain_text, split_data_uri
 from .options import KEY, Taker, WithOptions
 
 PLAIN_TEXT = only("type", "text")

@@ -7,7 +7,10 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...fields import Field, Fields, number, strings, whole
+from ...core.fields import Field, Fields, number, strings, whole
+from ...core.reading import as_dict, as_str, expected, maybe_str, need_list
+from ...core.turns import SILENCE, effort_of
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Json,
@@ -20,9 +23,6 @@ from ...model import (
     Tool,
     ToolChoice,
 )
-from ...normal import SILENCE, effort_of
-from ...reading import as_dict, as_str, expected, maybe_str, need_list
-from ...writing import Writing
 from .options import Taker
 from .tools import Tools
 

@@ -11,7 +11,19 @@ from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
-from ... import dates, freeform
+from ...core import dates
+from ...core.reading import (
+    as_dict,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_list,
+    need_str,
+    parse,
+    uncounted,
+)
+from ...core.turns import lose_fields
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -28,18 +40,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...normal import lose_fields
-from ...reading import (
-    as_dict,
-    maybe_dict,
-    maybe_int,
-    maybe_str,
-    need_list,
-    need_str,
-    parse,
-    uncounted,
-)
-from ...writing import Writing
+from ...tools import freeform
 from .._errors import ClientErrors
 from .options import KEY, Taker
 from .request import Requests

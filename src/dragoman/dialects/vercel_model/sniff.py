@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ...dialect import Dialect
+from ...lint.evidence import FIRST, PARTS, Evidence, Verdict, is_list_of_objects, objects
 from ...model import Json
-from ...sniffing import FIRST, PARTS, Evidence, Verdict, is_list_of_objects, objects
 
 REQUEST = {
     "maxOutputTokens": 0.8, "toolChoice": 0.7, "stopSequences": 0.5, "topP": 0.5, "topK": 0.5,

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, encode, need_list, need_str
+from ...core.writing import is_blank
 from ...errors import Malformed
-from ...events import Begin, Close, Delta, End, Event, Open, Ping, Place, Sealed, hollow
-from ...framing import Frame
 from ...ledger import Ledger
 from ...model import Block, Extras, Json, Media, Reasoning, Response, Seal, Text, ToolCall
-from ...reading import as_dict, encode, need_list, need_str
-from ...streaming import FunctionsOnly, Keys, Said, StreamReader
-from ...writing import is_blank
+from ...streams.base import FunctionsOnly, Keys, Said, StreamReader
+from ...streams.events import Begin, Close, Delta, End, Event, Open, Ping, Place, Sealed, hollow
+from ...streams.framing import Frame
 from .response import METADATA
 
 if TYPE_CHECKING:

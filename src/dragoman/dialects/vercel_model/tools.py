@@ -6,11 +6,11 @@ no document can hold.)
 
 from __future__ import annotations
 
-from ... import freeform
+from ...core.reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Json, Tool, Toolbox, ToolChoice
-from ...reading import as_dict, as_list, expected, maybe_bool, maybe_str, need_str
-from ...writing import Writing
+from ...tools import freeform
 from .options import Taker
 from .turns import Turns
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...core.reading import as_dict, as_list, expected, need_list, need_str, only, tokens
+from ...core.turns import mark_custom_results, place_of, results_in_place
+from ...core.writing import Writing, is_plain_text
 from ...errors import Malformed
 from ...ledger import Ledger
 from ...model import (
@@ -22,9 +25,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...normal import mark_custom_results, place_of, results_in_place
-from ...reading import as_dict, as_list, expected, need_list, need_str, only, tokens
-from ...writing import Writing, is_plain_text
 from .options import Taker
 from .read_parts import ReadParts
 from .write_parts import WriteParts

@@ -8,7 +8,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...media import lies, plain_type, sniff
+from ...core.media import lies, plain_type, sniff
+from ...core.reading import escape, parse
+from ...core.writing import Writing, data_uri, is_plain_text, joined, object_of
 from ...model import (
     Block,
     Extras,
@@ -22,8 +24,6 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ...reading import escape, parse
-from ...writing import Writing, data_uri, is_plain_text, joined, object_of
 from .options import Options, WithOptions
 from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
 

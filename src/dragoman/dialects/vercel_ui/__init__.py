@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...capabilities import (
+from ...core.capabilities import (
     NO_ERROR_FIELDS,
     NO_MARKS,
     NOWHERE,
@@ -28,7 +28,7 @@ from .message import Answers
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
-    from ...streaming import StreamReader, StreamWriter
+    from ...streams.base import StreamReader, StreamWriter
 
 
 class VercelUI(Answers):

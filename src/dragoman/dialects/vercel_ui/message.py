@@ -7,9 +7,22 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from ...core.media import sniff
+from ...core.reading import (
+    as_dict,
+    as_str,
+    compact,
+    maybe_dict,
+    maybe_int,
+    maybe_str,
+    need_list,
+    need_str,
+    parse,
+    sole,
+)
+from ...core.writing import Writing, data_uri, joined, object_of, split_data_uri
 from ...dialect import Dialect
 from ...ledger import Ledger
-from ...media import sniff
 from ...model import (
     Block,
     Candidate,
@@ -32,19 +45,6 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from ...reading import (
-    as_dict,
-    as_str,
-    compact,
-    maybe_dict,
-    maybe_int,
-    maybe_str,
-    need_list,
-    need_str,
-    parse,
-    sole,
-)
-from ...writing import Writing, data_uri, joined, object_of, split_data_uri
 from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 from msgspec import Struct
 
+from ...core.reading import UNREADABLE, decode, encode, maybe_str, need_str
 from ...errors import Malformed
-from ...events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
-from ...framing import Frame
 from ...model import (
     Block,
     Extras,
@@ -24,8 +23,9 @@ from ...model import (
     Seal,
     Text,
 )
-from ...reading import UNREADABLE, decode, encode, maybe_str, need_str
-from ...streaming import Keys, Said, StreamReader
+from ...streams.base import Keys, Said, StreamReader
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ...streams.framing import Frame
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:

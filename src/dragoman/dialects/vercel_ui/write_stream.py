@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from ...events import Begin, Cite, Close, Delta, Open, Sealed
+from ...core.reading import encode
+from ...core.writing import object_of
 from ...ledger import Ledger
 from ...model import (
     Block,
@@ -24,9 +25,8 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ...reading import encode
-from ...streaming import StreamWriter
-from ...writing import object_of
+from ...streams.base import StreamWriter
+from ...streams.events import Begin, Cite, Close, Delta, Open, Sealed
 from .message import APPROVAL, METADATA, OUTCOME, STOP, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What every layer above stands on: reading, writing, field tables, capabilities and lowering."""

@@ -1,0 +1,99 @@
+"""Makes a tree fit a target that cannot say all of it; every change is in the ledger.
+
+What is lowered here, once for all dialects, is what a dialect either can express or cannot
+(``Dialect.can``, see ``capabilities``). Of messages:
+
+- names of speakers, where there is no field for them;
+- the ``developer`` role, which is ``system`` where there is none;
+- blocks that a message of a role cannot hold;
+- refusals and retrieved passages, which are texts where there is no form for them;
+- reasoning: signatures that the target does not accept, ids, summaries, several texts in a block;
+- second ids of calls;
+- citations: whose texts have them, of what, and what is told of it;
+- prompt-cache marks: what may bear one, and how long a cache lives;
+- media: which kinds are taken, from where, and what is told of them; documents of plain text are
+  texts where there are no others;
+- names of tools in results, where a result names its call alone.
+
+Of tools:
+
+- ``namespace``: tools in a namespace. Elsewhere both names become one, ``namespace__name``.
+- ``deferred``: tools that are loaded when a tool search finds them. Elsewhere they are loaded at
+  once; so they are where the search itself cannot be said, as nothing would load them.
+- tools of a provider, where the target is not that provider;
+- freeform tools, which are functions with one string where there are none;
+- ``strict``: schemas that are enforced.
+- ``search``: a tool search that the client runs. Elsewhere it is a function, and what it finds is
+  named in its result and joins the tools of the request.
+
+Of tool choices: modes, subsets of tools, whether calls may be parallel, and choices that only one
+dialect knows.
+
+And blocks of another dialect: tools that they bring join those of the request, what they say in
+plain words is text, and a compacted history that nobody else can read is reported as such.
+
+A tree that fits passes after one scan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
+from ..capabilities import ALL_MARKS
+from . import caching, choices, messages, responses, tools
+from .messages import Messages
+from .opening import Opening
+from .roles import omit
+from .tools import SEARCH, Tools
+
+if TYPE_CHECKING:
+    from ...dialect import Dialect
+
+__all__ = ["SEARCH", "Opening", "lower", "omit"]
+
+
+def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
+    """The tree without what the target has no form for."""
+    if isinstance(tree, Request):
+        if to.can.caching is not ALL_MARKS:
+            tree = caching.request(tree, to, log)
+        if tree.tool_choice is not None:
+            tree = choices.omitted(tree, to, log)
+        special = tools.are_special(tree.tools or (), to.can)
+        if special or not messages.fit(tree.messages, to.can, "history"):
+            tree = _request(tree, Messages(to, log, "history", tree.model))
+        return tree if tree.tool_choice is None else choices.lower_request(tree, to, log)
+    if isinstance(tree, History):
+        if messages.fit(tree.messages, to.can, "history"):
+            return tree
+        return replace(tree, messages=Messages(to, log, "history").all(tree.messages))
+    if isinstance(tree, Response):
+        said = [candidate.message for candidate in tree.candidates]
+        if responses.fits(tree, to.can) and messages.fit(said, to.can, "response"):
+            return tree
+        return responses.lower(tree, Messages(to, log, "response"))
+    if isinstance(tree, Toolbox) and any(tool.cache is not None for tool in tree.tools):
+        tree = replace(tree, tools=caching.tools(tree.tools, to, log))
+    if isinstance(tree, Toolbox) and tools.are_special(tree.tools, to.can):
+        lowered = Tools(to, log)
+        lowered.define(tree.tools)
+        return replace(tree, tools=lowered.all(tree.tools))
+    if isinstance(tree, ToolChoice):
+        return choices.lower_choice(tree, to, log)
+    return tree
+
+
+def _request(tree: Request, lowering: Messages) -> Request:
+    own, named = tree.tools or (), lowering.tools
+    brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
+    found = named.begin(own, brought)
+    said = lowering.all(tree.messages)
+    written = named.end(found, brought)
+    choice = None if tree.tool_choice is None else named.choice(tree.tool_choice)
+    if tree.tools is None and not written:
+        return replace(tree, messages=said, tool_choice=choice)
+    return replace(tree, messages=said, tools=written, tool_choice=choice)

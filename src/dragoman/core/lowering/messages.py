@@ -1,0 +1,401 @@
+"""Messages and their blocks on their way to a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...ledger import Ledger
+from ...model import (
+    Block,
+    Media,
+    Message,
+    Passage,
+    Raw,
+    Reasoning,
+    Refusal,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ..capabilities import ALL_CITATIONS, ALL_MARKS, Capabilities, Place
+from ..models import UNKNOWN, Facts
+from . import caching, citations, media, reasoning, roles, texts
+from .caching import Marked
+from .tools import SEARCH, Tools
+
+if TYPE_CHECKING:
+    from ...dialect import Dialect
+
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+def fit(messages: Sequence[Message], can: Capabilities, place: Place) -> bool:
+    """Whether there is nothing to lower, as usual. This is all that most trees cost."""
+    return fit_plan(messages, plan_of(can, place))
+
+
+def fit_plan(messages: Sequence[Message], plan: Plan) -> bool:
+    """The same for what is to be looked at."""
+    unnamed, developer, item_ids = plan.unnamed, plan.developer, plan.item_ids
+    can, free = plan.can, plan.free
+    cited, marked = can.citations is not ALL_CITATIONS, can.caching is not ALL_MARKS
+    worded, blank, needed = plan.worded, plan.blank, bool(can.texts.needed)
+    for message in messages:
+        if unnamed and message.name is not None:
+            return False
+        if message.role == "developer" and not developer:
+            return False
+        rare = plan.rare[message.role]
+        for block in message.content:
+            if block.__class__ is Text:
+                if (cited and block.citations) or (marked and block.cache is not None):
+                    return False
+                if worded and (not block.text or (not blank and block.text.isspace())):
+                    return False
+                continue
+            if block.__class__ in rare:
+                return False
+            if block.__class__ is ToolCall:
+                kind = block.kind
+                if block.namespace is not None or (kind != "function" and kind != free):
+                    return False
+                if block.item_id is not None and not item_ids:
+                    return False
+                if marked and block.cache is not None:
+                    return False
+            elif block.__class__ is ToolResult:
+                kind = block.kind
+                if block.namespace is not None or (kind != "function" and kind != free):
+                    return False
+                if needed and not block.content:
+                    return False
+                if marked and block.cache is not None:
+                    return False
+                if block.name is not None and not can.result_names:
+                    return False
+                for inner in block.content:
+                    if inner.__class__ is Text:
+                        if (cited and inner.citations) or (marked and inner.cache is not None):
+                            return False
+                        if worded and (not inner.text or (not blank and inner.text.isspace())):
+                            return False
+                        continue
+                    if inner.__class__ in rare or inner.__class__ in HOLDERS:
+                        return False
+                    if inner.__class__ is Raw and is_known(inner):
+                        return False
+            elif block.__class__ in HOLDERS or (block.__class__ is Raw and is_known(block)):
+                return False
+    return True
+
+
+class Plan(Struct, frozen=True):
+    """What has to be looked at for a target in a place."""
+
+    can: Capabilities
+    unnamed: bool
+    developer: bool
+    item_ids: bool
+    worded: bool
+    """Whether a text must not be empty."""
+    blank: bool
+    """Whether it may be of white space."""
+    free: str
+    """The kind of freeform calls, where there are such."""
+    rare: dict[str, frozenset[type]]
+    """Classes of blocks that the target cannot hold as they are, by role."""
+
+
+PLANS: dict[Place, dict[int, Plan]] = {"history": {}, "response": {}}
+
+
+def plan_of(can: Capabilities, place: Place) -> Plan:
+    """What to look at, made once for each declaration; to hash one would take longer."""
+    plan = PLANS[place].get(id(can))
+    if plan is None:
+        rare: list[type] = []
+        if place not in can.refusals:
+            rare.append(Refusal)
+        if place not in can.passages:
+            rare.append(Passage)
+        if can.reasoning is not None:
+            rare.append(Reasoning)
+        plan = Plan(
+            can,
+            place not in can.names,
+            can.developer,
+            place in can.item_ids,
+            place not in can.texts.empty,
+            place in can.texts.blank,
+            "custom" if can.freeform == "native" else "function",
+            {role: can.unfit.get(role, frozenset()).union(rare) for role in ROLES},
+        )
+        PLANS[place][id(can)] = plan  # which keeps the declaration, so that its id stays its own
+    return plan
+
+
+SPEAKERS = {"assistant": "reply", "tool": "result part"}
+"""What the texts of a role are called in ``caching``."""
+
+HOLDERS = frozenset({Media, Passage})
+"""Blocks that may hold others."""
+
+
+def is_known(block: Raw) -> bool:
+    """Whether others can be told what a block of one dialect is."""
+    return block.text is not None or bool(block.tools) or block.code is not None
+
+
+def has_namespace(message: Message) -> bool:
+    """Whether a tool is called, or a result named, in a namespace."""
+    for block in message.content:
+        if block.__class__ is ToolCall or block.__class__ is ToolResult:
+            if block.namespace is not None:
+                return True
+    return False
+
+
+class Messages:
+    """The messages of one tree on their way to one target."""
+
+    def __init__(self, to: Dialect, log: Ledger, place: Place, model: str | None = None) -> None:
+        self.to = to
+        self.log = log
+        self.place = place
+        self.model = model
+        self.facts: Facts = UNKNOWN if model is None else to.facts_of(model, log)
+        self.tools = Tools(to, log)
+        self.plain = False  # no tool has a namespace, so that a plain call may stay as it is
+
+    def all(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        out: list[Message] = []
+        plan = plan_of(self.to.can, self.place)
+        self.plain = not self.tools.spaces and not any(map(has_namespace, messages))
+        for message in messages:
+            if self.plain and fit_plan((message,), plan):
+                out.append(message)  # as most do, if something is to be lowered at all
+                continue
+            lowered = self.message(message)
+            if lowered.content or not message.content:
+                out.append(lowered)
+            elif not self.is_told(message):
+                if self.to.can.emptied:
+                    out.append(lowered)
+                    continue
+                self.to.lose(message.extras, message.at, self.log)
+                roles.omit_message(message, self.to, self.log)
+        return tuple(out)
+
+    def is_told(self, message: Message) -> bool:
+        """Whether a message is nothing but blocks of another dialect that others can be told of."""
+        return bool(message.content) and all(
+            isinstance(block, Raw) and is_known(block) for block in message.content
+        )
+
+    def message(self, message: Message) -> Message:
+        name, role = message.name, message.role
+        content = self.content(message.content, role)
+        if not content and self.is_told(message):
+            return replace(message, content=content)  # nothing of it is left to be lowered
+        if role == "developer" and not self.to.can.developer:
+            why = "`developer` role written as `system`"
+            self.log.approximated("message.role", message.at, why)
+            role = "system"
+        if name is not None and self.place not in self.to.can.names:
+            why = f"{self.to.name} has no field for the names of speakers"
+            self.log.dropped("message.name", message.at, why)
+            name = None
+        if name is message.name and role is message.role and content is message.content:
+            return message
+        return replace(message, role=role, content=content, name=name)
+
+    def content(self, blocks: tuple[Block, ...], role: Role) -> tuple[Block, ...]:
+        out: list[Block] = []
+        same = True
+        for block in blocks:
+            if block.__class__ is Text and block.cache is None and not block.citations:
+                if block.text and not block.text.isspace():  # as most are
+                    out.append(block)
+                    continue
+            lowered = self.block(block, role)
+            same = same and len(lowered) == 1 and lowered[0] is block
+            out += lowered
+        return blocks if same else tuple(out)
+
+    def block(self, block: Block, role: Role) -> Sequence[Block]:
+        """A block as those that the target can hold."""
+        if block.__class__ is Raw and is_known(block) and not self.to.accepts(block):
+            return self.raw(block)
+        if block.__class__ in self.to.can.unfit.get(role, ()):
+            return self.misplaced(block, role)
+        if isinstance(block, Text):
+            if role != "tool" and texts.is_rejected(block, self.to.can.texts, self.place):
+                texts.drop(block, self.to, self.log)
+                return ()
+            return (self.text(block, role),)
+        if isinstance(block, ToolCall):
+            if self.plain and block.kind == "function" and block.item_id is None:
+                return (self.marked(block, "call"),)  # as most are
+            return (self.tools.freeform(self.call(self.marked(block, "call"))),)
+        if isinstance(block, ToolResult):
+            return (self.result(block),)
+        if isinstance(block, Reasoning):
+            form = self.to.can.reasoning
+            if form is None or role != "assistant":
+                return (block,)
+            return reasoning.lower(block, form, self)
+        if isinstance(block, Refusal) and self.place not in self.to.can.refusals:
+            return self.block(self.refusal(block), role)
+        if isinstance(block, Passage):
+            return self.passage(block, role)
+        if isinstance(block, Media):
+            return self.media(block, role)
+        return (block,)
+
+    def marked(self, block: Marked, what: str) -> Marked:
+        """A block with its cache mark, if it may bear one."""
+        if block.cache is None or self.to.can.caching is ALL_MARKS:
+            return block
+        return caching.lower(block, what, self.to, self.place, self.log)
+
+    def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
+        if isinstance(block, Media) and block.transcript:
+            return (block,)  # which is written as text
+        why = f"a message of the role `{role}` cannot hold this in {self.to.name}"
+        self.log.dropped("content.role", block.at, why)
+        return ()
+
+    def call(self, call: ToolCall) -> ToolCall:
+        if call.item_id is not None and self.place not in self.to.can.item_ids:
+            why = f"a call has one id in {self.to.name}"
+            self.log.dropped("tool_call.item_id", call.at, why)
+            call = replace(call, item_id=None)
+        return self.tools.call(call)
+
+    def refusal(self, block: Refusal) -> Text:
+        if block.text:
+            why = f"{self.to.name} has no form for refusals; written as text"
+            self.log.approximated("refusal", block.at, why)
+        self.to.lose(block.extras, block.at, self.log)
+        return Text(block.text, at=block.at)
+
+    def text(self, text: Text, role: Role) -> Text:
+        if text.citations and self.to.can.citations is not ALL_CITATIONS:
+            text = citations.lower(text, self.to, self.place, role == "assistant", self.log)
+        return text if text.cache is None else self.marked(text, SPEAKERS.get(role, "text"))
+
+    def media(self, block: Media, role: Role) -> Sequence[Block]:
+        lowered = media.lower(block, role, self)
+        if len(lowered) != 1 or not isinstance(found := lowered[0], Media):
+            return lowered
+        block = self.marked(found, "result part" if role == "tool" else "media")
+        if block.source.blocks:
+            blocks = caching.inside(block.source.blocks, self.to, self.place, self.log)
+            blocks = self.content(blocks, "user")
+            if blocks is not block.source.blocks:
+                block = replace(block, source=replace(block.source, blocks=blocks))
+        return (block,)
+
+    def passage(self, block: Passage, role: Role) -> tuple[Block, ...]:
+        """A passage, or what it holds; what is written about it is lost then."""
+        if self.place in self.to.can.passages:
+            block = self.marked(block, "passage")
+            content = caching.inside(block.content, self.to, self.place, self.log)
+            content = self.content(content, role)
+            return (block if content is block.content else replace(block, content=content),)
+        why = f"{self.to.name} has no form for retrieved passages; written as text"
+        self.log.approximated("passage", block.at, why)
+        if block.cache is not None:
+            why = f"the passage that it marks is written as text for {self.to.name}"
+            self.log.dropped("cache", block.cache.at, why)
+        self.to.lose(block.extras, block.at, self.log)
+        return self.content(block.content, role)
+
+    def result(self, result: ToolResult) -> ToolResult:
+        if result.cache is not None and self.to.can.caching is not ALL_MARKS:
+            result = caching.result(result, self.to, self.log)
+        content = self.told(self.worded(result))
+        if content is not result.content:
+            result = replace(result, content=content)
+        result = self.tools.answer(self.tools.result(result))
+        if result.name is None or self.to.can.result_names:
+            return result
+        why = f"a result names its call in {self.to.name}, and not its tool"
+        self.log.dropped("tool_result.name", result.at, why)
+        # without an id, a result is paired with its call by this name
+        return result if result.call_id is None else replace(result, name=None)
+
+    def worded(self, result: ToolResult) -> tuple[Block, ...]:
+        """The content of a result with the texts that the target accepts."""
+        content, rules = result.content, self.to.can.texts
+        if not content:
+            return texts.filled(result, self.to, self.log)
+        alone, place = len(content) == 1, self.place
+        out: list[Block] = []
+        for block in content:
+            if isinstance(block, Text) and texts.is_rejected_in_result(block, alone, rules, place):
+                texts.drop(block, self.to, self.log)
+            else:
+                out.append(block)
+        return content if len(out) == len(content) else tuple(out)
+
+    def told(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The content of a result; what follows each other of another dialect is one text."""
+        out: list[Block] = []
+        run: list[Text] = []
+
+        def flush() -> None:
+            if run:
+                out.append(replace(run[0], text="\n".join(text.text for text in run)))
+                run.clear()
+
+        for block in blocks:
+            known = isinstance(block, Raw) and is_known(block) and not self.to.accepts(block)
+            for told in self.block(block, "tool"):
+                if known and isinstance(told, Text):
+                    if run:
+                        self.log.approximated("text.boundary", told.at, "joined by a line break")
+                    run.append(told)
+                else:
+                    flush()
+                    out.append(told)
+        flush()
+        same = len(out) == len(blocks) and all(a is b for a, b in zip(out, blocks, strict=True))
+        return blocks if same else tuple(out)
+
+    def raw(self, block: Raw) -> list[Block]:
+        if block.code == SEARCH:
+            return self.tools.found(block)
+        if block.tools:
+            self.tools.bring(block)
+        code = block.code or "raw"
+        if block.text is not None or block.tools:
+            self.to.lose(block.extras, block.at, self.log)
+        if block.text is not None:
+            self.log.approximated(code, block.at, f"written as text for {self.to.name}")
+            return [Text(block.text, at=block.at)]
+        if code == "compaction":
+            why = (
+                f"the conversation before it was compacted and encrypted; {self.to.name} cannot "
+                "read it, so that part of the history is missing"
+            )
+            self.log.dropped(code, block.at, why)
+        elif not block.tools:
+            what = "message" if block.code == "raw" else "block"
+            self.log.dropped(code, block.at, f"a {what} that only {block.dialect} knows")
+        return []
+
+    def carriers(self, messages: Sequence[Message]) -> Iterator[Raw]:
+        """The blocks that bring tools which the target takes only beside the conversation."""
+        for message in messages:
+            for block in message.content:
+                inner = block.content if isinstance(block, ToolResult) else (block,)
+                for raw in inner:
+                    if isinstance(raw, Raw) and raw.tools and not self.to.accepts(raw):
+                        yield raw

@@ -1,0 +1,60 @@
+"""Blocks that the target cannot hold in a place, whoever it comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ledger import Ledger
+from ...model import Block, Hosted, Message, Raw
+from ..turns import SILENCE
+
+if TYPE_CHECKING:
+    from ...dialect import Dialect
+
+
+def omit(block: Block, to: Dialect, log: Ledger) -> None:
+    """Report a block that is dropped as a whole."""
+    if isinstance(block, Hosted):
+        why = f"{to.name} has no form for {block.service}, a tool of {block.dialect}"
+        log.dropped("hosted", block.at, why)
+    elif isinstance(block, Raw):
+        log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
+    else:
+        log.dropped("content.role", block.at, f"{to.name} has no form for this block in this role")
+
+
+def omit_message(message: Message, to: Dialect, log: Ledger) -> None:
+    """Report a message that is dropped, as nothing of it is left."""
+    why = f"nothing of this message can be written for {to.name}"
+    log.dropped("message.empty", message.at, why)
+
+
+def merge_prompt(message: Message, to: Dialect, log: Ledger) -> None:
+    """Report a system message that becomes part of the one before it."""
+    log.approximated("message.boundary", message.at, f"{to.name} has one system prompt")
+
+
+def join_text(at: str, to: Dialect, log: Ledger) -> None:
+    """Report a text that is joined with the one before it."""
+    log.approximated("text.boundary", at, f"joined with the text before it: {to.name} has one text")
+
+
+def merge_message(message: Message, to: Dialect, log: Ledger) -> None:
+    """Report a message that becomes part of the one before it."""
+    why = f"merged with the message before it: both are one turn in {to.name}"
+    log.approximated("message.boundary", message.at, why)
+
+
+def omit_text(at: str, to: Dialect, log: Ledger) -> None:
+    """Report an empty text that is left out."""
+    log.dropped("text.empty", at, f"an empty text is left out for {to.name}")
+
+
+def add_text(at: str, to: Dialect, log: Ledger) -> None:
+    """Report an empty text that is made up."""
+    log.invented("text.empty", at, f"{to.name} needs a text, if only an empty one")
+
+
+def add_user_turn(at: str, to: Dialect, log: Ledger) -> None:
+    """Report a turn of the user that is made up."""
+    log.invented("message.empty", at, f"{to.name} needs a turn of the user first: {SILENCE!r}")

@@ -1,0 +1,508 @@
+"""What every writer needs: identifiers the target accepts, arguments as an object, plain text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from msgspec import MsgspecError, Struct
+from msgspec.json import format as squeeze
+from msgspec.structs import replace
+
+from ..ledger import Ledger
+from ..model import (
+    SIGNERS,
+    Block,
+    Cache,
+    Candidate,
+    Json,
+    Media,
+    Message,
+    Node,
+    Reasoning,
+    Refusal,
+    Seal,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from ..tools.pairing import Waiting
+from .models import UNKNOWN, Facts
+from .reading import decode, encode, name_of
+
+if TYPE_CHECKING:
+    from ..dialect import Dialect
+
+
+@cache
+def _fits(pattern: str, limit: int) -> Callable[[str], object]:
+    return re.compile(rf"(?:{pattern}){{1,{limit}}}").fullmatch
+
+
+Rule: TypeAlias = tuple[str, int]
+"""What an identifier may be: a pattern for each character, and how many there may be."""
+
+
+class Names(Struct, eq=False):
+    """Identifiers as the target accepts them: deterministic, collision-free, both ends alike.
+
+    An identifier that fits stays. Another gets a legal spelling and a digest of the original, so
+    that equal stays equal, different stays different, and appending to a conversation never
+    changes what was written before.
+    """
+
+    rule: Rule
+    what: str
+    staying: set[str] = set()
+    given: dict[str, str] = {}
+    made: set[str] = set()  # those that were made up, also for what had none
+
+    @property
+    def limit(self) -> int:
+        return self.rule[1]
+
+    def knows(self, name: str) -> bool:
+        """Whether somebody is called so here."""
+        return name in self.staying or name in self.made
+
+    def stays(self, name: str) -> bool:
+        """Whether an identifier is legal here, and nobody else's."""
+        if name in self.staying:
+            return True
+        # Nearly all identifiers are ASCII words, which every pattern allows.
+        if not (name.isascii() and name.isidentifier() and len(name) <= self.rule[1]):
+            if not self.fits(name):
+                return False
+        if name in self.made or name in self.given:
+            return False
+        self.staying.add(name)
+        return True
+
+    def fits(self, name: str) -> bool:
+        """Whether an identifier is legal here."""
+        return _fits(*self.rule)(name) is not None
+
+    def __call__(self, name: str, at: str, log: Ledger) -> str:
+        if self.stays(name):
+            return name
+        given = self.given.get(name)
+        if given is None:
+            given = self.given[name] = self.rename(name)
+            self.made.add(given)
+        if self.what == "tool.name":
+            log.tool_names[given] = log.tool_names.get(name, (None, name))
+        why = f"{name!r} is not a legal identifier of the target; renamed to {given!r}"
+        if self.what == "user_id":  # the ledger is kept and shown: it never repeats who somebody is
+            why = "the user id is not legal in the target; its start and a digest of it are written"
+        elif self.fits(name):
+            why = f"{name!r} is already used; renamed to {given!r}"
+        log.renamed(self.what, at, why)
+        return given
+
+    def rename(self, name: str) -> str:
+        import hashlib  # slow to import, and rarely needed
+
+        pattern, limit = self.rule
+        stem = re.sub(f"(?s)(?!{pattern}).", "_", name)[: limit - 11]
+        for salt in range(1000):
+            seed = name if not salt else f"{name}\0{salt}"
+            new = f"{stem}_{hashlib.sha256(seed.encode()).hexdigest()[:10]}"
+            if not self.knows(new):
+                return new
+        raise AssertionError("a thousand digests collided")
+
+
+class Writing:
+    """One conversion under way: the ledger, and the identifiers given so far."""
+
+    __slots__ = (
+        "again", "answer", "called", "custom", "facts", "home", "ids", "log", "marks", "model",
+        "names", "signed", "times", "unnamed", "waiting",
+    )  # fmt: skip
+
+    def __init__(
+        self, log: Ledger, id_rule: Rule, name_rule: Rule, home: bool, answer: bool = False
+    ) -> None:
+        self.log = log
+        self.ids = Names(id_rule, "tool_call.id")
+        self.names = Names(name_rule, "tool.name")
+        self.home = home  # the tree was read from this dialect: all is said again as it was
+        self.answer = answer  # an answer for a client, not a request for the API
+        self.marks: list[tuple[dict[str, Json], Cache]] = []  # cache marks, in writing order
+        self.custom: frozenset[str] = frozenset()  # the freeform tools that are defined
+        self.called: set[str] = set()  # ids of calls, where each may occur only once
+        self.again: dict[str, str] = {}  # ids that occurred again -> what they are now
+        self.times: dict[str, int] = {}  # and how often each did
+        self.signed = True  # what others signed may be said: it is kept, or sent to its issuer
+        self.unnamed = 0
+        self.waiting: Waiting | None = None  # calls that got an id, if there are such
+        self.model: str | None = None  # to whom the request goes
+        self.facts: Facts = UNKNOWN  # what is known of that model
+
+    def address(self, vendor: str, model: str | None) -> Facts:
+        """To which model the request goes; in the same dialect nothing depends on it."""
+        self.model = model
+        if not self.home:
+            self.facts = self.log.models.facts(vendor, model)
+        return self.facts
+
+    def takes(self, block: Media) -> bool:
+        """Whether the model takes media of that kind; if not, so is noted."""
+        kinds = self.facts.media
+        if kinds is None or block.kind in kinds:
+            return True
+        self.log.dropped("media", block.at, f"{block.kind} input is not supported by {self.model}")
+        return False
+
+    def moved(self, what: str, at: str, why: str) -> None:
+        """Carried whole, elsewhere; at home that is simply how it is said."""
+        if not self.home:
+            self.log.moved(what, at, why)
+
+    def call_id(self, call: ToolCall) -> str:
+        """The id of a call; one is made up where the source has none."""
+        name = call.id
+        if name is not None:
+            if self.home or self.ids.stays(name):
+                return name
+            return self.ids(name, call.at, self.log)
+        made = self.fresh()
+        self.waiting = self.waiting or Waiting()
+        self.waiting.add(call, made)
+        self.log.invented("tool_call.id", call.at, f"the call has no id; it gets {made!r}")
+        return made
+
+    def fresh(self) -> str:
+        """An id that no call has, and that none will have."""
+        ids = self.ids
+        while True:
+            self.unnamed += 1
+            made = self.made(self.log.ids("call") if self.log.ids else f"call_{self.unnamed}")
+            if self.log.ids or not (ids.knows(made) or made in self.log.taken):
+                ids.made.add(made)
+                return made
+
+    def made(self, call_id: str) -> str:
+        """An id that was made up, as the target accepts it."""
+        return call_id
+
+    def call_once(self, call: ToolCall) -> str:
+        """The id of a call, where ids must be unique in a conversation."""
+        given = self.call_id(call)
+        if given in self.called and not self.home:
+            original = given
+            number = self.times.get(original, 1)
+            while given in self.called:
+                number += 1
+                given = self.made(f"{original[: self.ids.limit - 12]}_{number}")
+            self.times[original] = number  # the next one need not try these again
+            self.again[original] = given
+            self.log.renamed("tool_call.id", call.at, f"{original!r} is the id of an earlier call")
+        self.called.add(given)
+        return given
+
+    def once(self, call_id: str, result: ToolResult) -> str:
+        """The id of the call that a result answers, where that had been used before."""
+        given = self.again.get(call_id, call_id)
+        if given != call_id:
+            self.log.renamed("tool_call.id", result.at, f"{call_id!r} is the id of an earlier call")
+        return given
+
+    def tool_name(self, name: str, at: str) -> str:
+        """The name of a tool as the target accepts it."""
+        if self.home or self.names.stays(name) or name in self.log.own_names:
+            return name
+        return self.names(name, at, self.log)
+
+    def result_id(self, result: ToolResult) -> str:
+        """The id of the call a result answers; by name, then by order, where it has none."""
+        name = result.call_id
+        if name is not None:
+            if self.home or self.ids.stays(name):
+                return name
+            return self.ids(name, result.at, self.log)
+        made = None if self.waiting is None else self.waiting.answer(result.name)
+        if made is not None:
+            self.log.invented(
+                "tool_call.id",
+                result.at,
+                f"the result has no id; by position it belongs to {made!r}",
+            )
+            return made
+        made = self.fresh()
+        self.log.invented(
+            "tool_call.id", result.at, f"the result has no id and no call; it gets {made!r}"
+        )
+        return made
+
+
+def object_of(call: ToolCall, log: Ledger) -> dict[str, Json]:
+    """The arguments of a call as an object, for dialects that want one.
+
+    Text that is not a JSON object is not thrown away: it goes under ``arguments``, and the
+    ledger says so. So do duplicate keys, which an object cannot hold.
+    """
+    text = call.arguments
+    try:
+        value = decode(text)
+    except (MsgspecError, UnicodeError, RecursionError):
+        value = {} if is_blank(text) else _without_halves(text, call.at, log)
+    if value.__class__ is not dict:
+        why = (
+            f"the arguments are not a JSON object: {fault_of(text)}; they are sent as text under "
+            "'arguments', unless repair's 'fix-arguments' repairs them first"
+        )
+        log.approximated("tool_call.arguments", call.at, why)
+        return {"arguments": text}
+    # Each entry has a colon: where a text has no more of them than there are entries, none is
+    # lost. To count is the quickest for a short text, to encode for a long one.
+    if len(text) < 300 and text.count(":") == len(value):
+        return value
+    data, said = encode(value), text.encode()
+    # Most models write compact JSON, or compact but for white space: nothing is missing then.
+    if data != said and data != squeezed(said) and repeats_a_key(text, value):
+        log.approximated("tool_call.arguments", call.at, "duplicate key; the last value is written")
+    return value
+
+
+def squeezed(said: bytes) -> bytes | None:
+    """JSON without white space between its parts; None where half of a character is in it."""
+    try:
+        return squeeze(said, indent=-1)
+    except MsgspecError:
+        return None
+
+
+def _without_halves(text: str, at: str, log: Ledger) -> Json:
+    """Arguments in which a client has cut a character in half; None if something else is wrong."""
+    from . import surrogates  # nearly no text has one
+
+    found = surrogates.well_formed(text.encode())
+    if found is None or found.value.__class__ is not dict:
+        return None
+    log.approximated("text.surrogate", at, surrogates.WHY)
+    return found.value
+
+
+def wants_calls_run(candidate: Candidate) -> bool:
+    """Whether calls stand complete before an end that the dialect has no word for.
+
+    An agent goes on where the reason is that of calls; nothing else tells it that these are whole.
+    """
+    if candidate.stop is None or candidate.stop.reason != "other":
+        return False
+    calls = [block for block in candidate.message.content if isinstance(block, ToolCall)]
+    return bool(calls) and all(call.kind != "function" or is_whole(call) for call in calls)
+
+
+def is_whole(call: ToolCall) -> bool:
+    """Whether the arguments of a call are a JSON object; nothing at all stands for an empty one."""
+    if not call.arguments.strip():
+        return True
+    try:
+        return decode(call.arguments).__class__ is dict
+    except (MsgspecError, UnicodeError, RecursionError):
+        return False
+
+
+def fault_of(text: str) -> str:
+    """Why text is not a JSON object, and where it breaks; never a word of it, it may be secret."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as problem:
+        what = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
+        return f"{what} at line {problem.lineno} column {problem.colno}"
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValueError:
+        return "it has a number that is too long"
+    if value.__class__ is not dict:
+        return f"it is {name_of(value)}"
+    return "it is not strict JSON, e.g. NaN or a lone surrogate"
+
+
+def repeats_a_key(text: str, value: dict[str, Json]) -> bool:
+    """Whether an object in JSON text has a key twice, given the value that was read from it."""
+    if encode(value) == text.encode():  # compact already, as most models write
+        return False
+    # Each entry has a colon. Where the text has no more colons than the entries and the strings
+    # that were read, there was none for an entry that got lost. (An escape could hide a colon.)
+    if text.count(":") == _colons(value) and "\\u" not in text:
+        return False
+    repeated = False
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        found = dict(items)
+        repeated = repeated or len(found) != len(items)
+        return found
+
+    try:
+        json.loads(text, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return False
+    return repeated
+
+
+def _colons(value: Any) -> int:
+    """The colons that the entries and the strings of a value take at least."""
+    count = 0
+    if value.__class__ is dict:
+        count = len(value)
+        value = value.values()
+    for item in value:
+        if item.__class__ is str:
+            count += item.count(":")
+        elif item.__class__ is dict or item.__class__ is list:
+            count += _colons(item)
+    return count
+
+
+def is_plain(message: Message) -> bool:
+    """Whether a message is one text with nothing to it, so that a bare string says it all."""
+    content = message.content
+    return len(content) == 1 and is_plain_text(content[0])
+
+
+def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
+    """Whether a block is a text and nothing more; away from home, spellings are nothing."""
+    return (
+        block.__class__ is Text
+        and (block.extras is None or not (home or block.extras.fields or block.extras.seal))
+        and block.cache is None
+        and not block.citations
+    )
+
+
+def is_empty_text(block: Block) -> bool:
+    """Whether a block is a text or a refusal without a word, and nothing is said about it."""
+    if block.__class__ is Text:
+        return not block.text and is_plain_text(block, home=False) and block.extras is None
+    return block.__class__ is Refusal and not block.text and block.extras is None
+
+
+def drop_empty_texts(message: Message, log: Ledger) -> Message:
+    """The empty texts of a response are the same as none, and read as none."""
+    empty = [block for block in message.content if is_empty_text(block)]
+    for block in empty:
+        log.dropped("text.empty", block.at, "empty text in a response omitted")
+    content = (block for block in message.content if not is_empty_text(block))
+    return replace(message, content=tuple(content)) if empty else message
+
+
+GOES_ON = ",.;:!?)]}"
+"""What a text begins with that goes on with the sentence before it."""
+
+
+def joint(before: str, after: str, cited: bool) -> str:
+    """What stands between two texts of a response that become one: a line break.
+
+    Nothing stands where white space does already, and where a provider has cut a sentence in
+    pieces to tell where each of them comes from: after a text that is cited, and before one that
+    begins with a punctuation mark.
+    """
+    if not before or not after or cited or before[-1].isspace() or after[0].isspace():
+        return ""
+    return "" if after[0] in GOES_ON else "\n"
+
+
+def joined(texts: Iterable[str]) -> str:
+    """The parts of one reasoning as one text, apart by a blank line; empty parts say nothing."""
+    return "\n\n".join(filter(None, texts))
+
+
+def has_blank(node: Node, key: str) -> bool:
+    """Whether a key was there and null, which is not the same as absent."""
+    return node.extras is not None and key in node.extras.blanks
+
+
+def is_blank(text: str) -> bool:
+    """Empty or only white space."""
+    return not text or text.isspace()
+
+
+def data_uri(media_type: str, data: str) -> str:
+    return f"data:{media_type};base64,{data}"
+
+
+def split_data_uri(url: str) -> tuple[str, str] | None:
+    """``data:image/png;base64,AAAA`` as media type and data; None for any other address."""
+    if not url.startswith("data:"):
+        return None
+    head, comma, data = url[5:].partition(",")
+    if not comma or not head.endswith(";base64"):
+        return None
+    return head[:-7], data
+
+
+def lose_type(block: Media, w: Writing) -> None:
+    """The media type of what is only pointed at, where an address or an id is all there is."""
+    source = block.source
+    if source.media_type is not None and source.kind in ("url", "file") and not w.home:
+        w.log.dropped("media.type", block.at, "the target has no media type for a URL or a file")
+
+
+def lose_labels(block: Media, what: str, log: Ledger) -> None:
+    """What is said about a medium, where nothing can be said about such things."""
+    for key in ("title", "context", "citable", "transcript", "filename"):
+        if getattr(block, key) is not None:
+            log.dropped(f"media.{key}", block.at, f"{what} no {key} in the target")
+
+
+def note_joined(block: Block, to: Dialect, w: Writing) -> None:
+    """A text that is joined to another one: its boundary is lost, and an empty one is left out."""
+    if isinstance(block, Text) and not block.text:
+        w.log.dropped("text.empty", block.at, "empty text omitted")
+    else:
+        to.join_text(block.at, w.log)
+
+
+def note_summary(block: Reasoning, w: Writing) -> None:
+    """A summary, where reasoning is its content alone: left out beside it, or written as such."""
+    if not any(block.summary):
+        return
+    if block.words is block.content:
+        w.log.dropped("reasoning.summary", block.at, "reasoning written without its summary")
+    else:
+        w.log.approximated("reasoning.summary", block.at, "reasoning summary written as reasoning")
+
+
+def home_only(dialect: Dialect, issuer: str | None) -> bool:
+    """Whether a seal or file id of that issuer may be sent to this dialect's API."""
+    return issuer is None or issuer == dialect.issuer
+
+
+def may_open(dialect: Dialect, seal: Seal) -> bool:
+    """Whether what was sealed may be sent to this dialect's API."""
+    own = dialect.issuer
+    if seal.kind == "encrypted":
+        return seal.issuer == own
+    return seal.signer == SIGNERS.get(own, own)
+
+
+UNIONS = frozenset({"oneOf", "allOf", "anyOf"})
+
+
+def object_schema(tool: Tool, log: Ledger) -> Json:
+    """The schema of a tool, where only an object may stand at its top."""
+    schema = tool.schema
+    if schema.__class__ is dict and not UNIONS.isdisjoint(schema):
+        # "input_schema does not support oneOf, allOf, or anyOf at the top level"
+        why = "alternatives are not supported at the top of a schema"
+        log.approximated("tool.schema", tool.at, why)
+        schema = {k: v for k, v in schema.items() if k not in UNIONS}
+    if schema.__class__ is dict and schema.get("type") == "object":
+        return schema
+    if schema is None:
+        log.invented("tool.schema", tool.at, "a tool requires a schema; an empty one is written")
+        return {"type": "object", "properties": {}}
+    if schema.__class__ is dict and "type" not in schema:
+        # "tools.0.custom.input_schema.type: Field required", says Anthropic; Bedrock the same.
+        log.invented("tool.schema", tool.at, "the type of a schema is required: 'object'")
+        return {"type": "object", **schema}
+    log.approximated("tool.schema", tool.at, "the type of a tool schema is 'object'")
+    return {"type": "object", "properties": {}}

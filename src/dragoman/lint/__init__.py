@@ -1,0 +1,1 @@
+"""What ``check``, ``repair`` and ``detect`` share: rules, repair passes, evidence."""

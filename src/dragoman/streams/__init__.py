@@ -1,0 +1,1 @@
+"""Streams: framing, events, readers and writers, and the transcoder that joins them."""

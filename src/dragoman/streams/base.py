@@ -1,0 +1,672 @@
+"""Streams: a reader of frames and a writer of events for each dialect that has a stream.
+
+    bytes -> framing -> frames -> StreamReader -> events -> StreamWriter -> frames -> bytes
+                                      |
+                          the response document -> read -> write -> losses
+
+*Events* (``dragoman.streams.events``) are the same for all dialects: a response begins, blocks
+open, get deltas and close, and the response ends or fails. Blocks may be open side by side.
+
+*A reader* does two things with each frame. It returns the events of the frame, so that they can be
+written at once; and it builds the document of the same response without streaming ("at rest"), as
+the vendor's own client does. A frame whose meaning is known only later (a delta without an index,
+an id that changes) is resolved here, so that events and document agree.
+
+*A writer* writes each event as soon as its dialect allows it. Where blocks must not overlap
+(``OneByOne``), or all texts are one text (``InTurns``), a block waits for the one before it, and
+the ledger reports ``stream.order``. What was written cannot be withdrawn: if the source changes a
+text later, that is ``stream.text``.
+
+*The writer at rest decides.* When the stream has ended, the document is read and written as any
+response is, and its losses are the losses of the stream. So a stream and its response report the
+same, and no rule is written twice. The stream begins with what the writer at rest makes of the head
+(id, model, date), and ends with what it makes of the whole (stop reason, usage).
+
+*Truncated streams.* A stream that ends before its response is complete has failed: the reader sets
+``failure``, and the writer ends with the error of its dialect, never with a regular end. How a
+stream tells that it is complete depends on the dialect: a last event, or a stop reason for each
+candidate.
+
+Memory is bounded: with ``collect=False`` texts are not kept, unless the last event of the target
+repeats the response. ``docs/streams.md`` has the same for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import ClassVar, TypeAlias
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from ..core.reading import DEPTH, UNREADABLE, compact, decode, escape, nearest, parse, plain
+from ..core.surrogates import FIRST, HALF, SECOND, WHY, joined, replaced, well_formed
+from ..core.writing import may_open
+from ..dialect import Dialect
+from ..errors import Malformed
+from ..ledger import Ledger
+from ..model import Block, Citation, Failure, Json, Reasoning, Response, Seal, ToolCall
+from .events import (
+    Begin,
+    Cite,
+    Close,
+    Delta,
+    Event,
+    Fail,
+    Odd,
+    Open,
+    Ping,
+    Sealed,
+)
+from .framing import Frame
+
+TRUNCATED = "the stream ended before the response was complete"
+NOTHING: tuple[Json, ...] = (None, "", [], {})
+REDACTED_LATE = (
+    "the reasoning was streamed before it was marked as redacted; its text is not in the response"
+)
+
+
+class Keys:
+    """The keys that an object of an event is known to have, and those of the objects inside it.
+
+    Named are those that a reader uses, and those without meaning (padding, sequence numbers). An
+    object that is in the response unchanged is not inspected: it is read at rest.
+    """
+
+    __slots__ = ("inner", "only")
+
+    def __init__(self, *keys: str, **inner: Keys) -> None:
+        self.only = frozenset((*keys, *inner)).issuperset
+        self.inner = tuple(inner.items())
+
+    def fit(self, doc: dict[str, Json]) -> bool:
+        """Whether there is no other key; what is asked of each event that is not the usual one."""
+        if not self.only(doc):
+            return False
+        for key, keys in self.inner:
+            value = doc.get(key)
+            if value.__class__ is dict and not keys.fit(value):
+                return False
+        return True
+
+    def others(self, doc: dict[str, Json], at: str = "") -> Iterator[str]:
+        """The pointers of the keys that are not known, apart from those that are null."""
+        for key, value in doc.items():
+            if not self.only((key,)) and value is not None:
+                yield f"{at}/{escape(key)}"
+        for key, keys in self.inner:
+            value = doc.get(key)
+            if value.__class__ is dict:
+                yield from keys.others(value, f"{at}/{key}")
+
+
+class StreamReader:
+    """Frames of one dialect in, events out. Subclass it for each dialect that has a stream."""
+
+    keys: ClassVar[Mapping[str, Keys]] = {}
+    """The keys of events, by type."""
+    others: ClassVar[Keys | None] = None
+    """Those of events that are not named; None where such an event stands in the response."""
+
+    home = False
+    """Whether source and target are the same dialect, where all is written as it was."""
+
+    def __init__(self, dialect: Dialect, whole: bool = True) -> None:
+        self.dialect = dialect
+        self.whole = whole  # the texts are wanted in the end, not only what they are like
+        self.done = False
+        self.failure: Failure | None = None
+        self.truncated = False  # the frames ended, and the answer had not
+        self.begun: Response | None = None  # what was known of the answer at first
+        self.unfit: dict[str, None] = {}  # calls whose arguments are no object, as one is due
+        self.notes: list[tuple[str, str, str]] = []  # what a stream elsewhere says otherwise
+        self.notes_on_signatures: list[str] = []  # where reasoning was encrypted anew in the end
+        self.halves: dict[str, str] = {}  # halves of characters at the end of texts, by place
+        self.halved: dict[str, None] = {}  # calls whose arguments have half of a character
+        self.cut = self.omitted = False  # there was half of a character, and never the other
+        self.notes_on_ids: list[str] = []  # where the last event has another id for an item
+        self.unknown: dict[str, tuple[str, str]] = {}  # keys of events -> the first event, place
+        self.superseded: dict[str, None] = {}  # keys that stood in an object that another replaced
+        self.late: dict[str, None] = {}  # fields of blocks that had been passed on without them
+
+    def read(self, frame: Frame) -> Sequence[Event]:
+        """The events of a frame."""
+        raise NotImplementedError
+
+    def document(self) -> Json | None:
+        """The response document so far; None if nothing has begun."""
+        raise NotImplementedError
+
+    def begin(self, response: Response) -> Begin:
+        self.begun = response
+        return Begin(response)
+
+    def close(self) -> Sequence[Event]:
+        """The source has ended. A response that is not complete has failed."""
+        if self.done:
+            return ()
+        self.truncated = True
+        return self.fail(Failure("server", TRUNCATED))
+
+    def fail(self, failure: Failure) -> Sequence[Event]:
+        self.done = True
+        self.failure = failure
+        return (Fail(failure),)
+
+    def at_rest(self) -> Response:
+        """The response so far, as a tree; ``Malformed`` if the frames are not one."""
+        doc = self.document()
+        read = self.dialect.read
+        tree = Response(None, None, ()) if doc is None else read(doc, "response")
+        assert isinstance(tree, Response)
+        return tree
+
+    def response(self) -> Response:
+        """The response so far, with its failure if it failed. Invalid frames are not part of it."""
+        try:
+            tree, failure = self.at_rest(), self.failure
+        except Malformed as problem:
+            tree = self.begun or Response(None, None, ())
+            failure = self.failure or Failure("server", str(problem))
+        return tree if failure is None else replace(tree, failure=failure)
+
+    def look(
+        self,
+        kind: str,
+        doc: dict[str, Json],
+        inside: str = "",
+        keys: Keys | None = None,
+        at: str | None = None,
+    ) -> None:
+        """Note the unknown keys of an event, or of an object ``inside`` an event.
+
+        A key that every event of a stream has is noted once, at the place of the first.
+        """
+        keys = keys or self.keys.get(kind, self.others)
+        if keys is not None and not keys.fit(doc):
+            where = self.belongs_to(kind, doc) if at is None else at
+            for pointer in keys.others(doc, inside):
+                self.unknown.setdefault(pointer, (kind, where))
+
+    def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
+        """The place in the response that an event is about."""
+        return ""
+
+    def supersede(self, old: Json, new: Json, at: str) -> None:
+        """Note the keys that an object had, and that its replacement has not."""
+        if old.__class__ is dict and new.__class__ is dict:
+            for key, value in old.items():
+                where = f"{at}/{escape(key)}"
+                if key in new:
+                    self.supersede(value, new[key], where)
+                elif value not in NOTHING:
+                    self.superseded[where] = None
+        elif old.__class__ is list and new.__class__ is list:
+            for number, (one, other) in enumerate(zip(old, new, strict=False)):
+                self.supersede(one, other, f"{at}/{number}")
+
+    def arrive(self, old: Mapping[str, Json], new: Mapping[str, Json], at: str) -> None:
+        """Note the fields of a block that arrived, or changed, after it had been written."""
+        for key, value in new.items():
+            where = f"{at}/{escape(key)}"
+            before = old.get(key)
+            if key in old and before.__class__ is dict and value.__class__ is dict:
+                self.arrive(before, value, where)
+            elif key not in old or before != value:
+                self.late[where] = None
+
+    def note_late(self, log: Ledger) -> None:
+        """Report fields that arrived too late, if the target would have written them earlier."""
+        if self.late:
+            # A code without a dot is of a block or a field as a whole.
+            whole = (x for x in log.losses if x.kind == "dropped" and "." not in x.what)
+            gone = {loss.path for loss in whole}
+            doc = self.document()
+            for at in self.late:
+                if gone.isdisjoint(ways_to(at)):
+                    why = f"{last_of(at)!r} arrived after its block had already been written"
+                    log.dropped("extras", nearest(doc, at)[0], why)
+
+    def note_unknown(self, log: Ledger, whose: str) -> None:
+        """Report keys of events that the response has no field for, each once, at its place."""
+        if not self.unknown and not self.superseded:
+            return
+        doc = self.document()
+        for pointer, (kind, at) in self.unknown.items():
+            why = f"{whose} {last_of(pointer)!r} of the event {kind}"
+            log.dropped("extras", nearest(doc, at)[0], why)
+        for at in self.superseded:
+            where, left = nearest(doc, at)
+            if left:  # else the response has it after all
+                why = f"{whose} {last_of(at)!r}, which one event has and another omits"
+                log.dropped("extras", where, why)
+
+    def parse(self, frame: Frame) -> dict[str, Json]:
+        """The JSON object of a frame."""
+        data = frame[1]
+        try:
+            doc = parse(data)
+        except Malformed:
+            doc = self.without_halves(data)
+        if doc.__class__ is not dict:
+            raise Malformed("expected an object")
+        if data.count(b"{") + data.count(b"[") > DEPTH:
+            plain(doc)  # which refuses what nests too deeply
+        return doc
+
+    def without_halves(self, data: bytes) -> Json:
+        """A frame with half of a surrogate pair; the other half may come with the next frame.
+
+        Raises ``Malformed`` if there is another error.
+        """
+        found = well_formed(data)
+        if found is None:
+            parse(data)
+            raise Malformed("not JSON")
+        value, before, self.halves = found.value, self.halves, {}
+        for at, text in found.halves.items():
+            if at in before and SECOND.match(text):
+                text = before.pop(at) + text
+            if FIRST.search(text):
+                self.halves[at], text = text[-1], text[:-1]
+            value = replaced(value, at, joined(text))
+            if HALF.search(text) and "\ufffd" in joined(text):
+                self.cut = True
+        self.cut = self.cut or bool(found.keys)
+        self.omitted = self.omitted or bool(before)
+        return value
+
+    def arguments_without_halves(self, text: str, at: str) -> Json:
+        """Arguments with half of a surrogate pair; None if there is another error."""
+        found = well_formed(text.encode())
+        if found is None:
+            return None
+        self.halved[at] = None
+        return found.value
+
+    def note_halves(self, log: Ledger) -> None:
+        """Report lone surrogates."""
+        if self.cut:
+            log.approximated("text.surrogate", "", WHY)
+        if self.omitted or self.halves:
+            why = (
+                "a delta ended inside a surrogate pair and the second half did not follow; omitted"
+            )
+            log.approximated("text.surrogate", "", why)
+
+
+def last_of(pointer: str) -> str:
+    """The key that a pointer ends with."""
+    return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+
+
+def ways_to(pointer: str) -> list[str]:
+    """A pointer, and those of all that it is in."""
+    steps = pointer.split("/")
+    return ["/".join(steps[:count]) for count in range(len(steps), 0, -1)]
+
+
+class Said:
+    """A text while it arrives; if it is not kept, only whether it has any content."""
+
+    __slots__ = ("add", "length", "parts", "sum", "whole")
+
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
+        self.parts: list[str] = []
+        self.length = self.sum = 0  # what is left of a text that is not kept
+        self.add: Callable[[str], None] = self.parts.append if whole else self.look
+
+    def look(self, text: str) -> None:
+        self.length += len(text)
+        self.sum = crc32(text.encode(), self.sum)
+        if text and (not self.parts or self.parts[0].isspace()):
+            self.parts[:] = [text.strip()[:1] or " "]
+
+    def lacks(self, final: str) -> str | None:
+        """The rest of the final text that was not streamed; None if it is another text."""
+        if self.whole:
+            so_far = str(self)
+            return final[len(so_far) :] if final.startswith(so_far) else None
+        same = crc32(final[: self.length].encode()) == self.sum
+        return final[self.length :] if same else None
+
+    def __str__(self) -> str:
+        return "".join(self.parts)
+
+
+def is_complete(text: str) -> bool:
+    """Whether argument text is whole: nothing can follow a complete JSON value."""
+    try:
+        decode(text)
+    except UNREADABLE:
+        return False
+    return True
+
+
+Write: TypeAlias = Callable[..., bytes]
+
+
+class StreamWriter:
+    """Events in, bytes of one dialect out.
+
+    The writer at rest decides what a response is in its dialect: the stream begins with what it
+    makes of the head, and ends with what it makes of the whole.
+    """
+
+    needs_whole: ClassVar[bool] = False
+    """Whether the last event repeats the response."""
+
+    begun = False
+    """Whether the first event has been written."""
+
+    usage = True
+    """Whether token counts are written where a client must request them."""
+
+    names_first: ClassVar[bool] = True
+    """Whether the stream begins with the model, the id or the date of the response."""
+
+    has_summaries: ClassVar[bool] = False
+    """Whether reasoning has separate fields for its content and its summary."""
+
+    counts_first: ClassVar[bool] = False
+    """Whether the stream begins with the number of input tokens."""
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        self.dialect = dialect
+        self.home = home
+        self.log = log  # what is noted here is about the stream; the rest is noted at rest
+        self.aside = log.apart()  # what was noted while writing ahead
+        self.opened = self.latest = 0  # blocks so far, and the last of them that has begun
+        self.ways: dict[type, Write] = {
+            Begin: self.begin,
+            Open: self.open,
+            Delta: self.delta,
+            Cite: self.cite,
+            Sealed: self.seal,
+            Close: self.close,
+            Ping: self.ping,
+            Odd: self.odd,
+        }
+
+    def write(self, event: Event) -> bytes:
+        """The bytes of an event other than the end of the stream."""
+        return self.ways[event.__class__](event)
+
+    def begin(self, event: Begin) -> bytes:
+        raise NotImplementedError
+
+    def open(self, event: Open) -> bytes:
+        raise NotImplementedError
+
+    def delta(self, event: Delta) -> bytes:
+        raise NotImplementedError
+
+    def cite(self, event: Cite) -> bytes:
+        return b""
+
+    def seal(self, event: Sealed) -> bytes:
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        return b""
+
+    def ping(self, event: Ping) -> bytes:
+        return b""
+
+    def odd(self, event: Odd) -> bytes:
+        why = f"an event that only {event.dialect} knows"
+        self.log.dropped("stream.event", "", why)
+        return b""
+
+    def turn(self) -> int:
+        """Which of the blocks it is that opens now."""
+        self.opened += 1
+        return self.opened
+
+    def begins(self, turn: int, at: str) -> None:
+        """The first text of a block is written, perhaps after a later block has begun."""
+        if turn < self.latest:
+            why = "its first text arrived after the next block had begun"
+            self.log.moved("stream.order", at, why)
+        else:
+            self.latest = turn
+
+    def end(self, doc: Json) -> bytes:
+        """The end of the stream, given the whole response at rest."""
+        raise NotImplementedError
+
+    def fail(self, doc: Json) -> bytes:
+        """The end of a stream that failed, given what it is at rest."""
+        raise NotImplementedError
+
+    def at_rest(self, response: Response) -> dict[str, Json]:
+        """What the writer at rest makes of a response, without its losses."""
+        doc = self.dialect.write(response, self.aside)
+        assert doc.__class__ is dict
+        return doc
+
+
+class BlankReasoning:
+    """Delays empty reasoning until it is known whether a summary replaces it.
+
+    Where reasoning is written once, content of white space is replaced by a summary
+    (``Reasoning.words``), and what has been written cannot be withdrawn. While such a block is
+    open, its deltas are handled here; all others go directly to the writer.
+    """
+
+    def __init__(self, ways: dict[type, Write]) -> None:
+        self.ways = ways
+        self.write_open, self.write_delta, self.write_close = ways[Open], ways[Delta], ways[Close]
+        self.waiting: dict[int, list[Delta]] = {}
+        ways[Open] = self.open
+
+    def open(self, event: Open) -> bytes:
+        if event.block.__class__ is Reasoning:
+            self.waiting[event.index] = []
+            self.ways |= {Delta: self.delta, Close: self.close}
+        return self.write_open(event)
+
+    def delta(self, event: Delta) -> bytes:
+        waiting = self.waiting.get(event.index)
+        if waiting is None:
+            return self.write_delta(event)
+        if not event.text or (event.place == "text" and event.text.isspace()):
+            waiting.append(event)
+            return b""
+        return self.release(event.index, event.place == "summary") + self.write_delta(event)
+
+    def close(self, event: Close) -> bytes:
+        return self.release(event.index, summed=False) + self.write_close(event)
+
+    def release(self, index: int, summed: bool) -> bytes:
+        """What was delayed, unless a summary replaces it."""
+        waited = self.waiting.pop(index, [])
+        if not self.waiting:
+            self.ways |= {Delta: self.write_delta, Close: self.write_close}
+        return b"" if summed else b"".join(map(self.write_delta, waited))
+
+
+class InTurns(StreamWriter):
+    """For dialects in which all texts of one kind are one text, each block after the one before.
+
+    If two are open side by side in the source, the second waits, and the ledger reports it. A
+    writer calls ``must_wait`` when a block opens, ``wait`` for what belongs to a block that is not
+    open yet, and ``next_turn`` when a block closes.
+    """
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        super().__init__(dialect, home, log)
+        self.speaking: dict[Hashable, int] = {}  # places, and the blocks that are said there
+        self.waiting: dict[int, tuple[Hashable, list[Event]]] = {}
+
+    def must_wait(self, event: Open, place: Hashable, quiet: bool = False) -> bool:
+        if self.speaking.setdefault(place, event.index) == event.index:
+            return False
+        self.waiting[event.index] = (place, [event])
+        if not quiet:
+            self.log.moved(
+                "stream.order", event.block.at, "written after the block before it was complete"
+            )
+        return True
+
+    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+        if event.index in self.waiting:
+            self.waiting[event.index][1].append(event)
+        return b""
+
+    def next_turn(self, index: int) -> bytes:
+        """What was delayed until a block closed."""
+        place = next((place for place, other in self.speaking.items() if other == index), None)
+        if place is None:
+            return b""
+        del self.speaking[place]
+        out: list[bytes] = []
+        while place not in self.speaking:
+            found = next((i for i, (where, _) in self.waiting.items() if where == place), None)
+            if found is None:
+                break
+            out += [self.write(event) for event in self.waiting.pop(found)[1]]
+        return b"".join(out)
+
+
+class FunctionsOnly(StreamWriter):
+    """For dialects with functions only: the text of a custom call is its one argument."""
+
+    wrapped: set[int]
+
+    def wrap_freeform(self) -> None:
+        """The dialect has functions only; before this call nothing is wrapped."""
+        self.wrapped = set()
+        self.ways |= {Open: self.open_wrapped, Delta: self.say_wrapped, Close: self.close_wrapped}
+
+    def open_wrapped(self, event: Open) -> bytes:
+        block = event.block
+        if not isinstance(block, ToolCall) or block.kind != "custom":
+            return self.open(event)
+        self.wrapped.add(event.index)
+        said = self.open(replace(event, block=replace(block, kind="function")))
+        return said + self.delta(Delta(event.index, '{"input":"'))
+
+    def say_wrapped(self, event: Delta) -> bytes:
+        if event.index in self.wrapped:
+            event = Delta(event.index, compact(event.text)[1:-1])
+        return self.delta(event)
+
+    def close_wrapped(self, event: Close) -> bytes:
+        if event.index not in self.wrapped:
+            return self.close(event)
+        self.wrapped.discard(event.index)
+        return self.delta(Delta(event.index, '"}')) + self.close(event)
+
+
+class OneByOne(StreamWriter):
+    """For dialects in which blocks come one after the other.
+
+    If blocks are open side by side in the source, all but the first wait, and the ledger reports
+    it.
+    """
+
+    def __init__(self, dialect: Dialect, home: bool, log: Ledger) -> None:
+        super().__init__(dialect, home, log)
+        self.current: int | None = None  # the block that is said now
+        self.block: Block | None = None
+        self.sealed: Seal | None = None
+        self.part: tuple[int, str] = (-1, "")  # what was said last of a thought
+        self.waiting: dict[int, list[Event]] = {}
+        self.again = dict(self.ways)  # how to write what has waited: it is wrapped already
+
+    def enter(self, event: Open) -> bytes:
+        """Write the start of a block."""
+        raise NotImplementedError
+
+    def say(self, event: Delta) -> bytes:
+        """Write more of the current block."""
+        raise NotImplementedError
+
+    def quote(self, citation: Citation) -> bytes:
+        """Write a citation of the current text."""
+        raise NotImplementedError
+
+    def leave(self) -> bytes:
+        """Write the end of the current block."""
+        raise NotImplementedError
+
+    def open(self, event: Open) -> bytes:
+        if event.candidate:
+            return b""  # there is one answer here
+        if self.current is None:
+            self.current, self.block = event.index, event.block
+            self.sealed, self.part = None, (-1, "")
+            return self.enter(event)
+        self.waiting[event.index] = [event]
+        self.log.moved(
+            "stream.order", event.block.at, "written after the block before it was complete"
+        )
+        return b""
+
+    def delta(self, event: Delta) -> bytes:
+        return self.say(event) if event.index == self.current else self.wait(event)
+
+    def cite(self, event: Cite) -> bytes:
+        if event.index == self.current:
+            return self.quote(event.citation)
+        return self.wait(event) if event.index in self.waiting else self.quote_late(event)
+
+    def quote_late(self, event: Cite) -> bytes:
+        """Write a citation of a text that is already closed."""
+        return b""
+
+    def seal(self, event: Sealed) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        self.sealed = event.seal
+        return b""
+
+    def close(self, event: Close) -> bytes:
+        if event.index != self.current:
+            return self.wait(event)
+        out = [self.leave()]
+        self.current = None
+        while self.waiting and self.current is None:
+            index = next(iter(self.waiting))
+            out += [self.again[said.__class__](said) for said in self.waiting.pop(index)]
+        return b"".join(out)
+
+    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+        if event.index in self.waiting:
+            self.waiting[event.index].append(event)
+        return b""
+
+    def thought(self, event: Delta) -> str | None:
+        """The parts of a reasoning block as one text, separated by an empty line.
+
+        None if it was written already: reasoning is written once, in full or in summary.
+        """
+        if self.part[1] not in ("", event.place):
+            return None
+        if not event.text:
+            return ""
+        part = (event.part, event.place)
+        first = self.part[0] < 0 or part == self.part
+        self.part = part
+        return event.text if first else f"\n\n{event.text}"
+
+    def own_seal(self, block: Reasoning) -> Seal | None:
+        """The signature of reasoning, if it may be written in this dialect."""
+        seal = self.sealed or block.seal
+        return seal if seal is not None and may_open(self.dialect, seal) else None
+
+
+def as_written(tree: Response, written: dict[str, str]) -> Response:
+    """A response whose calls have the exact text of their arguments, by their places."""
+    answer = tree.candidates[0]
+    content = (
+        replace(block, arguments=written.get(block.at, block.arguments))
+        if isinstance(block, ToolCall)
+        else block
+        for block in answer.message.content
+    )
+    answer = replace(answer, message=replace(answer.message, content=tuple(content)))
+    return replace(tree, candidates=(answer,))

@@ -1,0 +1,1 @@
+"""Tools: calls and their results in pairs, freeform tools, failed calls, schemas."""
