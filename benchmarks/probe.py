@@ -84,7 +84,7 @@ def _without_marks(doc: Json) -> None:
     del doc["messages"][0]["content"][0]["cache_control"]
 
 
-def _without_thought(doc: Json) -> None:
+def _without_reasoning(doc: Json) -> None:
     del doc["messages"][1]["content"][0]
 
 
@@ -95,7 +95,7 @@ def _other_id(doc: Json) -> None:
 
 # feature -> what takes it away, and a string that must be in the output if it is kept
 FEATURES: dict[str, tuple[Callable[[Json], None], str]] = {
-    "thought": (_without_thought, "I should look."),
+    "thought": (_without_reasoning, "I should look."),
     "signature": (_without_signature, SIGNATURE),
     "is_error": (_without_error, ""),
     "image in result": (_without_image, IMAGE),
@@ -119,11 +119,11 @@ def _fate(contender: Contender, pair: Pair, strip: Callable[[Json], None], sign:
     if sign in whole and whole != _converted(contender, pair, poorer):
         return "kept"
     said = _notes(contender, pair, CONVERSATION)
-    # A signature cannot be taken away alone, so its notes are those of any signed thought.
+    # A signature cannot be taken away alone, so its notes are those of any signed reasoning.
     if strip is _without_signature:
         return (
             "lost, said"
-            if any(w in n for n in said for w in ("sign", "seal", "encrypted"))
+            if any(w in n for n in said for w in ("sign", "signature", "encrypted"))
             else "lost"
         )
     return "lost, said" if said != _notes(contender, pair, poorer) else "lost"

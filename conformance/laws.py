@@ -97,9 +97,9 @@ def comes_home(record: Record, target: str) -> bool:
     there = dragoman.convert(
         record.body, source=record.dialect, target=target, facet=record.facet, carry=True
     )
-    sealed = json.loads(json.dumps(there.capsule))
+    signed = json.loads(json.dumps(there.capsule))
     home = dragoman.convert(
-        there.document, source=target, target=record.dialect, facet=record.facet, capsule=sealed
+        there.document, source=target, target=record.dialect, facet=record.facet, capsule=signed
     )
     return json.dumps(home.document) == json.dumps(record.body) and not home.losses
 

@@ -110,7 +110,7 @@ def test_what_was_refused_for_its_model_breaks_a_rule(verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=lambda v: v.name)
-def test_what_was_refused_is_mended_by_a_repair(verdict: Verdict) -> None:
+def test_what_was_refused_is_repaired_by_a_repair(verdict: Verdict) -> None:
     done = dragoman.repair(verdict.request, verdict.dialect)
     left = {problem.rule for problem in check(done.document, verdict.dialect)}
     assert not any(rule.startswith("model-") for rule in left), left

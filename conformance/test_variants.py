@@ -114,7 +114,7 @@ def test_streams(via: str) -> None:
     assert not failures, describe(failures)
 
 
-def test_thoughts_of_openrouter_are_sealed_by_their_issuers() -> None:
+def test_reasoning_of_openrouter_are_signed_by_their_issuers() -> None:
     issuers: set[str] = set()
     signers: set[str] = set()
     for record in recorded("openrouter"):
@@ -122,9 +122,9 @@ def test_thoughts_of_openrouter_are_sealed_by_their_issuers() -> None:
             tree = dragoman.read(record.body, "openrouter", facet="response")
             assert isinstance(tree, Response)
             blocks = [block for each in tree.candidates for block in each.message.content]
-            seals = [block.seal for block in blocks if isinstance(block, Reasoning)]
-            issuers |= {seal.issuer for seal in seals if seal is not None}
-            signed = [block.extras.seal for block in blocks if block.extras is not None]
-            signers |= {seal.issuer for seal in signed if seal is not None}
+            signatures = [block.signature for block in blocks if isinstance(block, Reasoning)]
+            issuers |= {signature.issuer for signature in signatures if signature is not None}
+            signed = [block.extras.signature for block in blocks if block.extras is not None]
+            signers |= {signature.issuer for signature in signed if signature is not None}
     assert issuers == {"anthropic", "google", "openai", "xai"}
     assert signers == {"google"}  # of calls and texts

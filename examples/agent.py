@@ -1,4 +1,4 @@
-"""An agent whose history stays in OpenAI format while the model behind it changes every turn.
+"""An agent whose history stays in OpenAI format while the model after it changes every turn.
 
     python examples/agent.py "What do the notes in this folder say?" \
         anthropic-messages:claude-opus-5-5 openai-responses:gpt-6 openai-chat:gpt-6-mini

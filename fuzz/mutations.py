@@ -93,7 +93,7 @@ def delete(document: Json, dice: Dice) -> Json:
 
 
 def duplicate(document: Json, dice: Dice) -> Json:
-    """An item of a list comes again, right behind or somewhere else in the list."""
+    """An item of a list comes again, right after or somewhere else in the list."""
     path = choose(document, dice, list)
     if path is None or not (items := seeds.at(document, path)):
         return document

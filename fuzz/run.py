@@ -33,7 +33,7 @@ CRASHES = ROOT / "fuzz" / "crashes"
 EACH = 10
 """Progress is printed so often, in seconds."""
 ENOUGH = 40
-"""After so many different faults there is something to be mended first."""
+"""After so many different faults there is something to be repaired first."""
 SHOWN = 1500
 """So much is printed of an input."""
 TRIES = 1500

@@ -3,7 +3,7 @@
 ``python tests/kept.py`` writes what the conversions of ``tests/kept`` give now; read the diff as
 you would read code. ``python -m mutants --tell`` finds new ones (see CONTRIBUTING.md).
 
-A file holds the documents of one dialect, one to a line behind their facet, and below each what
+A file holds the documents of one dialect, one to a line after their facet, and below each what
 other dialects make of it: the document, or ``!`` and the error; then the losses, and the capsule
 where one is carried. A line with ``+`` is the capsule that comes with the document above:
 

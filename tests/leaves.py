@@ -309,8 +309,8 @@ COVERS: dict[str, frozenset[str]] = {
         "prefill": "prefix partial",
         "text.boundary": "",
         "text.empty": "",
-        "reasoning.seal": "signature data thoughtSignature thought_signature encrypted_content "
-        "thought_signatures "
+        "reasoning.signature": "signature data thoughtSignature thought_signature "
+        "encrypted_content thought_signatures "
         "redactedContent reasoningText providerMetadata providerOptions extra_content "
         "reasoning_details encrypted_index",
         "reasoning.summary": "summary",
@@ -694,7 +694,7 @@ def is_beside(leaf: Leaf, pointer: str, loss: Any) -> bool:
     code, path = loss.what, loss.path
     if code.startswith("reasoning") and "/reasoning_details" in path:  # said twice, in parts
         return pointer.startswith(path.partition("/reasoning_details")[0] + "/reasoning")
-    if code == "reasoning.seal":  # a signature stands beside what it signs
+    if code == "reasoning.signature":  # a signature stands beside what it signs
         message = re.split("/(?:content|tool_calls|parts)(?:/|$)", path)[0]
         return pointer.startswith(message + "/") and covers(loss, pointer.split("/"))
     if code.endswith(".strict"):  # points at what cannot be enforced, inside the schema

@@ -90,7 +90,7 @@ def line(block: Block) -> str:
         case Reasoning():
             said = " / ".join((*block.content, *block.summary))
             return f"thought {said!r}" + (
-                f" {block.seal.kind} {block.seal.data}" if block.seal else ""
+                f" {block.signature.kind} {block.signature.data}" if block.signature else ""
             )
         case Hosted():
             return f"hosted {block.service}"

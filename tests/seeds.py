@@ -136,7 +136,7 @@ def parts(dialect: str, facet: str) -> dict[Place, list[Any]]:
 
 @cache
 def members(dialect: str, facet: str) -> dict[Place, list[str]]:
-    """The keys that objects of a kind have at a place: the place, and the kind behind it."""
+    """The keys that objects of a kind have at a place: the place, and the kind after it."""
     found: dict[Place, list[str]] = {}
     for *holder, key in parts(dialect, facet):
         if key != "*":

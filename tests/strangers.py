@@ -31,10 +31,10 @@ ADDED, MARK, VALUE = "zq_added", "zq_", "zq-stranger"
 WHOLE = frozenset(
     {
         "extras", "raw", "hosted", "media", "tool", "tool_result", "tool_result.content",
-        "content.role", "reasoning", "reasoning.seal", "refusal", "candidates", "passage", "cache",
-        "text.citations", "usage", "response.echo", "response.failure", "metadata", "output",
-        "thinking", "logprobs", "logit_bias", "tool_choice", "stop.detail", "message.empty",
-        "compaction",
+        "content.role", "reasoning", "reasoning.signature", "refusal", "candidates", "passage",
+        "cache", "text.citations", "usage", "response.echo", "response.failure", "metadata",
+        "output", "thinking", "logprobs", "logit_bias", "tool_choice", "stop.detail",
+        "message.empty", "compaction",
     }
 )  # fmt: skip
 # What is told in another way, as a whole: a schema as another schema, or JSON without a schema.

@@ -27,7 +27,7 @@ from dragoman.model import (
     Refusal,
     Request,
     Response,
-    Seal,
+    Signature,
     Source,
     Stop,
     Text,
@@ -91,12 +91,14 @@ audio = st.builds(
 )
 texts = st.builds(Text, words, cache=caches)
 passages = st.builds(Passage, st.just("https://example.org"), st.just("t"), st.tuples(texts))
-seals = st.none() | st.builds(Seal, st.just("c2VhbA=="), st.sampled_from(["openai", "anthropic"]))
-thoughts = st.builds(
+signatures = st.none() | st.builds(
+    Signature, st.just("c2VhbA=="), st.sampled_from(["openai", "anthropic"])
+)
+reasoning = st.builds(
     Reasoning,
     st.lists(words, max_size=2).map(tuple),
     st.lists(words, max_size=2).map(tuple),
-    seals,
+    signatures,
     st.none() | st.just("rs_1"),
 )
 
@@ -124,7 +126,7 @@ def turns(draw: st.DrawFn) -> list[Message]:
         first = calls[0]
         calls[0] = ToolCall(first.id, first.name, "free text", "custom", namespace=first.namespace)
     answer: list[Block] = [
-        *draw(st.lists(thoughts, max_size=1)),
+        *draw(st.lists(reasoning, max_size=1)),
         *draw(st.lists(texts, max_size=2)),
     ]
     if not calls and not answer:
@@ -239,7 +241,7 @@ usages = st.builds(
 )
 answers = st.lists(
     st.one_of(
-        texts, thoughts, st.builds(Refusal, words), st.builds(ToolCall, call_ids, names, arguments)
+        texts, reasoning, st.builds(Refusal, words), st.builds(ToolCall, call_ids, names, arguments)
     ),
     max_size=4,
 ).map(tuple)
@@ -315,7 +317,7 @@ def cited_responses() -> st.SearchStrategy[Response]:
     """One response each, with citations, and ids that come once."""
     cited = st.builds(Text, words, st.lists(citations, max_size=2, unique=True).map(tuple))
     calls = st.builds(ToolCall, call_ids, names, arguments)
-    plain = st.one_of(texts, cited, thoughts, st.builds(Refusal, words), calls)
+    plain = st.one_of(texts, cited, reasoning, st.builds(Refusal, words), calls)
     block = st.one_of(plain, plain, plain, of_one_dialect)
     content = st.lists(block, max_size=5, unique_by=lambda b: getattr(b, "id", None) or id(b))
     message: Any = st.builds(Message, st.just("assistant"), content.map(tuple))
@@ -332,12 +334,14 @@ def cited_responses() -> st.SearchStrategy[Response]:
 
 # -- whole sessions, and what goes wrong in them --------------------------------------------
 
-sealed = st.builds(
+signed = st.builds(
     Reasoning,
     st.just(("Let me see.",)),
-    seal=st.builds(Seal, st.just("c2VhbA=="), st.sampled_from(["anthropic", "openai", "google"])),
+    signature=st.builds(
+        Signature, st.just("c2VhbA=="), st.sampled_from(["anthropic", "openai", "google"])
+    ),
 )
-reasoned: Any = st.lists(sealed | thoughts.filter(lambda t: t.id is None), max_size=1)
+reasoned: Any = st.lists(signed | reasoning.filter(lambda t: t.id is None), max_size=1)
 
 
 @st.composite

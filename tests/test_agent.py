@@ -171,7 +171,7 @@ def test_002_the_agent_keeps_one_history_with_three_models(
     assert "EqQBCkYIBxgC" not in upstream.seen[1].body.decode()
     # The server that speaks the history's own format got it as it is.
     assert upstream.seen[2].document["messages"] == history[:7]
-    # Anthropic got its own thoughts back, and the failure as a failure.
+    # Anthropic got its own reasoning back, and the failure as a failure.
     messages = upstream.seen[3].document["messages"]
     assert messages[1]["content"] == CLAUDE["content"]
     flags = [b.get("is_error") for m in messages[3:] for b in m["content"] if "tool_use_id" in b]

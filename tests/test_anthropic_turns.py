@@ -136,8 +136,8 @@ def test_a_system_prompt_with_the_name_of_its_speaker(text: str) -> None:
 
 
 def thinking(text: str) -> Turn:
-    thought = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCg"}
-    return {"role": "assistant", "content": [thought, {"type": "text", "text": text}]}
+    reasoning = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCg"}
+    return {"role": "assistant", "content": [reasoning, {"type": "text", "text": text}]}
 
 
 @pytest.mark.parametrize(

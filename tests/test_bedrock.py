@@ -171,7 +171,7 @@ def test_arguments_that_are_no_object(said: Any, text: str) -> None:
     assert chat[0]["tool_calls"][0]["function"]["arguments"] == text
 
 
-def test_redacted_thoughts_come_in_pieces() -> None:
+def test_redacted_reasoning_come_in_pieces() -> None:
     pieces = [base64.b64encode(piece).decode() for piece in (b"ab", b"cd")]
     events: list[Any] = [{"messageStart": {"role": "assistant"}}]
     for piece in pieces:
@@ -184,7 +184,7 @@ def test_redacted_thoughts_come_in_pieces() -> None:
 
 
 def lines(*events: dict[str, Any]) -> bytes:
-    """A recorded answer that says something before and behind the events."""
+    """A recorded answer that says something before and after the events."""
     stop = {"messageStop": {"stopReason": "end_turn"}}
     words = {"contentBlockDelta": {"delta": {"text": "Done."}, "contentBlockIndex": 1}}
     said = [{"messageStart": {"role": "assistant"}}, *events, words, stop]

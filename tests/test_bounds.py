@@ -130,7 +130,7 @@ def test_the_size_is_set_by_option_and_by_environment(tmp_path: Path, monkeypatc
         assert run(*line, "--max-size", size).code == 2, size
 
 
-def test_nothing_is_read_behind_the_end_of_a_stream() -> None:
+def test_nothing_is_read_after_the_end_of_a_stream() -> None:
     from dragoman.cli.streams import transcoded
 
     def endless() -> Iterator[bytes]:

@@ -26,15 +26,15 @@ def there() -> tuple[Any, Any]:
     return copy.deepcopy(result.document), result.capsule
 
 
-def back(document: Any, sealed: Any) -> dragoman.Result:
-    return dragoman.convert(document, source="chat", target="anthropic", capsule=sealed)
+def back(document: Any, signed: Any) -> dragoman.Result:
+    return dragoman.convert(document, source="chat", target="anthropic", capsule=signed)
 
 
 def test_grown_at_its_end() -> None:
-    document, sealed = there()
+    document, signed = there()
     document["messages"].append({"role": "assistant", "content": "Istanbul, 14 degrees."})
     document["messages"].append({"role": "user", "content": "Thanks."})
-    home = back(document, sealed)
+    home = back(document, signed)
     assert home.document["messages"][:3] == SAMPLE["messages"]
     assert home.document["messages"][3:] == [
         {"role": "assistant", "content": "Istanbul, 14 degrees."},
@@ -44,9 +44,9 @@ def test_grown_at_its_end() -> None:
 
 
 def test_a_changed_part_is_left_as_it_is_and_said() -> None:
-    document, sealed = there()
+    document, signed = there()
     document["messages"][2]["tool_calls"][0]["function"]["arguments"] = '{"city":"Ankara"}'
-    home = back(document, sealed)
+    home = back(document, signed)
     turn = home.document["messages"][1]
     assert turn["content"][1]["input"] == {"city": "Ankara"}
     assert not any(block["type"] == "thinking" for block in turn["content"])
@@ -54,18 +54,18 @@ def test_a_changed_part_is_left_as_it_is_and_said() -> None:
 
 
 def test_a_new_conversation_gets_nothing_of_the_old() -> None:
-    document, sealed = there()
+    document, signed = there()
     document["messages"] = [{"role": "user", "content": "fresh"}]
-    home = back(document, sealed)
+    home = back(document, signed)
     assert home.document["messages"] == [{"role": "user", "content": "fresh"}]
     assert any(loss.what == "capsule" for loss in home.losses)
 
 
 def test_a_turn_keeps_its_signature_when_an_earlier_one_changes() -> None:
     """A signature covers the reasoning that it stands with, not the conversation before it."""
-    document, sealed = there()
+    document, signed = there()
     document["messages"][1]["content"][0]["text"] = "Something else?"
-    home = back(document, sealed)
+    home = back(document, signed)
     assert home.document["messages"][1:] == SAMPLE["messages"][1:]
     assert home.document["messages"][0] != SAMPLE["messages"][0]
 
@@ -166,15 +166,15 @@ def test_a_mark_that_moved_voids_nothing_and_stays_moved() -> None:
 
 def test_a_capsule_of_version_1_is_still_opened() -> None:
     document = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
-    sealed = {
+    signed = {
         "capsule": 1, "dialect": "anthropic-messages", "facet": "request",
         "patch": {"set": {"top_k": 3}},
     }  # fmt: skip
-    home = back(document, sealed)
+    home = back(document, signed)
     assert home.document["top_k"] == 3
     assert [str(place) for place in home.restored] == ["restored field at /top_k"]
     with pytest.raises(dragoman.Malformed, match="of version 3; this is for version 2"):
-        back(document, sealed | {"capsule": 3})
+        back(document, signed | {"capsule": 3})
 
 
 def test_what_goes_and_comes_at_the_end_is_not_raised_from_the_dead() -> None:
@@ -199,7 +199,7 @@ def test_what_goes_and_comes_at_the_end_is_not_raised_from_the_dead() -> None:
         assert any(loss.what == "capsule" for loss in home.losses)
 
 
-def test_what_the_capsule_did_not_mend_stays_in_the_ledger() -> None:
+def test_what_the_capsule_did_not_repair_stays_in_the_ledger() -> None:
     call = {"id": "y" * 65, "type": "function", "function": {"name": "f", "arguments": "{}"}}
     doc: Any = {
         "model": "m",
@@ -220,24 +220,24 @@ def test_what_the_capsule_did_not_mend_stays_in_the_ledger() -> None:
 
 
 def test_a_capsule_belongs_to_a_facet() -> None:
-    document, sealed = there()
+    document, signed = there()
     with pytest.raises(dragoman.Malformed, match="belongs to a"):
-        back(document, sealed | {"facet": "response"})
+        back(document, signed | {"facet": "response"})
 
 
 def test_a_shortened_conversation() -> None:
-    document, sealed = there()
+    document, signed = there()
     document["messages"] = document["messages"][:2]
-    home = back(document, sealed)
+    home = back(document, signed)
     assert home.document["messages"] == SAMPLE["messages"][:1]
     assert any(loss.what == "capsule" for loss in home.losses)
 
 
 def test_settings_that_changed_stay_changed() -> None:
-    document, sealed = there()
+    document, signed = there()
     document["model"] = "another"
     document["reasoning_effort"] = "high"
-    home = back(document, sealed)
+    home = back(document, signed)
     assert home.document["model"] == "another"
     assert home.document["messages"] == SAMPLE["messages"]
 
@@ -356,7 +356,7 @@ HOSTILE: list[Any] = [
     OURS | {"patch": None, "count": [1, 0], "turns": 5},
     OURS | {"patch": None, "count": [1, 0], "turns": [5]},
     OURS | {"patch": None, "count": [1, 0], "turns": [{"at": "x", "is": []}]},
-    OURS | {"patch": None, "count": [3, 1], "mended": [5]},
+    OURS | {"patch": None, "count": [3, 1], "repaired": [5]},
     OURS | {"patch": None, "count": [3, 1], "order": [[]]},
     OURS | {"patch": {"in": {"messages": {"length": 3, "items": [{"keep": -1, "was": ""}]}}}},
     OURS | {"patch": None, "count": [3, 1], "turns": [
@@ -365,7 +365,7 @@ HOSTILE: list[Any] = [
 
 
 @pytest.mark.parametrize(
-    "sealed",
+    "signed",
     [
         {},
         {"capsule": 3},
@@ -375,15 +375,15 @@ HOSTILE: list[Any] = [
         {"capsule": 1, "dialect": "anthropic-messages", "patch": {"items": 5, "length": 1}},
         {"capsule": 1, "dialect": "anthropic-messages", "patch": {"in": {"messages": 5}}},
         {"capsule": 1, "dialect": "anthropic-messages", "patch": [1]},
-        {"capsule": 1, "dialect": "anthropic-messages", "mended": 5},
+        {"capsule": 1, "dialect": "anthropic-messages", "repaired": 5},
         "x",
         5,
     ],
 )
-def test_a_damaged_capsule_is_malformed(sealed: Any) -> None:
+def test_a_damaged_capsule_is_malformed(signed: Any) -> None:
     document, _ = there()
     with pytest.raises(dragoman.Malformed):
-        back(document, sealed)
+        back(document, signed)
 
 
 PATCHES: list[tuple[Any, Any]] = [
@@ -413,10 +413,10 @@ def test_a_patch_leads_from_old_to_new(old: Any, new: Any) -> None:
 def test_any_broken_capsule_is_malformed_or_opened(target: str) -> None:
     """Each value of a real one replaced by what does not belong there: never another exception."""
     there = dragoman.convert(SAMPLE, source="anthropic", target=target, carry=True)
-    for sealed in testing.broken(there.capsule):
+    for signed in testing.broken(there.capsule):
         with contextlib.suppress(dragoman.Malformed):
             dragoman.convert(
-                there.document, source=target, target="anthropic", capsule=sealed or {}
+                there.document, source=target, target="anthropic", capsule=signed or {}
             )
 
 
@@ -539,11 +539,11 @@ def opened(turns: int, edit: str, target: str) -> int:
 
 @pytest.mark.parametrize("target", ["openai-chat", "gemini", "openai-responses"])
 def test_the_cost_of_a_capsule_is_linear(target: str) -> None:
-    def sealed(turns: int) -> int:
+    def signed(turns: int) -> int:
         doc = agent(turns)
         return steps(lambda: dragoman.convert(doc, source="anthropic", target=target, carry=True))
 
-    assert sealed(160) < 5 * sealed(40)
+    assert signed(160) < 5 * signed(40)
 
 
 @pytest.mark.parametrize("edit", ["ids replaced", "removed at the front", "added in the middle"])

@@ -75,7 +75,7 @@ def output(call_id: str) -> Any:
     return {"type": "function_call_output", "call_id": call_id, "output": "1"}
 
 
-def thought(**more: Any) -> Any:
+def reasoning(**more: Any) -> Any:
     return {"type": "reasoning", "id": "rs_1", "summary": [], **more}
 
 
@@ -271,7 +271,7 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
         {},
         [("content-role", "/messages/0/content/0"), ("content-role", "/messages/1/content/0")],
     ),
-    # -- Anthropic: thoughts, caches, media
+    # -- Anthropic: reasoning, caches, media
     (
         ANTHROPIC,
         [HI, by("assistant", {"type": "thinking", "thinking": "Hm."}, text("x")), HI],
@@ -468,8 +468,8 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
     (RESPONSES, [item("a", id="call_1"), output("a")], {}, [("item-id", "/input/0/id")]),
     (RESPONSES, [item("a", name="a b"), output("a")], {}, [("tool-name", "/input/0/name")]),
     (RESPONSES, [item("a", arguments="["), output("a")], {}, [("arguments", "/input/0/arguments")]),
-    (RESPONSES, [thought(id="msg_1"), HO], {}, [("item-id", "/input/0/id")]),
-    (RESPONSES, [thought(), HO, thought(), HO], {}, [("duplicate-item", "/input/2/id")]),
+    (RESPONSES, [reasoning(id="msg_1"), HO], {}, [("item-id", "/input/0/id")]),
+    (RESPONSES, [reasoning(), HO, reasoning(), HO], {}, [("duplicate-item", "/input/2/id")]),
     (
         RESPONSES,
         [item("a"), item("a"), output("a")],
@@ -477,9 +477,9 @@ BROKEN: list[tuple[str, list[Any] | None, dict[str, Any], list[tuple[str, str]]]
         [("duplicate-call-id", "/input/1/call_id")],
     ),
     (RESPONSES, [item("a"), output("a"), item("a"), output("a")], {}, []),
-    (RESPONSES, [thought(summary=None), HO], {}, [("reasoning-summary", "/input/0")]),
-    (RESPONSES, [thought()], {}, [("reasoning-alone", "/input/0")]),
-    (RESPONSES, [HI, thought(), HI], {}, [("reasoning-alone", "/input/1")]),
+    (RESPONSES, [reasoning(summary=None), HO], {}, [("reasoning-summary", "/input/0")]),
+    (RESPONSES, [reasoning()], {}, [("reasoning-alone", "/input/0")]),
+    (RESPONSES, [HI, reasoning(), HI], {}, [("reasoning-alone", "/input/1")]),
     (RESPONSES, [{"role": "tool", "content": "x"}], {}, [("role", "/input/0/role")]),
 ]
 
@@ -520,7 +520,7 @@ WHOLE: list[tuple[str, list[Any] | None, dict[str, Any]]] = [
     (RESPONSES, [item("a"), HI, HO, output("a")], {}),
     (RESPONSES, [output("a")], {"previous_response_id": "resp_1"}),
     (RESPONSES, [{"type": "item_reference", "id": "fc_1"}, output("a")], {}),
-    (RESPONSES, [thought(), item("a", id="fc_1"), output("a")], {"tools": []}),
+    (RESPONSES, [reasoning(), item("a", id="fc_1"), output("a")], {"tools": []}),
     (RESPONSES, [{"type": "reasoning", "summary": [], "encrypted_content": "e"}, HI], {}),
     (RESPONSES, [item("a", **{"async": True}), HI], {}),
 ]

@@ -139,7 +139,7 @@ def test_a_line_is_said_before_the_next_comes() -> None:
 @pytest.mark.parametrize(
     ("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_who_is_interrupted_leaves_nothing_behind(sign: int, code: int, place: Path) -> None:
+def test_who_is_interrupted_leaves_nothing_after(sign: int, code: int, place: Path) -> None:
     before = sorted(place.iterdir())
     process = start("convert", "-q", "-t", "chat", "--jsonl", "--report", "report.json")
     assert process.stdin is not None
@@ -496,7 +496,7 @@ print(sorted(m for m in sys.modules if m.startswith(("dragoman.cli.", "dragoman.
         ("dragoman convert --fail-on dropped,tool_result.e", "dropped,tool_result.error"),
         ("dragoman convert --fa", "--fail-on"),
         ("dragoman repair --passes merge", "merge-same-role"),
-        ("dragoman explain reasoning.s", "reasoning.seal"),
+        ("dragoman explain reasoning.s", "reasoning.signature"),
         ("dragoman completion z", "zsh"),
         ("dragoman models claude-opus-4-7", "claude-opus-4-7"),
     ],

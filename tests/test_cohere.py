@@ -65,7 +65,7 @@ def test_passages_of_an_earlier_question_move() -> None:
     assert lost == ["moved message.position"]
 
 
-def test_passages_behind_the_question_come_before_it() -> None:
+def test_passages_after_the_question_come_before_it() -> None:
     doc, lost = said(
         [{"role": "user", "content": [{"type": "text", "text": "Is it?"}, found("a")]}]
     )
@@ -378,7 +378,7 @@ def test_arguments_of_no_call_are_a_failure(events: Any) -> None:
     assert transcoder.response.failure is not None
 
 
-def test_what_is_cited_behind_its_text() -> None:
+def test_what_is_cited_after_its_text() -> None:
     source = {"type": "document", "id": "u", "document": {"id": "u", "url": "u", "title": "T"}}
     cite = event("citation-start", 0, citations=cited(sources=[source]))
     doc, transcoder = heard(START, *TEXT, cite, {"type": "citation-end", "index": 0}, END)

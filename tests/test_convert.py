@@ -57,7 +57,7 @@ def test_the_input_is_not_changed() -> None:
 
 
 def test_fail_on_a_kind_or_a_code() -> None:
-    for fail_on in ({"dropped"}, {"reasoning.seal"}, ["reasoning", "moved"]):
+    for fail_on in ({"dropped"}, {"reasoning.signature"}, ["reasoning", "moved"]):
         with pytest.raises(dragoman.Lossy) as caught:
             dragoman.convert(THOUGHT, source="anthropic", target="chat", fail_on=fail_on)
         assert caught.value.losses

@@ -170,7 +170,7 @@ def ends_in_a_call(document: Document) -> bool:
 
 
 def has_broken_arguments(document: Document) -> bool:
-    """Whether the model wrote no JSON object, which is kept as it is; `repair` mends it."""
+    """Whether the model wrote no JSON object, which is kept as it is; `repair` repairs it."""
     tree = dragoman.read(document.body, document.dialect, facet=document.facet)
     return isinstance(tree, Request | History) and testing.has_broken_arguments(tree)
 

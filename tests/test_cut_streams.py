@@ -1,4 +1,4 @@
-"""One stream of each dialect, cut behind every byte: no cut passes for an end.
+"""One stream of each dialect, cut after every byte: no cut passes for an end.
 
 Where a stream says that it is complete is written down here by hand, from the vendors' references.
 Before that, whatever the target: it ends in the target's own error, after everything that came.
@@ -30,7 +30,7 @@ class Cut(NamedTuple):
     data: bytes
     starts: int
     ends: tuple[int, ...]
-    """where it ends, and the frames behind it: counts, and what says that nothing else comes"""
+    """where it ends, and the frames after it: counts, and what says that nothing else comes"""
 
 
 @cache
@@ -70,7 +70,7 @@ def places(cut: Cut) -> list[int]:
 
 
 @pytest.mark.parametrize(("source", "target"), partners())
-def test_cut_behind_every_byte(source: str, target: str) -> None:
+def test_cut_after_every_byte(source: str, target: str) -> None:
     cut = stream_of(source)
     whole = dragoman.Transcoder(source, target, now=0)
     everything = whole.feed(cut.data)

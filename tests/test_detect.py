@@ -120,7 +120,7 @@ KNOWN: list[tuple[str, str, Any]] = [
     ("llama-cpp", "request", {"model": "m", "messages": HI, "id_slot": 1}),
     ("llama-cpp", "response", SAID | {"timings": {"predicted_n": 1}}),
     ("open-responses", "request", {"model": "m", "input": "Hi", "tools": [{"type": "a:b"}]}),
-    # but a model that many serve, or thoughts as many say them, are marks of nobody
+    # but a model that many serve, or reasoning as many say them, are marks of nobody
     (CHAT, "request", ASKED | {"model": "grok-4", "n": 1}),
     (CHAT, "request", ASKED | {"model": "deepseek-ai/DeepSeek-R1", "n": 1}),
     (CHAT, "messages", [*HI, {"role": "assistant", "content": "Hi", "reasoning_content": "Hm."}]),

@@ -32,7 +32,7 @@ def test_each_place_is_a_pointer_with_both_values() -> None:
     ]
 
 
-def test_an_item_in_between_does_not_make_others_of_those_behind_it() -> None:
+def test_an_item_in_between_does_not_make_others_of_those_after_it() -> None:
     wanted = [{"n": number} for number in range(40)]
     assert difference([*wanted[:3], {"n": "x"}, *wanted[3:]], wanted) == (
         '/3: {"n": "x"} is not wanted'

@@ -96,7 +96,7 @@ SHOWN = claude(
         ],
     },
 )
-"""The image is written behind the result, whose text is a list of one once the mark has moved."""
+"""The image is written after the result, whose text is a list of one once the mark has moved."""
 
 TOLD_LATE = {
     "model": "gpt-5",
@@ -108,7 +108,7 @@ TOLD_LATE = {
         {"content": "Stay below 150 words", "role": "developer"},
     ],
 }
-"""`developer` comes back as `system`, behind replies that came back as one."""
+"""`developer` comes back as `system`, after replies that came back as one."""
 
 
 def called(name: str, **args: Any) -> Any:
@@ -130,7 +130,7 @@ ANSWERED_TOGETHER = {
         },
     ],
 }
-"""Each call gets its result behind it; without the first call, its result is not put again."""
+"""Each call gets its result after it; without the first call, its result is not put again."""
 
 CALLED_TWICE = {
     "model": "gpt-4o",
@@ -155,7 +155,7 @@ CALLED_TWICE = {
         {"role": "user", "content": "Judge them."},
     ],
 }
-"""With its calls apart, the second result stands behind what followed it."""
+"""With its calls apart, the second result stands after what followed it."""
 
 ASKED_TWICE = {
     "model": "command-a",

@@ -47,7 +47,7 @@ def call(index: int, arguments: str, **named: str) -> dict[str, Any]:
 
 @cache
 def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
-    """Thoughts, words and two calls in a dialect, each in several pieces."""
+    """Reasoning, words and two calls in a dialect, each in several pieces."""
     said: list[dict[str, Any]] = [{"reasoning_content": f"THOUGHT{n}; "} for n in range(3)]
     said += [{"content": f"WORD{n}; "} for n in range(3)]
     for index in range(2):
@@ -64,7 +64,7 @@ def bit_by_bit(dialect: str) -> tuple[bytes, ...]:
 
 
 THOUGHTLESS = ("openai-chat", "azure-openai", "icontent-design")
-"""Where there is no place for thoughts."""
+"""Where there is no place for reasoning."""
 NAMED_LAST = ("copilot-responses",)
 """Where the last event alone has a place for model, id and date."""
 WHOLE = ("gemini", "ollama", "mistral", "icontent", "icontent-design", "xzatoma")

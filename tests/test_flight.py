@@ -24,13 +24,13 @@ from dragoman.model import (
     Message,
     Reasoning,
     Response,
-    Seal,
+    Signature,
     Stop,
     Text,
     ToolCall,
 )
 from dragoman.streams.base import StreamWriter
-from dragoman.streams.events import Cite, Delta, Event, Open, Ping, Sealed
+from dragoman.streams.events import Cite, Delta, Event, Open, Ping, Signed
 from dragoman.streams.events import decompose as pieces
 from dragoman.testing import load_corpus
 from portraits import Stream, streams
@@ -92,7 +92,7 @@ def said_otherwise(tree: Response, dice: random.Random) -> Iterator[Event]:
 
 
 def side_by_side(blocks: list[list[Event]], dice: random.Random) -> Iterator[list[list[Event]]]:
-    """Blocks one by one; those behind each other may arrive at the same time."""
+    """Blocks one by one; those after each other may arrive at the same time."""
     while blocks:
         together = [blocks.pop(0)]
         while blocks and dice.random() < 0.5:
@@ -165,7 +165,7 @@ def test_a_signature_that_the_source_does_not_know_reaches_those_who_do() -> Non
 
 
 def test_words_that_are_redacted_in_the_end_leave_no_block_open() -> None:
-    block = Reasoning(("Hm.",), seal=Seal("c2VhbA==", "anthropic", kind="encrypted"))
+    block = Reasoning(("Hm.",), signature=Signature("c2VhbA==", "anthropic", kind="encrypted"))
     said = Candidate(Message("assistant", (block, Text("Hi"))), Stop("end"))
     data = native_bytes(pieces(Response("r", "m", (said,))))
     transcoder = Transcoder("native", "anthropic-messages", now=0)
@@ -347,7 +347,7 @@ MUTANTS: dict[str, tuple[type, type | None]] = {
     "arguments": (Delta, ToolCall),
     "reasoning": (Delta, Reasoning),
     "citations": (Cite, None),
-    "signatures": (Sealed, None),
+    "signatures": (Signed, None),
 }
 
 
@@ -375,11 +375,11 @@ def test_a_writer_that_swallows_is_noticed(
 
 
 CITED = Text("Hi", (Citation("url", "https://example.org/a", "A", span=(0, 2)),))
-SIGNED = Reasoning(("Hm",), seal=Seal("c2ln", "anthropic"))
+SIGNED = Reasoning(("Hm",), signature=Signature("c2ln", "anthropic"))
 LOSSES: dict[str, tuple[Block, str]] = {
     "reasoning": (SIGNED, "reasoning"),
     "citations": (CITED, "text.citations"),
-    "signatures": (SIGNED, "reasoning.seal"),
+    "signatures": (SIGNED, "reasoning.signature"),
 }
 
 

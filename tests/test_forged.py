@@ -314,7 +314,7 @@ def test_a_loss_is_not_struck_because_the_capsule_says_so() -> None:
     lost = [[loss.kind, loss.what, loss.path] for loss in honest.losses]
     assert ["dropped", "frequency_penalty", "/frequency_penalty"] in lost
     assert ["invented", "max_tokens", ""] in lost
-    capsule["mended"] = [*lost, *lost]
+    capsule["repaired"] = [*lost, *lost]
     assert back(CHAT, document, capsule).losses == honest.losses
 
 

@@ -383,7 +383,7 @@ def feed_all(stream: Framer, pieces: list[bytes], found: list[Frame]) -> None:
     stream.close()
 
 
-def test_a_damage_is_reported_behind_what_was_whole() -> None:
+def test_a_damage_is_reported_after_what_was_whole() -> None:
     stream = framer("eventstream")
     assert stream.feed(GOOD + GOOD[:-1] + b"!") == [("delta", b"{}")]
     with pytest.raises(Malformed, match="checksum"):

@@ -1,4 +1,4 @@
-"""What the fuzzer found once stays mended, its inputs are the same each time, and it can see."""
+"""What the fuzzer found once stays repaired, its inputs are the same each time, and it can see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Gemini's API refuses, as ``check`` says it, and how ``repair`` mends it."""
+"""What Gemini's API refuses, as ``check`` says it, and how ``repair`` repairs it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_history_may_end_in_calls() -> None:
     assert found(functions("a b"), "tools") == [("tool-name", "/0/functionDeclarations/0/name")]
 
 
-def test_a_missing_response_is_mended() -> None:
+def test_a_missing_response_is_repaired() -> None:
     contents = [HI, model(call(id="a"), call(id="b")), user(answer(id="a")), HI]
     result = dragoman.repair({"contents": contents}, "gemini")
     assert [str(loss).partition(" at ")[0] for loss in result.losses] == ["invented tool_result"]

@@ -1,4 +1,4 @@
-"""Every API as the upstream, behind a server that answers as no server should.
+"""Every API as the upstream, after a server that answers as no server should.
 
 What holds whatever comes: a response that is the one that was meant, or an error of ours; no cut
 response passes for a whole one; what came before a cut is delivered; nothing is sent twice unless

@@ -58,7 +58,7 @@ BLOCKS = st.one_of(
     block(
         "thinking",
         {},
-        thought=["t", "", "[redacted]"],
+        reasoning=["t", "", "[redacted]"],
         signature=["s", ""],
         encryptedContent=["e", ""],
         sourceField=["thinking", "thought", "reasoning"],

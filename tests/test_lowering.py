@@ -26,7 +26,7 @@ from dragoman.model import (
     Reasoning,
     Request,
     Response,
-    Seal,
+    Signature,
     Text,
     Tool,
     ToolCall,
@@ -260,7 +260,7 @@ def settled(to: Any, place: Any) -> set[str]:
     fields = {"tool_call.item_id": can.item_ids, "refusal": can.refusals, "passage": can.passages}
     codes = {code for code, places in fields.items() if place not in places}
     if (form := can.reasoning) is not None:
-        codes.add("reasoning.seal")
+        codes.add("reasoning.signature")
         codes |= {"reasoning.id"} if place not in form.ids else set()
         codes |= {"reasoning.summary"} if place not in form.summaries else set()
         if to.name != "functiongemma-teaching":  # which writes it into a comment
@@ -271,8 +271,8 @@ def settled(to: Any, place: Any) -> set[str]:
 def is_signed_otherwise(tree: Any, loss: Any) -> bool:
     """Whether a signature is that of a text or a call, which is an extra."""
     blocks = [block for said in conversations(tree) for block in said.content]
-    thought = {block.at for block in blocks if isinstance(block, Reasoning)}
-    return loss.what == "reasoning.seal" and loss.path not in thought
+    reasoning = {block.at for block in blocks if isinstance(block, Reasoning)}
+    return loss.what == "reasoning.signature" and loss.path not in reasoning
 
 
 @pytest.mark.parametrize("target", names_of_dialects())
@@ -521,11 +521,11 @@ def test_what_others_signed_is_never_written(target: str, role: Any) -> None:
     """Whoever thinks: a signature goes to its issuer alone, and its loss is reported."""
     if target == "native" or "write" not in get(target).facets().get("messages", ()):
         return
-    thought = Reasoning(("So.",), seal=Seal("c2VjcmV0", "nobody"), id="rs_1", at="/0")
+    reasoning = Reasoning(("So.",), signature=Signature("c2VjcmV0", "nobody"), id="rs_1", at="/0")
     last = Message("assistant", (ToolCall("call_1", "get", "{}"),))
-    tree = History((Message("user", (Text("Hi"),)), Message(role, (thought, Text("Yes"))), last))
+    tree = History((Message("user", (Text("Hi"),)), Message(role, (reasoning, Text("Yes"))), last))
     if target == "functiongemma-teaching" and role == "assistant":  # each turn of it has a call
-        tree = History((tree.messages[0], Message(role, (thought, *last.content))))
+        tree = History((tree.messages[0], Message(role, (reasoning, *last.content))))
     log = Ledger()
     document = get(target).write(tree, log)
     assert "c2VjcmV0" not in str(document)

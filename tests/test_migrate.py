@@ -73,9 +73,9 @@ def test_one_migration_after_the_other_comes_back_step_by_step(tmp_path: Path) -
 
 def test_what_has_grown_since_then_comes_back_too(tmp_path: Path) -> None:
     file = tmp_path / "session.json"
-    thought = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCkYIBxgC"}
+    reasoning = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCkYIBxgC"}
     said = [{"role": "user", "content": "Hi"}]
-    said += [{"role": "assistant", "content": [thought, {"type": "text", "text": "Hello"}]}]  # type: ignore[dict-item]
+    said += [{"role": "assistant", "content": [reasoning, {"type": "text", "text": "Hello"}]}]  # type: ignore[dict-item]
     file.write_text(json.dumps({"id": 7, "messages": said}))
     arguments = ["migrate", "-f", "anthropic", "-t", "chat", "--at", "/messages", str(file)]
     assert dragoman(arguments)[2] == 0
@@ -179,9 +179,9 @@ sys.exit(main())
 
 def test_a_full_disk_leaves_every_file_as_it_was_and_the_others_are_done(tmp_path: Path) -> None:
     """The capsule of one fits and the file does not, or the other way round; one fits whole."""
-    thought = {"type": "thinking", "thinking": "Hm. " * 3000, "signature": "EqQBCkYIBxgC"}
+    reasoning = {"type": "thinking", "thinking": "Hm. " * 3000, "signature": "EqQBCkYIBxgC"}
     text = {"type": "text", "text": "Hm. " * 3000}
-    for name, block in (("a", text), ("b", thought), ("c", text | {"text": "Hello"})):
+    for name, block in (("a", text), ("b", reasoning), ("c", text | {"text": "Hello"})):
         said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}]
         request = {"model": "m", "max_tokens": 9, "messages": said, "stop_sequences": ["x"]}
         (tmp_path / f"{name}.json").write_text(json.dumps(request))

@@ -1,4 +1,4 @@
-"""What is special about Mistral: ids of nine characters, thoughts in a stream, flat errors."""
+"""What is special about Mistral: ids of nine characters, reasoning in a stream, flat errors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def stream(*contents: Any) -> bytes:
     return b"".join(b"data: %b\n\n" % json.dumps(d).encode() for d in docs) + b"data: [DONE]\n\n"
 
 
-def test_thoughts_in_a_stream() -> None:
+def test_reasoning_in_a_stream() -> None:
     data = stream(
         "", [thinking("The ")], [thinking("sum.", closed=True), {"type": "text", "text": "1"}], "44"
     )
@@ -87,14 +87,16 @@ def test_thoughts_in_a_stream() -> None:
     assert "p" not in document
 
 
-def test_a_thought_without_words_ends_the_thought() -> None:
+def test_a_reasoning_without_words_ends_the_reasoning() -> None:
     data = stream([thinking("One.")], [thinking()], [thinking("Two.", signature="c2ln")], "Yes")
     transcoder = Transcoder("mistral", "anthropic-messages")
     transcoder.feed(data)
     document: Any = transcoder.document
     blocks = document["content"]
     assert [block.get("thinking") for block in blocks] == ["One.", "Two.", None]
-    assert "dropped reasoning.seal" in {f"{loss.kind} {loss.what}" for loss in transcoder.losses}
+    assert "dropped reasoning.signature" in {
+        f"{loss.kind} {loss.what}" for loss in transcoder.losses
+    }
 
 
 def deltas(*said: dict[str, Any], reason: str = "stop") -> bytes:

@@ -179,8 +179,8 @@ def test_models_are_given_as_rows_or_tables() -> None:
     assert [p.rule for p in dragoman.check(asked, "anthropic-messages", models=rows)] == [
         "model-prefill"
     ]
-    mended = dragoman.repair(asked, "anthropic-messages", models=rows)
-    assert mended.document["messages"][-1] == {"role": "user", "content": "Continue."}
+    repaired = dragoman.repair(asked, "anthropic-messages", models=rows)
+    assert repaired.document["messages"][-1] == {"role": "user", "content": "Continue."}
 
 
 # -- check and repair ------------------------------------------------------------------------------

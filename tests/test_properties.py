@@ -151,7 +151,7 @@ def test_the_way_home(tree: Request, source: str, target: str) -> None:
 def test_the_way_home_of_a_conversation_that_grew(
     old: Any, new: Any, source: str, target: str
 ) -> None:
-    """The old part comes home exactly, whatever came behind it.
+    """The old part comes home exactly, whatever came after it.
 
     Where two turns of one speaker are one, the last item goes on with what was added.
     """
@@ -167,7 +167,7 @@ def test_the_way_home_of_a_conversation_that_grew(
 
 
 def goes_on(item: Any, longer: Any) -> bool:
-    """Whether an item is the same, or the same with more behind it."""
+    """Whether an item is the same, or the same with more after it."""
     for key, value in item.items():
         more = longer.get(key)
         if isinstance(value, list) and isinstance(more, list):
@@ -178,7 +178,7 @@ def goes_on(item: Any, longer: Any) -> bool:
 
 
 def grow(document: Any, dialect: str, new: Any) -> Any:
-    """The document with the messages of another conversation behind it."""
+    """The document with the messages of another conversation after it."""
     fresh = [m for m in new if m.role not in ("system", "developer")]
     said = turns_of(document)
     if said and said[-1].get("role") in ("system", "developer"):

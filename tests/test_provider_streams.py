@@ -354,7 +354,7 @@ def test_the_next_question_goes_over_the_same_connection(
 @ways
 @pytest.mark.parametrize("target", GREAT)
 def test_an_answer_is_complete_when_it_says_so(target: str, way: str) -> None:
-    """Not every server hangs up, or ends the body, behind the last event."""
+    """Not every server hangs up, or ends the body, after the last event."""
     upstream = Upstream()
     sse = dragoman.decompose(corpus("answer", target, "response"), target)
 
@@ -471,7 +471,7 @@ def has_begun(events: list[Any]) -> bool:
 
 @ways
 @pairs
-def test_an_error_in_the_stream_is_raised_behind_what_came_before(
+def test_an_error_in_the_stream_is_raised_after_what_came_before(
     caller: str, target: str, way: str
 ) -> None:
     failing = begun(target) + b"data: %b\n\n" % json.dumps(ERRORS[target]).encode()

@@ -237,7 +237,11 @@ def test_losses_of_the_request_and_of_the_answer_are_kept_apart() -> None:
     ):
         answer = talk.create(chat(), seed=7)
     assert {x.what for x in answer.request_losses} == {"seed", "max_tokens"}
-    assert {x.what for x in answer.losses} == {"reasoning", "reasoning.seal", "response.created"}
+    assert {x.what for x in answer.losses} == {
+        "reasoning",
+        "reasoning.signature",
+        "response.created",
+    }
     assert answer.history_losses == ()
     assert repr(answer) == "<Answer: openai-chat from anthropic-messages, 5 losses>"
 
@@ -297,7 +301,7 @@ def test_what_was_made_up_for_an_answer_does_not_enter_the_history(
         asked = corpus("answer", caller, "request")
         answer = talk.request(asked)
     invented = {loss.what for loss in answer.losses if loss.kind == "invented"}
-    assert invented & {"reasoning.id", "reasoning.seal"}
+    assert invented & {"reasoning.id", "reasoning.signature"}
     assert sdk.problems(caller, "response", answer.document) == []
     grown = asked | {history(caller): answer.append(asked[history(caller)])}
     assert dragoman.check(grown, caller) == []
@@ -350,7 +354,7 @@ def test_002_signed_reasoning_goes_back_to_its_issuer_with_a_capsule() -> None:
             third = claude.create(history, tools=tools, capsules=second.capsules)
     assert "thinking" not in upstream.seen[1].body.decode()
     assert upstream.seen[2].document["messages"][1]["content"] == THINKING["content"]
-    assert third.capsules == capsules  # nothing new was sealed, and what is kept is still good
+    assert third.capsules == capsules  # nothing new was signed, and what is kept is still good
     assert "capsule" not in {loss.what for loss in third.request_losses}
 
 
@@ -753,7 +757,7 @@ def test_whoever_closes_does_not_leave_others_waiting() -> None:
     assert [type(error) for error in caught] == [ConnectionFailed]
 
 
-def test_who_forgets_to_close_leaves_no_thread_behind() -> None:
+def test_who_forgets_to_close_leaves_no_thread_after() -> None:
     with Upstream(said()) as upstream:
         talk = provider(upstream)
         talk.create(chat())

@@ -1,4 +1,4 @@
-"""Broken conversations, what each pass makes of them, and the laws of mending."""
+"""Broken conversations, what each pass makes of them, and the laws of repairing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman import DragomanError, Lossy, Unsupported, testing
 from dragoman.check import check
 from dragoman.dialects import get, names
 from dragoman.dialects._model_rules import RULES as MODEL_RULES
-from dragoman.lint.json_repair import mend_object
+from dragoman.lint.json_repair import repair_object
 from dragoman.lint.passes.table import PASSES
 from dragoman.repair import repair, repair_passes
 from dragoman.tools.results import NO_RESULT
@@ -78,7 +78,7 @@ def ask(dialect: str, messages: list[Any], **more: Any) -> Any:
     return {"model": "m", "input" if dialect == RESPONSES else "messages": messages, **more}
 
 
-def mended(
+def repaired(
     dialect: str, messages: list[Any], passes: list[str] | None = None
 ) -> tuple[Any, list[str]]:
     """The messages after a repair, and what the ledger says of it."""
@@ -318,8 +318,8 @@ def test_pass(
     name: str, dialect: str, messages: list[Any], expected: list[Any], losses: list[str]
 ) -> None:
     before = json.dumps(messages)
-    assert mended(dialect, messages, [name]) == (expected, losses)
-    assert mended(dialect, expected, [name]) == (expected, [])
+    assert repaired(dialect, messages, [name]) == (expected, losses)
+    assert repaired(dialect, expected, [name]) == (expected, [])
     assert json.dumps(messages) == before, "the input is never changed"
 
 
@@ -336,9 +336,9 @@ def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
     more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
     doc = ask(ANTHROPIC, messages, **more, thinking=config)
     assert [problem.rule for problem in check(doc, ANTHROPIC)] == ["thinking-missing"]
-    mended = repair(doc, ANTHROPIC)
-    assert mended.document == ask(ANTHROPIC, messages, **more)
-    assert [f"{loss.kind} {loss.what}" for loss in mended.losses] == ["dropped thinking"]
+    repaired = repair(doc, ANTHROPIC)
+    assert repaired.document == ask(ANTHROPIC, messages, **more)
+    assert [f"{loss.kind} {loss.what}" for loss in repaired.losses] == ["dropped thinking"]
     kept = [said([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, use("a")])]
     doc = ask(ANTHROPIC, [messages[0], *kept, messages[2]], **more, thinking=config)
     assert repair(doc, ANTHROPIC).document == doc
@@ -351,16 +351,16 @@ def test_thinking_is_disabled_where_a_loop_lost_its_block() -> None:
         ({}, [said("So")], "thinking-missing", "dropped thinking"),
     ],
 )
-def test_what_excludes_thinking_is_mended(
+def test_what_excludes_thinking_is_repaired(
     options: dict[str, Any], messages: list[Any], rule: str, loss: str
 ) -> None:
     config = {"type": "enabled", "budget_tokens": 1024}
     more = {"max_tokens": 2000, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
     doc = ask(ANTHROPIC, [user("Hi"), *messages], **more, **options, thinking=config)
     assert [problem.rule for problem in check(doc, ANTHROPIC)] == [rule]
-    mended = repair(doc, ANTHROPIC)
-    assert check(mended.document, ANTHROPIC) == []
-    assert [f"{each.kind} {each.what}" for each in mended.losses] == [loss]
+    repaired = repair(doc, ANTHROPIC)
+    assert check(repaired.document, ANTHROPIC) == []
+    assert [f"{each.kind} {each.what}" for each in repaired.losses] == [loss]
 
 
 def test_cache_marks_go_in_a_stated_order() -> None:
@@ -404,10 +404,10 @@ def test_names_of_tools_change_everywhere() -> None:
     assert check(done.document, CHAT) == []
 
 
-# -- without names, what check finds is mended ----------------------------------------------------
+# -- without names, what check finds is repaired --------------------------------------------------
 
 
-def test_what_is_broken_is_mended() -> None:
+def test_what_is_broken_is_repaired() -> None:
     doc = ask(
         ANTHROPIC,
         [
@@ -463,11 +463,11 @@ def test_policy_and_limits() -> None:
     assert [name for name, _ in repair_passes()] == list(PASSES)
 
 
-def test_a_pass_mends_rules_that_exist() -> None:
+def test_a_pass_repairs_rules_that_exist() -> None:
     known = {rule for name in names() for rule in getattr(get(name), "rules", ())}
     known |= MODEL_RULES.keys()
     for each in PASSES.values():
-        assert each.mends <= known
+        assert each.repairs <= known
 
 
 # -- laws -----------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ chat_messages = st.one_of(
     words.map(lambda w: {"role": "tool", "content": w}),
     words.map(lambda w: {"role": "system", "content": w}),
 )
-thoughts = st.sampled_from(
+reasoning = st.sampled_from(
     [
         {"type": "thinking", "thinking": "Hm.", "signature": "s"},
         {"type": "thinking", "thinking": "Hm.", "signature": ""},
@@ -494,7 +494,7 @@ marked = words.map(lambda w: text(w, cache_control={"type": "ephemeral"}))
 anthropic_messages = st.one_of(
     words.map(user),
     words.map(said),
-    st.lists(texts | marked | ids.map(use) | thoughts, max_size=4).map(lambda c: said(list(c))),
+    st.lists(texts | marked | ids.map(use) | reasoning, max_size=4).map(lambda c: said(list(c))),
     st.lists(texts | marked | st.builds(result, ids, words), max_size=4).map(
         lambda c: user(list(c)) | {"note": 1}
     ),
@@ -524,8 +524,8 @@ conversations = st.one_of(
     st.tuples(st.just(CHAT), st.lists(chat_messages, max_size=7)),
     st.tuples(st.just(RESPONSES), st.lists(items, max_size=7)),
 )
-MENDABLE = {rule for each in PASSES.values() for rule in each.mends} - {
-    "arguments",  # some text is beyond mending
+MENDABLE = {rule for each in PASSES.values() for rule in each.repairs} - {
+    "arguments",  # some text is beyond repairing
     "empty-message",  # nothing but empty messages is left
     "empty-text",
 }
@@ -533,7 +533,7 @@ MENDABLE = {rule for each in PASSES.values() for rule in each.mends} - {
 
 @settings(max_examples=examples(200), deadline=None)
 @given(conversations)
-def test_a_repair_mends_what_it_can_and_is_done(conversation: tuple[str, list[Any]]) -> None:
+def test_a_repair_repairs_what_it_can_and_is_done(conversation: tuple[str, list[Any]]) -> None:
     dialect, messages = conversation
     doc = ask(dialect, messages)
     done = repair(doc, dialect)
@@ -592,7 +592,7 @@ def test_a_repair_done_twice_is_done_once(document: testing.Document) -> None:
 
 
 def test_a_part_stands_alone_where_the_message_that_held_it_is_none_any_more() -> None:
-    """A result is put behind the first one, and the rest of its message follows."""
+    """A result is put after the first one, and the rest of its message follows."""
     uses: list[Any] = [
         {"type": "tool_use", "id": n, "name": "f", "input": {}} for n in ("call_1", "call_2")
     ]
@@ -637,17 +637,17 @@ def test_a_named_pass_done_twice_is_done_once(
 
 @given(st.text() | st.dictionaries(st.text(), st.text(max_size=5), max_size=3).map(json.dumps))
 def test_mending_json_is_total_and_leaves_objects_whole(text_: str) -> None:
-    mended_ = mend_object(text_)
-    if mended_ is not None:
-        assert isinstance(json.loads(mended_), dict)
+    repaired_ = repair_object(text_)
+    if repaired_ is not None:
+        assert isinstance(json.loads(repaired_), dict)
 
 
 @given(st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=6), max_size=4))
 def test_cut_json_loses_only_its_end(value: dict[str, Any]) -> None:
     whole = json.dumps(value)
     for end in range(1, len(whole)):
-        mended_ = mend_object(whole[:end])
-        if mended_ is not None:
-            found = json.loads(mended_)
+        repaired_ = repair_object(whole[:end])
+        if repaired_ is not None:
+            found = json.loads(repaired_)
             assert list(found) == list(value)[: len(found)]
             assert all(found[key] == value[key] for key in list(found)[:-1])

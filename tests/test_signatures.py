@@ -47,7 +47,7 @@ def test_no_signature_is_lost_in_silence(case: str, facet: str, target: str) -> 
     assert signed
     result = dragoman.convert(data, source="gemini", target=target, facet=facet, now=0)
     arrived = [s for s in signed if json.dumps(s) in result.to_json().decode()]
-    lost = [loss for loss in result.losses if loss.what == "reasoning.seal"]
+    lost = [loss for loss in result.losses if loss.what == "reasoning.signature"]
     assert len(arrived) + len(lost) == len(signed), result.losses
 
 
@@ -106,7 +106,7 @@ def streamed(chunks: list[list[Any]]) -> bytes:
 def test_a_signature_comes_back_in_flight(chunks: list[list[Any]], through: str) -> None:
     """Gemini's stream, said in another format and read back from there."""
     there = dragoman.convert(streamed(chunks), source="gemini", target=through, facet="stream")
-    assert "reasoning.seal" not in [loss.what for loss in there.losses]
+    assert "reasoning.signature" not in [loss.what for loss in there.losses]
     back = dragoman.convert(there.document, source=through, target="gemini", facet="stream")
     parts = dragoman.collect(back.document, "gemini").document["candidates"][0]["content"]["parts"]
     wanted = dragoman.collect(streamed(chunks), "gemini").document["candidates"][0]["content"]
@@ -147,15 +147,15 @@ def test_a_call_that_is_signed_too_late_is_noted() -> None:
     ]
     data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
     said = dragoman.convert(data, source="vercel-ui", target="gemini", facet="stream")
-    assert "reasoning.seal" in [loss.what for loss in said.losses]
+    assert "reasoning.signature" in [loss.what for loss in said.losses]
 
 
 @pytest.mark.parametrize("vendor", ["google", "vertex", "googleVertex"])
 def test_a_history_of_the_ai_sdk_signs_under_several_names(vendor: str) -> None:
     signed = {"providerOptions": {vendor: {"thoughtSignature": "c2ln"}}}
     call = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}, **signed}
-    thought = {"type": "reasoning", "text": "Hm.", **signed}
-    doc = [{"role": "assistant", "content": [thought, call]}]
+    reasoning = {"type": "reasoning", "text": "Hm.", **signed}
+    doc = [{"role": "assistant", "content": [reasoning, call]}]
     there = dragoman.convert(doc, source="vercel-model", target="gemini", facet="messages")
     assert signatures(there.document) == ["c2ln", "c2ln"]
     again = dragoman.convert(doc, source="vercel-model", target="vercel-model", facet="messages")
@@ -169,4 +169,4 @@ def test_another_model_does_not_get_them() -> None:
     there = dragoman.write(tree, "gemini").document
     back = dragoman.convert(there, source="gemini", target="openai-chat")
     assert "extra_content" not in back.to_json().decode()
-    assert [loss.what for loss in back.losses] == ["reasoning.seal", "reasoning.seal"]
+    assert [loss.what for loss in back.losses] == ["reasoning.signature", "reasoning.signature"]

@@ -386,7 +386,7 @@ LISTS = {
     "gemini/grounding.py _web": "a list of pages",
     "gemini/turns.py read_contents": "a list of parts",
     "router_responses.py is_silent": "a list of parts",
-    "mistral/stream.py open_thought": "what was just written",
+    "mistral/stream.py open_reasoning": "what was just written",
     "_gemma.py in_order": "ranks that were made here",
     "_gemma.py left_out": "two lists",
     "bedrock_converse/params.py short_labels": "labels that are kept, and those that were given",

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman import Malformed, Transcoder, convert, decompose, dialects, join, read
 from dragoman.ledger import Ledger
-from dragoman.model import Message, Reasoning, Request, Response, Seal, Text
+from dragoman.model import Message, Reasoning, Request, Response, Signature, Text
 from dragoman.testing import rest_is_flight
 
 COMPATIBLE = ("deepseek", "groq", "xai", "vllm", "llama-cpp")
@@ -33,7 +33,7 @@ def written(content: tuple[Any, ...], target: str) -> tuple[dict[str, Any], list
 
 
 @pytest.mark.parametrize("target", COMPATIBLE)
-def test_thoughts_that_become_one_are_noted(target: str) -> None:
+def test_reasoning_that_become_one_are_noted(target: str) -> None:
     key = str(dialects.get(target).thinking_key)  # type: ignore[attr-defined]
     assert written((Reasoning(("a",)), Text("b")), target)[1] == []
     doc, lost = written((Reasoning(("a", "b")), Reasoning((), ("c",)), Text("d")), target)
@@ -49,7 +49,7 @@ def test_thoughts_that_become_one_are_noted(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", COMPATIBLE)
-def test_the_parts_of_a_thought_in_flight(target: str) -> None:
+def test_the_parts_of_a_reasoning_in_flight(target: str) -> None:
     parts = [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}]
     message = {"type": "message", "role": "assistant", "content": []}
     doc = {"object": "response", "output": [{"type": "reasoning", "summary": parts}, message]}
@@ -59,14 +59,18 @@ def test_the_parts_of_a_thought_in_flight(target: str) -> None:
     rest_is_flight(data, "openai-responses", target)
 
 
-def test_seals_go_to_their_issuers_by_way_of_openrouter() -> None:
+def test_signatures_go_to_their_issuers_by_way_of_openrouter() -> None:
     for issuer, form in (("anthropic", "anthropic-claude-v1"), ("google", "google-gemini-v1")):
-        doc, lost = written((Reasoning(("a",), seal=Seal("s", issuer)), Text("b")), "openrouter")
+        doc, lost = written(
+            (Reasoning(("a",), signature=Signature("s", issuer)), Text("b")), "openrouter"
+        )
         (detail,) = doc["reasoning_details"]
         assert (detail["signature"], detail["format"], lost) == ("s", form, [])
-    doc, lost = written((Reasoning(("a",), seal=Seal("s", "mistral")), Text("b")), "openrouter")
+    doc, lost = written(
+        (Reasoning(("a",), signature=Signature("s", "mistral")), Text("b")), "openrouter"
+    )
     assert "signature" not in doc["reasoning_details"][0]
-    assert lost == ["dropped reasoning.seal"]
+    assert lost == ["dropped reasoning.signature"]
 
 
 def test_a_detail_that_nobody_knows_stays() -> None:
@@ -99,15 +103,15 @@ SIGNED = stream(
 )  # fmt: skip
 
 
-def test_a_signed_thought_in_flight() -> None:
+def test_a_signed_reasoning_in_flight() -> None:
     data = SIGNED.replace(b"data", b": OPENROUTER PROCESSING\n\ndata", 1)
     transcoder = Transcoder("openrouter", "anthropic-messages")
     out = transcoder.feed(data) + transcoder.close()
     assert b'"signature_delta","signature":"s"' in out
     (candidate,) = transcoder.response.candidates
-    thought = candidate.message.content[0]
-    assert isinstance(thought, Reasoning)
-    assert (thought.content, thought.seal) == (("Hm.",), Seal("s", "anthropic"))
+    reasoning = candidate.message.content[0]
+    assert isinstance(reasoning, Reasoning)
+    assert (reasoning.content, reasoning.signature) == (("Hm.",), Signature("s", "anthropic"))
     assert Transcoder("openrouter", "openrouter").feed(data) == data
     for target in ("anthropic-messages", "openai-responses", "openrouter", "deepseek"):
         rest_is_flight(data, "openrouter", target)
@@ -132,17 +136,17 @@ def test_why_a_stream_of_groq_broke_off(choices: dict[str, Any]) -> None:
     assert transcoder.response.failure.message == "too slow"
 
 
-def test_a_turn_without_thoughts_says_so_to_deepseek() -> None:
+def test_a_turn_without_reasoning_says_so_to_deepseek() -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
     said = {"role": "assistant", "content": None, "tool_calls": calls}
     asked = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]}
     answer = {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
     grown = join(asked, answer, dialect="deepseek").document
     assert grown["messages"][1] == said | {"reasoning_content": ""}
-    thought = {**said, "reasoning_content": "Hm."}
-    answer["choices"][0]["message"] = thought
+    reasoning = {**said, "reasoning_content": "Hm."}
+    answer["choices"][0]["message"] = reasoning
     grown = join(asked, answer, dialect="deepseek").document
-    assert grown["messages"][1] == thought
+    assert grown["messages"][1] == reasoning
 
 
 def test_users_of_deepseek_have_plain_names() -> None:

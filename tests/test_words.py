@@ -1,7 +1,7 @@
 """What people read has the words of the field: reasoning, signature, repair, audio, video.
 
 Looked at are the pages of the documentation, the help of the commands, what ``explain`` prints, and
-the string literals of the modules. Code and names (``reasoning.seal``, ``--ignore seals``) do not
+the string literals of the modules. Code and names (``thought``, a key of Gemini) do not
 count. ``UNCOVERED`` are folders whose messages may still have other words; it should become empty.
 """
 
@@ -118,7 +118,7 @@ def test_a_banned_word_is_found() -> None:
         "x: ...there is no place for a seal here...",
         "x: ...there is no place for a seal here...",
     ]
-    assert banned_in(prose("`reasoning.seal`, thoughtful; see\n```\na seal\n```\n"), "x") == []
+    assert banned_in(prose("`reasoning.signature`, thoughtful; see\n```\na seal\n```\n"), "x") == []
     assert list(literals('"""A seal of it."""\nwhy = "a film of it"\nkey = "seal"\n')) == [
         "a film of it"
     ]

@@ -70,7 +70,7 @@ class Say(NamedTuple):
 
 
 class Tell(NamedTuple):
-    """An answer that comes in pieces. ``breaks``: the connection breaks behind the last."""
+    """An answer that comes in pieces. ``breaks``: the connection breaks after the last."""
 
     pieces: Iterable[bytes] | AsyncIterable[bytes]
     headers: Mapping[str, str] = MappingProxyType({})

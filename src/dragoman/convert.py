@@ -124,7 +124,7 @@ def convert(
             document = capsules.refit(document, writer, tree, log)
     carried = None
     if carry:
-        carried = capsules.seal(value, document, reader, writer, facet, tree, log.models, key=key)
+        carried = capsules.make(value, document, reader, writer, facet, tree, log.models, key=key)
     if places:
         log.losses = [replace(loss, path=reader.locate(value, loss.path)) for loss in log.losses]
     log.enforce(fail_on)

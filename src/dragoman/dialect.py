@@ -97,7 +97,7 @@ class Dialect:
     spec: ClassVar[str]
     """Where the format is described."""
     issuer: ClassVar[str] = ""
-    """Who issues (and alone accepts) the seals and file ids of this dialect."""
+    """Who issues (and alone accepts) the signatures and file ids of this dialect."""
     needs_model: ClassVar[bool] = False
     """Whether a request is refused without a model in it."""
     serves: ClassVar[tuple[str, ...]] = ()
@@ -420,9 +420,11 @@ class Dialect:
 
     def lose_signature(self, extras: Extras, at: str, log: Ledger) -> None:
         """A signature that has no place here, or that another provider wants back."""
-        if extras.seal is not None:
-            issuer = extras.seal.issuer
-            log.dropped("reasoning.seal", at, f"a signature of {issuer} is valid for {issuer} only")
+        if extras.signature is not None:
+            issuer = extras.signature.issuer
+            log.dropped(
+                "reasoning.signature", at, f"a signature of {issuer} is valid for {issuer} only"
+            )
 
     def note_counts(self, usage: Usage, log: Ledger, *, omits: bool = False) -> None:
         """Tokens that are not counted apart, and counts that contradict each other: the sums of
@@ -512,7 +514,7 @@ class Dialect:
 
     def is_mute(self, extras: Extras) -> bool:
         """Whether extras have no say here: another dialect's, and nothing of them is lost."""
-        if extras.fields or extras.seal is not None:
+        if extras.fields or extras.signature is not None:
             return False
         return not self.is_home(extras.dialect)
 

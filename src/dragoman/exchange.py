@@ -343,12 +343,12 @@ class Exchange:
 
     def loses_reasoning(self, losses: Iterable[Loss]) -> bool:
         """Whether a reply had signed or encrypted reasoning that the client does not get."""
-        return self.is_converted and any(loss.what == "reasoning.seal" for loss in losses)
+        return self.is_converted and any(loss.what == "reasoning.signature" for loss in losses)
 
     def capsules_for(self, original: Json, held: Json) -> dict[str, Json]:
         """``capsules``, given the upstream's reply and the history that the client holds."""
         known = join(self.sent, original, dialect=self.upstream).document
-        sealed = capsuling.seal(
+        signed = capsuling.make(
             known,
             held,
             self._upstream,
@@ -358,7 +358,7 @@ class Exchange:
             converted=False,
             key=self._key,
         )
-        return self._kept | {self.upstream: sealed}
+        return self._kept | {self.upstream: signed}
 
 
 class _Amend:

@@ -162,7 +162,7 @@ ADVICE: dict[str, tuple[str, str]] = {
         "The target has no reasoning in its history, or accepts only reasoning of its own models.",
         "Usually nothing: models do not depend on the reasoning of earlier turns. " + _CAPSULE,
     ),
-    "reasoning.seal": (
+    "reasoning.signature": (
         "A reasoning signature or encrypted reasoning is valid only for the provider that issued "
         "it; other providers reject it.",
         "Nothing for the target. To have it back in the source dialect, keep a capsule.",
@@ -536,8 +536,8 @@ def _rules() -> Iterator[Explanation]:
     for dialect in dialects.names():
         rules: dict[str, str] = getattr(dialects.get(dialect), "rules", {})
         for rule, meaning in rules.items():
-            mends = [name for name, each in PASSES.items() if rule in each.mends]
-            todo = f"`dragoman repair` repairs it with {' or '.join(mends)}." if mends else ""
+            repairs = [name for name, each in PASSES.items() if rule in each.repairs]
+            todo = f"`dragoman repair` repairs it with {' or '.join(repairs)}." if repairs else ""
             yield Explanation(rule, f"rule of {dialect}", meaning, "", todo or _BY_HAND)
 
 
@@ -548,7 +548,7 @@ def _passes() -> Iterator[Explanation]:
     from .lint.passes.table import PASSES
 
     for name, each in PASSES.items():
-        rules = ", ".join(sorted(each.mends))
+        rules = ", ".join(sorted(each.repairs))
         why = (
             f"It runs where `check` finds {rules}."
             if rules

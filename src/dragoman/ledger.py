@@ -48,7 +48,7 @@ CODES: dict[str, str] = {
     "media.type": "the media type",
     "passage": "a retrieved passage",
     "reasoning": "reasoning of the model",
-    "reasoning.seal": "a signature or encrypted reasoning, which only its issuer may receive",
+    "reasoning.signature": "a signature or encrypted reasoning, which only its issuer may receive",
     "reasoning.summary": "that reasoning is a summary",
     "reasoning.id": "the id of a reasoning item",
     "refusal": "that a text is a refusal",

@@ -95,7 +95,7 @@ class Extras(Leaf, frozen=True):
     blanks: dict[str, Json] = {}
     spelling: dict[str, Json] = {}
     inner: tuple[str, ...] = ()
-    seal: Seal | None = None
+    signature: Signature | None = None
 
 
 class Node(Leaf, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class Cache(Node, frozen=True):
     ttl: str | None = None
 
 
-class Seal(Leaf, frozen=True):
+class Signature(Leaf, frozen=True):
     """A signature or encrypted reasoning. Only its issuer can read it and may receive it."""
 
     data: str
@@ -130,7 +130,7 @@ class Seal(Leaf, frozen=True):
         return SIGNERS.get(self.issuer, self.issuer) if self.kind == "signature" else self.issuer
 
 
-# Of the models that Bedrock serves, Claude alone signs its thoughts, and its signatures are the
+# Of the models that Bedrock serves, Claude alone signs its reasoning, and its signatures are the
 # same everywhere: "`signature` values are compatible across platforms (Claude APIs, Amazon Bedrock,
 # and Vertex AI). Values generated on one platform will be compatible with another."
 # https://platform.claude.com/docs/en/build-with-claude/extended-thinking#thinking-encryption
@@ -149,7 +149,7 @@ class Citation(Node, frozen=True):
     location: tuple[Literal["char", "page", "block"], int, int] | None = None
     file_id: str | None = None
     filename: str | None = None
-    seal: Seal | None = None
+    signature: Signature | None = None
 
 
 class Source(Leaf, frozen=True):
@@ -197,7 +197,7 @@ class Reasoning(Node, frozen=True, tag="reasoning", tag_field="block"):
 
     content: tuple[str, ...] = ()
     summary: tuple[str, ...] = ()
-    seal: Seal | None = None
+    signature: Signature | None = None
     id: str | None = None
 
     @property

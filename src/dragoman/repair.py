@@ -53,7 +53,7 @@ def repair(
     dropped text.empty at /messages/0/content/0 (empty text dropped)
     """
     from .lint.passes.context import Bench
-    from .lint.passes.table import find, mend, run
+    from .lint.passes.table import find, repair, run
 
     speaker = dialects.get(dialect)
     log = Ledger(models=given(models), target=speaker.name)
@@ -67,10 +67,10 @@ def repair(
     assert isinstance(tree, Request | History)
     bench = Bench(speaker, log)
     if passes is not None:
-        mended = run(named, tree, bench)
+        repaired = run(named, tree, bench)
     else:
-        mended = mend(speaker, tree, value, facet, bench)
-    document = value if mended is tree else speaker.write(mended, log)
+        repaired = repair(speaker, tree, value, facet, bench)
+    document = value if repaired is tree else speaker.write(repaired, log)
     log.enforce(fail_on)
     return Result(document, tuple(log.losses))
 

@@ -569,7 +569,7 @@ def _letters(text: str) -> list[str]:
 
 
 def _values(text: str) -> list[Json]:
-    """The JSON values of arguments that stand one behind the other; of anything else, the text."""
+    """The JSON values of arguments that stand one after the other; of anything else, the text."""
     values: list[Json] = []
     place = 0
     while place < len(text):
@@ -712,8 +712,8 @@ def _fold(content: Iterable[Block]) -> dict[str, Json]:
     fold |= {"signed": [], "cited": [], "calls": []}
     others: list[Json] = []
     for block in content:
-        if block.extras is not None and block.extras.seal is not None:
-            fold["signed"].append(block.extras.seal.data)
+        if block.extras is not None and block.extras.signature is not None:
+            fold["signed"].append(block.extras.signature.data)
         if isinstance(block, Text):
             fold["text"] += block.text
             fold["cited"] += [
@@ -721,7 +721,7 @@ def _fold(content: Iterable[Block]) -> dict[str, Json]:
             ]
         elif isinstance(block, Reasoning):
             fold["reasoning"] += "".join((*block.content, *block.summary))
-            fold["signed"] += [block.seal.data] if block.seal is not None else []
+            fold["signed"] += [block.signature.data] if block.signature is not None else []
         elif isinstance(block, Refusal):
             fold["refusal"] += block.text
         elif isinstance(block, ToolCall):
@@ -793,7 +793,7 @@ def cut_alike(data: bytes, source: str, target: str, cuts: list[int]) -> None:
 
 
 def _damaged(data: bytes, framing: str, rng: Random) -> Iterator[bytes]:
-    """A stream as it is; with stray bytes behind it or inside; with a byte changed; cut short."""
+    """A stream as it is; with stray bytes after it or inside; with a byte changed; cut short."""
     yield data
     yield data + rng.choice(STRAY)
     place = rng.randrange(len(data))
@@ -1084,7 +1084,7 @@ def _keys(got: dict[str, Any], wanted: dict[str, Any], at: str) -> Iterator[str]
 
 
 def _items(got: list[Any], wanted: list[Any], at: str) -> Iterator[str]:
-    """Items that are gone or came in between do not make others of those behind them."""
+    """Items that are gone or came in between do not make others of those after them."""
     before, after = ([repr(_plain(item)) for item in items] for items in (wanted, got))
     steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     for what, i, end, j, stop in steps:

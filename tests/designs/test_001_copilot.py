@@ -300,8 +300,8 @@ def test_001_a_tool_named_like_a_mode_can_be_chosen(name: str) -> None:
 
 
 def test_001_reasoning_is_kept() -> None:
-    thought = {"type": "reasoning", "content": [{"type": "output_text", "text": "Six sevens."}]}
-    tree = dragoman.read({"input": [thought, item("assistant", "42")]}, "copilot-responses",
+    reasoning = {"type": "reasoning", "content": [{"type": "output_text", "text": "Six sevens."}]}
+    tree = dragoman.read({"input": [reasoning, item("assistant", "42")]}, "copilot-responses",
                          facet="messages")  # fmt: skip
     assert tree.messages[0].content[0].content == ("Six sevens.",)  # type: ignore[union-attr]
     signed = [
@@ -314,8 +314,8 @@ def test_001_reasoning_is_kept() -> None:
         target="copilot-responses",
         facet="messages",
     )
-    assert result.document == {"input": [thought, item("assistant", "42")]}
-    assert [loss.what for loss in result.losses] == ["reasoning.seal"]
+    assert result.document == {"input": [reasoning, item("assistant", "42")]}
+    assert [loss.what for loss in result.losses] == ["reasoning.signature"]
 
 
 @pytest.mark.parametrize(
@@ -395,17 +395,17 @@ def test_001_what_is_added_at_home_has_the_dialects_own_form() -> None:
 # -- the endpoint as Copilot's own clients use it ---------------------------------------------
 
 
-def test_001_only_copilots_own_seals_go_back_to_copilot() -> None:
-    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
-    asked = {"model": "m", "input": [thought, {"role": "assistant", "content": "42"}]}
+def test_001_only_copilots_own_signatures_go_back_to_copilot() -> None:
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    asked = {"model": "m", "input": [reasoning, {"role": "assistant", "content": "42"}]}
     for source, target, kept in (
         ("openai-responses", "copilot", False),
         ("copilot", "openai-responses", False),
         ("copilot", "copilot", True),
     ):
         result = dragoman.convert(asked, source=source, target=target)
-        assert (thought in result.document["input"]) is kept
-        assert ("reasoning.seal" in {loss.what for loss in result.losses}) is not kept
+        assert (reasoning in result.document["input"]) is kept
+        assert ("reasoning.signature" in {loss.what for loss in result.losses}) is not kept
 
 
 def test_001_copilot_keeps_what_openais_items_say_and_not_the_reverse() -> None:
@@ -546,9 +546,9 @@ def test_001_convert_stream_event_status_none() -> None:
 
 def test_001_convert_stream_event_reasoning_none() -> None:
     """ "Reasoning Events: Returns `None`"; here the ledger says what was in it."""
-    thought = spoken("Hm.") | {"type": "reasoning"}
-    del thought["role"]
-    assert message_of(thought, "dropped reasoning ", "dropped message.empty ") is None
+    reasoning = spoken("Hm.") | {"type": "reasoning"}
+    del reasoning["role"]
+    assert message_of(reasoning, "dropped reasoning ", "dropped message.empty ") is None
 
 
 def test_001_convert_stream_event_that_is_no_message() -> None:

@@ -333,10 +333,10 @@ def test_002_malformed_arguments_are_an_error_for_who_wants_one() -> None:
 
 
 def test_002_what_the_error_advises_helps() -> None:
-    mended = dragoman.repair(
+    repaired = dragoman.repair(
         broken('{"path": "foo.txt"'), CHAT, facet="messages", passes=["fix-arguments"]
     )
-    there = to_anthropic(mended.document, fail_on={"tool_call.arguments"})
+    there = to_anthropic(repaired.document, fail_on={"tool_call.arguments"})
     assert there.document["messages"][1]["content"][1]["input"] == {"path": "foo.txt"}
 
 
@@ -541,12 +541,12 @@ def test_002_without_a_capsule_only_what_the_ledger_says_is_gone() -> None:
     there = to_openai(STORED_OLD)
     assert sorted(said(there)) == [
         "dropped reasoning",
-        "dropped reasoning.seal",
+        "dropped reasoning.signature",
         "moved tool_result.error",
     ]
     back = to_anthropic(there.document).document
     wanted = without_flags(STORED_OLD["messages"])
-    del wanted[3]["content"][0]  # the thought
+    del wanted[3]["content"][0]  # the reasoning
     wanted[4]["content"][1]["content"] = "no path"  # a list of one text is that text
     text = wanted[4]["content"].pop()  # turns of one role that follow each other are one turn
     wanted.insert(5, {"role": "user", "content": [text]})

@@ -387,29 +387,29 @@ SIGNED = {"type": "thinking", "thought": "Hm.", "signature": "c2ln", "sourceFiel
         ({}, {"type": "thinking", "thought": "Hm.", "encryptedContent": "ZW5j"}, "openai"),
     ],
 )
-def test_a_seal_knows_its_issuer(
+def test_a_signature_knows_its_issuer(
     metadata: dict[str, Any], block: dict[str, Any], issuer: str
 ) -> None:
     contents = [says("ai", block) | {"metadata": metadata}, says("human", text("Go on."))]
     tree: Any = read(contents, "icontent", facet="messages")
-    assert isinstance(thought := tree.messages[0].content[0], Reasoning)
-    assert thought.seal is not None
-    assert thought.seal.issuer == issuer
+    assert isinstance(reasoning := tree.messages[0].content[0], Reasoning)
+    assert reasoning.signature is not None
+    assert reasoning.signature.issuer == issuer
     home = convert(contents, source="icontent", target="icontent", facet="messages")
     assert home.document == contents
     for target in TO:
         there = convert(contents, source="icontent", target=target, facet="messages")
         sent = str(there.document)
         accepted = dialects.get(target).issuer == issuer and target != "openai-chat"
-        assert (thought.seal.data in sent) == accepted, target
+        assert (reasoning.signature.data in sent) == accepted, target
 
 
 def test_a_signature_goes_through_the_history_and_home_again() -> None:
-    thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    reasoning = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     hidden = {"type": "redacted_thinking", "data": "cmVk"}
     asked = [
         {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": [thought, hidden, text("Hello.")]},
+        {"role": "assistant", "content": [reasoning, hidden, text("Hello.")]},
         {"role": "user", "content": "Bye"},
     ]
     there = convert(asked, source="anthropic-messages", target="icontent", facet="messages")

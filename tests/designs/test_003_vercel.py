@@ -172,10 +172,10 @@ def test_odd_arguments_come_back(version: str) -> None:
 
 
 @pytest.mark.parametrize("through", VERSIONS)
-def test_seals_go_back_to_their_issuers(through: str) -> None:
-    thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+def test_signatures_go_back_to_their_issuers(through: str) -> None:
+    reasoning = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     hidden = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
-    said = {"role": "assistant", "content": [thought, hidden, {"type": "text", "text": "Yes."}]}
+    said = {"role": "assistant", "content": [reasoning, hidden, {"type": "text", "text": "Yes."}]}
     asked = {"role": "user", "content": "Go on."}
     doc = {"messages": [asked, said, asked]}
     there = convert(doc, source="anthropic-messages", target=through, facet="messages")
@@ -184,7 +184,7 @@ def test_seals_go_back_to_their_issuers(through: str) -> None:
     assert back.document == doc
     other = convert(there.document, source=through, target="openai-responses", facet="messages")
     assert "c2ln" not in json.dumps(other.document)
-    assert "dropped reasoning.seal" in losses(other)
+    assert "dropped reasoning.signature" in losses(other)
 
 
 @pytest.mark.parametrize("through", VERSIONS)

@@ -426,8 +426,8 @@ def test_004_an_empty_output_has_words_only_where_nothing_else_is_said() -> None
         assert "No response" not in json.dumps(
             convert(respond(status=status), REAL, CHAT, "response")
         )
-    thought = convert(respond(THOUGHT), REAL, "deepseek", "response")["choices"][0]["message"]
-    assert thought == {
+    reasoning = convert(respond(THOUGHT), REAL, "deepseek", "response")["choices"][0]["message"]
+    assert reasoning == {
         "role": "assistant",
         "content": None,
         "reasoning_content": "Hm.",
@@ -493,9 +493,9 @@ def test_004_an_unknown_part_is_passed_on_unchanged() -> None:
     assert "dropped raw /0/content/1" in said(real)
 
 
-def test_004_a_thought_alone_is_an_answer_without_a_word() -> None:
-    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
-    there = convert(respond(thought), REAL, ROUTER, "response")
+def test_004_a_reasoning_alone_is_an_answer_without_a_word() -> None:
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
+    there = convert(respond(reasoning), REAL, ROUTER, "response")
     assert [item["type"] for item in there["output"]] == ["reasoning", "message"]
     back = dragoman.read(there, ROUTER, facet="response")
     assert len(back.candidates[0].message.content) == 1
@@ -757,10 +757,10 @@ def test_004_a_stranger_is_not_claimed(doc: Any) -> None:
     assert ROUTER not in {guess.dialect for guess in dragoman.detect(doc)}
 
 
-# -- mending --------------------------------------------------------------------------------------
+# -- repairing ------------------------------------------------------------------------------------
 
 
-def test_004_what_breaks_a_rule_can_be_mended() -> None:
+def test_004_what_breaks_a_rule_can_be_repaired() -> None:
     broken = {
         "model": "m",
         "input": [
@@ -772,9 +772,9 @@ def test_004_what_breaks_a_rule_can_be_mended() -> None:
     }
     rules = [problem.rule for problem in dragoman.check(broken, ROUTER)]
     assert rules == ["empty-message", "unanswered-call"]
-    mended = dragoman.repair(broken, ROUTER).document
-    assert dragoman.check(mended, ROUTER) == []
-    chat = convert(mended, ROUTER, CHAT, "request")["messages"]
+    repaired = dragoman.repair(broken, ROUTER).document
+    assert dragoman.check(repaired, ROUTER) == []
+    chat = convert(repaired, ROUTER, CHAT, "request")["messages"]
     assert [message["role"] for message in chat] == ["user", "assistant", "tool", "tool"]
     assert chat[3]["tool_call_id"] == "d"
 

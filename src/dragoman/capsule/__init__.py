@@ -56,14 +56,13 @@ where an op of a list is ``{"keep": n, "was": digest}`` (so many items stay as t
 its capsules are still opened, with that version's limits.
 
 The keys of a capsule: ``count`` (of units, and of tools where these are units), ``turns`` and
-``tools`` (entries), ``patch`` and ``order`` (settings), ``mended`` (losses of the way back that it
-makes up for), ``echo`` (whose gist the digests are of), ``wrap`` or ``bare`` (a list of turns in an
-object, or without it), ``typed`` (the client writes a type that may be left out: ``types``),
+``tools`` (entries), ``patch`` and ``order`` (settings), ``repaired`` (losses of the way back that
+it makes up for), ``echo`` (whose gist the digests are of), ``wrap`` or ``bare`` (a list of turns in
+an object, or without it), ``typed`` (the client writes a type that may be left out: ``types``),
 ``model`` (where the target has none), ``unfit`` (the original broke a rule itself), ``mac``
-(``signing``). Those of an entry: ``at`` and ``is`` (the numbers and digests of
-its units), ``put`` (the original), ``cuts`` (how long texts were that may be joined or split now),
-``ids`` or ``by`` (what else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``,
-``reused``.
+(``signing``). Those of an entry: ``at`` and ``is`` (the numbers and digests of its units), ``put``
+(the original), ``cuts`` (how long texts were that may be joined or split now), ``ids`` or ``by``
+(what else tells where it belongs), ``strict``, ``with``, ``size``, ``marks``, ``reused``.
 
 A capsule is plain JSON and comes from outside. It is looked at whole before it is used
 (``validating``), and whatever is wrong with it is ``CapsuleError``. What it puts is named in
@@ -72,9 +71,9 @@ A capsule is plain JSON and comes from outside. It is looked at whole before it 
 
 from __future__ import annotations
 
+from .making import make as make
 from .modelled import named as named
 from .opening import open_ as open_
 from .opening import refit as refit
-from .sealing import seal as seal
 from .validating import LIMIT as LIMIT
 from .validating import check as check

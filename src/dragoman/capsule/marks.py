@@ -81,7 +81,7 @@ def _container(pieces: list[Json], path: Json, shown: list[Json] | None = None) 
     """What holds the last token of a path: itself, or what corresponds to it in the other pieces.
 
     Items correspond counted from the end: reasoning that was left out stood at the beginning. So
-    do texts, by how much stands behind them: clients join texts, and split them.
+    do texts, by how much stands after them: clients join texts, and split them.
     """
     number, *tokens = path
     at: Json = pieces[number][2] if number < len(pieces) else None
@@ -108,8 +108,8 @@ def _counterpart(items: list[Json], guide: list[Json], index: int) -> int:
     if len(items) == len(guide):
         return plain
     alike = [n for n, item in enumerate(items) if _role(item) == _role(guide[index])]
-    behind = _behind(guide, index + 1)
-    found = (n for n in reversed(alike) if _behind(items, n + 1) == behind)
+    after = _after(guide, index + 1)
+    found = (n for n in reversed(alike) if _after(items, n + 1) == after)
     return next(found, plain if plain in alike or not alike else alike[-1])
 
 
@@ -117,7 +117,7 @@ def _role(item: Json) -> Json:
     return item.get("role") if item.__class__ is dict else None
 
 
-def _behind(items: list[Json], start: int) -> tuple[int, int]:
+def _after(items: list[Json], start: int) -> tuple[int, int]:
     """What stands from a place on: how much text, and how many other things, marks aside."""
     length = others = 0
     for item in items[start:]:

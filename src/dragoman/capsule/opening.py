@@ -75,8 +75,8 @@ def open_(
             root = patching.Root(document) if capsule.get("refs") else None
             restored = patching.apply(capsule.get("patch"), document, "", log, root)
             if len(log.losses) == said_before:  # all of it fitted
-                mended = Counter(tuple(mended) for mended in capsule.get("mended", ()))
-                left = _unmended(log.losses, mended, {})
+                repaired = Counter(tuple(repaired) for repaired in capsule.get("repaired", ()))
+                left = _unrepaired(log.losses, repaired, {})
                 log.losses[:] = proof.left(restored, log.losses, left)
         else:
             untyped = document
@@ -221,15 +221,15 @@ class _Entry:
         by = self.data.get("by")
         if by is None:
             return True
-        before, behind = neighbours(units, at, self.count)
+        before, after = neighbours(units, at, self.count)
         if strict := self.data.get("strict"):
             end = at + self.count
             if by[1] == "$" and end < len(units):
                 grown = strict == 1 or units[end].nodes[0].role == "assistant"
             else:
-                grown = behind == by[1]
+                grown = after == by[1]
             return bool(before == by[0] and grown)
-        return bool(before == by[0] or behind == by[1])
+        return bool(before == by[0] or after == by[1])
 
     def is_told(self) -> bool:
         """Whether it takes more than what it says to tell where it stands."""
@@ -266,9 +266,9 @@ class _Entry:
             out += 2
         called, answered = units[at].calls()
         if by := self.data.get("by"):
-            before, behind = neighbours(units, at, self.count)
+            before, after = neighbours(units, at, self.count)
             out += (4 if answered else 2) * (before == by[0])
-            out += (4 if units[at + self.count - 1].calls()[0] else 2) * (behind == by[1])
+            out += (4 if units[at + self.count - 1].calls()[0] else 2) * (after == by[1])
         return out + (not named.isdisjoint(called + answered))
 
     def stays(self, units: list[Unit]) -> bool:
@@ -331,7 +331,7 @@ class _Opening:
     def place(self, part: str, total: int) -> None:
         entries, units = self.entries[part], self.units[part]
         if not total and not any(entry.count for entry in entries):
-            for entry in entries:  # no turn came back: all that stands there now is behind them
+            for entry in entries:  # no turn came back: all that stands there now is after them
                 entry.at = 0
             return
         if all(entry.stays(units) for entry in entries):
@@ -473,7 +473,7 @@ class _Opening:
         """The pieces of units without what was written into the last item, and that."""
         shown = self.view.pieces(units)
         unit = units[-1]
-        thoughts = {b.at for n in unit.nodes for b in n.content if b.__class__ is Reasoning}
+        reasoning = {b.at for n in unit.nodes for b in n.content if b.__class__ is Reasoning}
         depth = (2 if self.view.doc.__class__ is list else 3) + (self.view.base is not None)
         into = unit.ats[size].split("/")
         if len(into) <= depth and size + 1 < len(unit.ats):  # the role; what it says comes next
@@ -482,11 +482,11 @@ class _Opening:
         slot, whole, items = shown[-1]
         cut = len(items) - (unit.end - index)  # the first item that has anything new
         if unit.ats[size - 1].split("/")[:depth] != into[:depth]:
-            while cut > 1 and "/".join([*into[: depth - 1], str(index - 1)]) in thoughts:
+            while cut > 1 and "/".join([*into[: depth - 1], str(index - 1)]) in reasoning:
                 cut, index = cut - 1, index - 1
             return [*shown[:-1], [slot, whole, items[:cut]]], items[cut:]
         key, number = into[depth], int(into[depth + 1])
-        while number and "/".join([*into[: depth + 1], str(number - 1)]) in thoughts:
+        while number and "/".join([*into[: depth + 1], str(number - 1)]) in reasoning:
             number -= 1
         item = items[cut]
         places = [at.split("/") for at in unit.ats]
@@ -656,10 +656,10 @@ class _Opening:
         owner = self.owner if lost or self.log.losses else {}
         restored = {part: set(self.taken(part)) for part in PARTS}
         losses = [x for x in self.log.losses if not is_restored(x, owner, restored)]
-        mended = Counter(tuple(mended) for mended in self.capsule.get("mended", ()))
+        repaired = Counter(tuple(repaired) for repaired in self.capsule.get("repaired", ()))
         left = losses
-        if mended and fitted:
-            left = _unmended(losses, mended, owner if lost else {})
+        if repaired and fitted:
+            left = _unrepaired(losses, repaired, owner if lost else {})
         # What is dropped may be the client's own, which the turn as it was does not have.
         others = {id(loss) for loss in losses}
         doubted = [x for x in self.log.losses if x.kind == "dropped" or id(x) in others]
@@ -720,15 +720,15 @@ def _chain(entries: list[_Entry], found: list[list[tuple[int, int]]], size: int)
     return out
 
 
-def _unmended(
-    losses: list[Loss], mended: Counter[tuple[Any, ...]], owner: dict[str, Any]
+def _unrepaired(
+    losses: list[Loss], repaired: Counter[tuple[Any, ...]], owner: dict[str, Any]
 ) -> list[Loss]:
     """The losses that nothing makes up for; in a changed conversation those of its turns stay."""
     out: list[Loss] = []
     for loss in losses:
         triple = (loss.kind, loss.what, loss.path)
-        if mended[triple] > 0 and owner_of(loss.path, owner) is None:
-            mended[triple] -= 1
+        if repaired[triple] > 0 and owner_of(loss.path, owner) is None:
+            repaired[triple] -= 1
         else:
             out.append(loss)
     return out
@@ -742,7 +742,7 @@ def _add(values: dict[str, Json], slot: str, whole: bool, value: Json) -> None:
 
 
 def _joined(items: list[Json], more: list[Json]) -> list[Json]:
-    """Items with more of them behind; what continues the last one becomes a part of it."""
+    """Items with more of them after; what continues the last one becomes a part of it."""
     if items and more and more[0].__class__ is items[-1].__class__ is dict:
         last, following = items[-1], more[0]
         if last.get("role") == following.get("role"):

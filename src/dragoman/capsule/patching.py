@@ -74,7 +74,7 @@ def _diff_lists(old: list[Json], new: list[Json]) -> Json:
     def flush(end: bool = False) -> None:
         nonlocal kept
         if kept:
-            # The last item may grow: nothing stands behind it that would be misplaced.
+            # The last item may grow: nothing stands after it that would be misplaced.
             run = old[done - kept : done - 1 if end and done == len(old) else done]
             ops.append({"keep": kept, "was": digest(run)})
             kept = 0
@@ -329,7 +329,7 @@ def _shift(log: Ledger, start: int, old: str, new: str) -> None:
 
 
 def _come(out: list[Json], coming: list[Json], at: str, log: Ledger) -> None:
-    """Put what comes behind what is there."""
+    """Put what comes after what is there."""
     for value in coming:
         log.restored.append(Restored("field", f"{at}/{len(out)}"))
         out.append(value)

@@ -16,7 +16,7 @@ from ..core.reading import encode, escape
 from ..dialect import Dialect
 from ..errors import CapsuleError, Malformed
 from ..model import Json
-from .sealing import VERSION
+from .making import VERSION
 from .signing import verify
 
 LIMIT = 64 << 20
@@ -58,7 +58,7 @@ class _Capsule(Struct, forbid_unknown_fields=True):
     turns: list[Any] | UnsetType = UNSET
     tools: list[Any] | UnsetType = UNSET
     order: list[str] | UnsetType = UNSET
-    mended: list[tuple[str, str, str]] | UnsetType = UNSET
+    repaired: list[tuple[str, str, str]] | UnsetType = UNSET
     wrap: Name | UnsetType = UNSET
     bare: Name | UnsetType = UNSET
     model: Name | UnsetType = UNSET

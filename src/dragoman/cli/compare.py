@@ -2,7 +2,7 @@
 
 What counts is what ``walk.meaning`` says: not where and how something was said, not the dialect,
 not the spelling of arguments. What only one dialect knows (extras) counts, and so do ids and
-seals; ``IGNORABLE`` names what may be left out of account.
+signatures; ``IGNORABLE`` names what may be left out of account.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ IGNORABLE: dict[str, str] = {
     "params": "the parameters of a request, the tool choice included",
     "tools": "the tool definitions",
     "reasoning": "reasoning",
-    "seals": "reasoning signatures and encrypted reasoning",
+    "signatures": "reasoning signatures and encrypted reasoning",
     "cache": "cache breakpoints",
     "usage": "token counts",
     "extras": "fields that only one dialect knows",
@@ -184,8 +184,8 @@ def without(node: Any, ignore: frozenset[str]) -> Any:
         changes["tools"] = None
     if isinstance(node, Message) and "reasoning" in ignore:
         changes["content"] = tuple(b for b in node.content if not isinstance(b, Reasoning))
-    if isinstance(node, Reasoning | Citation) and "seals" in ignore:
-        changes["seal"] = None
+    if isinstance(node, Reasoning | Citation) and "signatures" in ignore:
+        changes["signature"] = None
     if isinstance(node, Response) and "usage" in ignore:
         changes["usage"] = None
     if isinstance(getattr(node, "cache", None), Cache) and "cache" in ignore:
@@ -252,9 +252,9 @@ def extras(a: Spot, b: Spot, field: str, trail: Trail) -> Iterator[Difference]:
         trail,
         deeper=True,
     )
-    ours, theirs = (None if each is None else each.seal for each in (one, two))
+    ours, theirs = (None if each is None else each.signature for each in (one, two))
     if ours != theirs:
-        yield from values(Side(a.at, said(ours)), Side(b.at, said(theirs)), (*trail, "seal"))
+        yield from values(Side(a.at, said(ours)), Side(b.at, said(theirs)), (*trail, "signature"))
 
 
 def values(a: Side, b: Side, trail: Trail, deeper: bool = False) -> Iterator[Difference]:

@@ -17,7 +17,7 @@ def _names() -> Iterable[tuple[str, str]]:
     return [(name, explain(name)[0].meaning) for name in names()]
 
 
-@make_command("explain", "dragoman explain reasoning.seal", "dragoman explain empty-text")
+@make_command("explain", "dragoman explain reasoning.signature", "dragoman explain empty-text")
 @click.argument("codes", nargs=-1, metavar="CODE...", type=options.Word("code", _names))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per meaning.")
 def command(codes: tuple[str, ...], as_json: bool) -> None:

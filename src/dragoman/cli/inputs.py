@@ -243,7 +243,7 @@ class Reading:
     """An input while it is read: ``form`` tells whether ``documents`` or ``chunks`` is to be asked.
 
     The form is as told, or as the name says, or as the bytes look: a first line that is a whole
-    document, with more behind it, is one document per line. Close it, or use it as a context.
+    document, with more after it, is one document per line. Close it, or use it as a context.
     """
 
     def __init__(self, input: Input, form: Form | None = None) -> None:
@@ -448,7 +448,7 @@ class _Unpacked(io.RawIOBase):
         self._file, self._make = file, make
         self._frame = make()
         self._begun = False  # the frame has bytes, so it must have an end
-        self._packed = b""  # what comes behind the bytes that are being unpacked
+        self._packed = b""  # what comes after the bytes that are being unpacked
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:

@@ -279,7 +279,7 @@ _BULLET = re.compile(r" *(?:[-*+•] |\d{1,3}[.)] )?")
 
 
 def _indentation(text: str) -> str:
-    """The indentation of a line, or of what stands behind its bullet."""
+    """The indentation of a line, or of what stands after its bullet."""
     found = _BULLET.match(text)
     return " " * width(found[0]) if found else ""
 

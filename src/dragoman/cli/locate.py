@@ -49,7 +49,7 @@ def _member(text: str, place: int, wanted: str) -> int | None:
     place = _skip(text, place + 1)
     while text[place : place + 1] == '"':
         key, place = _decode(text, place)
-        place = _skip(text, _skip(text, place) + 1)  # behind the colon
+        place = _skip(text, _skip(text, place) + 1)  # after the colon
         if key == wanted:
             found = place
         _, place = _decode(text, place)

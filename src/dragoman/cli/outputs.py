@@ -1,7 +1,7 @@
 """What is written: whole or not at all, never over an input, packed by its name.
 
 A file is written beside its place under another name and renamed when it is complete. Whoever
-stops on the way, by an error or by Ctrl-C, leaves nothing behind and nothing changed.
+stops on the way, by an error or by Ctrl-C, leaves nothing after and nothing changed.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def item_html(item: Item) -> str:
         case Refused():
             return f'<p class="text bad" dir="auto">refused: {block(item.text)}</p>\n'
         case Thought():
-            return thought(item)
+            return reasoning(item)
         case Thing():
             return thing(item)
         case Call():
@@ -192,9 +192,9 @@ def words(item: Words) -> str:
     return f'<div class="text" dir="auto">{text}</div>\n'
 
 
-def thought(item: Thought) -> str:
+def reasoning(item: Thought) -> str:
     label = "reasoning summary" if item.summary else "reasoning"
-    label += f" · {item.seal}" if item.seal else ""
+    label += f" · {item.signature}" if item.signature else ""
     if not item.text:
         return f'<p class="note">{safe(label)}</p>\n'
     body = f'<div class="text thought" dir="auto">{block(item.text)}</div>\n'

@@ -32,7 +32,7 @@ from .portrait import (
 )
 
 BRIEF = 12
-"""How many lines of a result, a thought, a system prompt or an argument are shown, if not all."""
+"""How many lines of a result, reasoning, a system prompt or an argument are shown, if not all."""
 
 
 class Brush(NamedTuple):
@@ -113,7 +113,7 @@ def tools(declared: Iterable[Tool], alone: bool, brush: Brush) -> Iterator[Line]
 
 
 def painted(turn: Turn, brush: Brush) -> Iterator[Line]:
-    """A turn behind a bar in the colour of its role."""
+    """A turn after a bar in the colour of its role."""
     title: Line = (Span(turn.role, f"{turn.role} title"),)
     if turn.title:
         title += (Span(f" {clip(turn.title, brush.columns // 2)}", "dim"),)
@@ -160,7 +160,7 @@ def item_lines(item: Item, role: str, brush: Brush) -> Iterator[Line]:
         case Refused():
             yield from prefixed("refused ", "error title", said(item.text, "", brush.inside(8)))
         case Thought():
-            yield from thoughts(item, brush)
+            yield from reasoning(item, brush)
         case Thing():
             yield from things(item, brush)
         case Call():
@@ -274,17 +274,17 @@ def shortened(
 
 
 def prefixed(sign: str, style: str, lines: Iterable[Line]) -> Iterator[Line]:
-    """Lines behind a sign, the others indented as far."""
+    """Lines after a sign, the others indented as far."""
     blank = Span(" " * width(sign))
     for index, line in enumerate(lines):
         yield (blank, *line) if index else (Span(sign, style), *line)
 
 
-def thoughts(item: Thought, brush: Brush) -> Iterator[Line]:
+def reasoning(item: Thought, brush: Brush) -> Iterator[Line]:
     inner = brush.inside(2)
     label = "reasoning summary" if item.summary else "reasoning"
-    if item.seal:
-        label += f" · {item.seal}"
+    if item.signature:
+        label += f" · {item.signature}"
     yield (Span("✻ ", "dim"), Span(clip(label, inner.columns), "dim"))
     if item.text:
         yield from prefixed("  ", "", said_briefly(item.text, "thought", brush, 2))

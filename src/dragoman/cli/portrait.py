@@ -33,7 +33,7 @@ from ..model import (
     Refusal,
     Request,
     Response,
-    Seal,
+    Signature,
     Source,
     Stop,
     Text,
@@ -52,7 +52,7 @@ Fact: TypeAlias = tuple[str, str]
 
 
 class Words(NamedTuple):
-    """What was said, in pieces: a text, and the marks of its sources behind it."""
+    """What was said, in pieces: a text, and the marks of its sources after it."""
 
     pieces: tuple[tuple[str, str], ...]
 
@@ -66,7 +66,7 @@ class Thought(NamedTuple):
 
     text: str
     summary: bool = False
-    seal: str = ""
+    signature: str = ""
 
 
 class Thing(NamedTuple):
@@ -176,7 +176,7 @@ def fields(node: Node) -> tuple[Fact, ...]:
     extras = node.extras
     if extras is None:
         return ()
-    signed = known([("signature", sealed(extras.seal))])
+    signed = known([("signature", signer(extras.signature))])
     return (*((k, brief(v)) for k, v in extras.fields.items()), *signed)
 
 
@@ -223,7 +223,7 @@ def pair(messages: Sequence[Message]) -> Pairs:
     """Each result with its call.
 
     By id, the latest open call first; where there are no ids, by name and order. Only what stands
-    right behind the turn of the call is moved to it, so that the order of the turns stays true.
+    right after the turn of the call is moved to it, so that the order of the turns stays true.
     """
     pairs = Pairs(set(), {}, {})
     waiting: list[tuple[int, ToolCall]] = []
@@ -301,7 +301,7 @@ def reply(result: ToolResult, of: str, sources: list[str], notes: tuple[Note, ..
 def other(block: Block) -> Iterator[Item]:
     match block:
         case Reasoning():
-            yield from thought(block)
+            yield from reasoning(block)
         case Refusal():
             yield Refused(block.text)
         case Media():
@@ -325,24 +325,24 @@ def remarks(block: Block) -> Iterator[Note]:
     yield from noted(block)
 
 
-def thought(block: Reasoning) -> Iterator[Thought]:
-    seal = sealed(block.seal)
-    if block.seal is not None and not any((*block.content, *block.summary)):
-        yield Thought("", seal=seal)
+def reasoning(block: Reasoning) -> Iterator[Thought]:
+    signature = signer(block.signature)
+    if block.signature is not None and not any((*block.content, *block.summary)):
+        yield Thought("", signature=signature)
     for index, text in enumerate(filter(None, block.content)):
-        yield Thought(text, seal="" if index else seal)
+        yield Thought(text, signature="" if index else signature)
     for index, text in enumerate(filter(None, block.summary)):
-        yield Thought(text, True, seal="" if index or any(block.content) else seal)
+        yield Thought(text, True, signature="" if index or any(block.content) else signature)
 
 
-def sealed(seal: Seal | None) -> str:
-    if seal is None:
+def signer(signature: Signature | None) -> str:
+    if signature is None:
         return ""
-    return f"{'signed' if seal.kind == 'signature' else 'encrypted'} for {seal.issuer}"
+    return f"{'signed' if signature.kind == 'signature' else 'encrypted'} for {signature.issuer}"
 
 
 def cited(block: Text, sources: list[str]) -> Iterator[tuple[str, str]]:
-    """A text, and behind each statement the numbers of its sources."""
+    """A text, and after each statement the numbers of its sources."""
     marks: dict[int, str] = {}
     for citation in block.citations:
         source = origin(citation)
@@ -524,10 +524,10 @@ def counts(usage: Usage) -> tuple[Fact, ...]:
     """Tokens: what went in, what came out, and what of it was special."""
     cached = [f"{usage.cache_read:,} from cache"] if usage.cache_read else []
     cached += [f"{usage.cache_write:,} into cache"] if usage.cache_write else []
-    thoughts = [f"{usage.reasoning:,} thinking"] if usage.reasoning else []
+    reasoning = [f"{usage.reasoning:,} thinking"] if usage.reasoning else []
     return (
         ("tokens in", f"{usage.input_total:,}" + within(cached)),
-        ("out", f"{usage.output_total:,}" + within(thoughts)),
+        ("out", f"{usage.output_total:,}" + within(reasoning)),
     )
 
 

@@ -99,7 +99,7 @@ class Repair:
         self.several = len(inputs) > 1
         self.alone = False  # there is one document, and it is told of on its own
         self.teller = Teller(quiet)
-        self.left = 0  # problems that no pass has mended
+        self.left = 0  # problems that no pass has repaired
 
     def run(self) -> int:
         with self.tally.reporting(self.batch.inputs):

@@ -16,7 +16,7 @@ def transcoded(transcoder: Transcoder, chunks: Iterable[bytes]) -> Iterator[byte
     """What the bytes of a stream become, piece by piece, until they end or make no sense."""
     for chunk in chunks:
         yield transcoder.feed(chunk)
-        # Nothing that comes behind is read, and it may have no end. What passes as it is, passes.
+        # Nothing that comes after is read, and it may have no end. What passes as it is, passes.
         if transcoder.problem is not None or (transcoder.ended and not transcoder.same):
             break
     yield transcoder.close()

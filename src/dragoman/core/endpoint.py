@@ -101,7 +101,7 @@ class Endpoint(NamedTuple):
     # -- the path ---------------------------------------------------------------------------
 
     def route(self, model: str | None, stream: bool) -> tuple[str, dict[str, str]]:
-        """The path of a request behind the prefix, and its query.
+        """The path of a request after the prefix, and its query.
 
         >>> Endpoint("/model/{model}/converse").route("a.b:0", stream=False)
         ('/model/a.b%3A0/converse', {})

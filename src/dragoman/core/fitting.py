@@ -143,7 +143,7 @@ def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
 # -- a request that is broken for its model --------------------------------------------------------
 
 
-def mended(tree: Request, facts: Facts, log: Ledger) -> Request:
+def repaired(tree: Request, facts: Facts, log: Ledger) -> Request:
     """A request as its model takes it, with what the writers of an API of efforts leave out."""
     tree = fit(tree, facts, log)
     asked, model = tree.params.thinking, tree.model or "this model"

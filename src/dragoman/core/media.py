@@ -15,7 +15,7 @@ MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"\xff\xd8\xff", 0, "image/jpeg"),
     (b"GIF87a", 0, "image/gif"),
     (b"GIF89a", 0, "image/gif"),
-    (b"WEBP", 8, "image/webp"),  # behind "RIFF" and a length
+    (b"WEBP", 8, "image/webp"),  # after "RIFF" and a length
     (b"%PDF-", 0, "application/pdf"),
 )
 KNOWN = frozenset(media_type for _, _, media_type in MAGIC)

@@ -23,7 +23,7 @@ Change: TypeAlias = Callable[[Json], tuple[Json] | None]
 HALF = re.compile("[\ud800-\udfff]")
 FIRST, SECOND = re.compile("[\ud800-\udbff]$"), re.compile("[\udc00-\udfff]")
 """The first half of a character at the end of a text, and the second."""
-# A first half without a second behind it, or a second half without a first before it: where JSON is
+# A first half without a second after it, or a second half without a first before it: where JSON is
 # written in ASCII, whole pairs are everywhere, and no reason to look closer.
 # What both begin with stands first: that is found quickly where there is nothing to be found.
 ESCAPED = re.compile(
@@ -48,7 +48,7 @@ class Whole(NamedTuple):
     def restored(self, value: Json) -> tuple[Json, list[str]]:
         """The halves where they were in a document, and the pointers of those that are gone."""
         value, lost = restore(value, self.halves, self.value)
-        for at, key in reversed(self.keys.items()):  # what is inside an object comes behind it
+        for at, key in reversed(self.keys.items()):  # what is inside an object comes after it
             *tokens, name = _tokens(at)
             changed = _rename(value, tokens, name, key)
             if changed is None:

@@ -26,7 +26,7 @@ from .writing import is_plain_text
 SILENCE = "."
 """What somebody says who must speak and has said nothing: blank texts are rejected."""
 HOISTED = "[content of tool result {id}]"
-"""What introduces the images of a tool result, in the user turn behind the results."""
+"""What introduces the images of a tool result, in the user turn after the results."""
 _HOIST = re.compile(r"\[content of tool result (.+)\]", re.DOTALL)
 
 
@@ -49,7 +49,7 @@ def mark_custom_results(messages: list[Message]) -> list[Message]:
 def results_in_place(
     messages: Sequence[Message], log: Ledger, *, apart: bool = False
 ) -> Sequence[Message]:
-    """Tool results right behind their calls, for APIs that take them nowhere else.
+    """Tool results right after their calls, for APIs that take them nowhere else.
 
     ``apart``: messages of the assistant that follow each other are not one turn there, so that
     the calls of each are answered before the next.
@@ -66,7 +66,7 @@ def results_in_place(
 
 
 def _moved_up(messages: Sequence[Message], log: Ledger, apart: bool) -> list[Message]:
-    turns: list[list[Message]] = []  # each message with the results behind it
+    turns: list[list[Message]] = []  # each message with the results after it
     callers: dict[str | None, int] = {}  # id of a call -> the number of its turn
     for message in messages:
         if message.role != "tool" or not turns:
@@ -92,9 +92,9 @@ def note_empty_result(texts: Sequence[Block], failed: bool | None, log: Ledger) 
 
 
 def more_results(docs: list[Json], index: int) -> bool:
-    """Whether a result stands right behind a message: then that has no media of all before it."""
-    behind = docs[index + 1] if index + 1 < len(docs) else None
-    return behind.__class__ is dict and behind.get("role") in ("tool", "function")
+    """Whether a result stands right after a message: then that has no media of all before it."""
+    after = docs[index + 1] if index + 1 < len(docs) else None
+    return after.__class__ is dict and after.get("role") in ("tool", "function")
 
 
 def unhoist(message: Message, out: list[Message], holds_all: Callable[[ToolResult], bool]) -> bool:
@@ -157,7 +157,7 @@ def with_extension(name: str, media_type: str | None) -> str:
     return name if "." in name or ending is None else f"{name}.{ending}"
 
 
-# How many tokens of thought each effort stands for, about. No vendor says; these are the budgets
+# How many tokens of reasoning each effort stands for, about. No vendor says; these are the budgets
 # that clients commonly send for the three words.
 EFFORT_BUDGETS = ((4096, "low"), (16384, "medium"))
 

@@ -20,7 +20,7 @@ from ..model import (
     Reasoning,
     Request,
     Root,
-    Seal,
+    Signature,
     Stop,
     Tool,
     ToolCall,
@@ -101,7 +101,7 @@ def meaning(tree: S) -> S:
 
     Two documents mean the same if and only if these are equal: places, spellings, blanks and the
     native words are gone; arguments are compared as values; a result that says it did not fail
-    says nothing, and neither do empty words of a thought, an empty title, an empty list of
+    says nothing, and neither do empty words of reasoning, an empty title, an empty list of
     tools, a tool that is not strict or not deferred, an image seen as usual, one answer, an answer
     in text, calls that may be parallel, an answer that is not streamed.
     """
@@ -113,7 +113,7 @@ def _meaning(node: Any, at: str) -> Any:
         return replace(node, dialect="", blanks={}, inner=())
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
-    if isinstance(node, Seal):
+    if isinstance(node, Signature):
         return replace(node, issuer=node.signer)
     if isinstance(node, Failure) and node.kind != "other":
         node = replace(node, type=None)  # the word of whoever said it; the kind is the neutral one
@@ -157,7 +157,7 @@ def _extras_meaning(node: Node, extras: Extras) -> Extras | None:
     """Fields say something; spellings do not, but for counts that contradict the sums."""
     counts = extras.spelling if isinstance(node, Usage) else {}
     counts = {key: count for key, count in counts.items() if count is not None}
-    says = extras.fields or extras.seal is not None or counts
+    says = extras.fields or extras.signature is not None or counts
     return replace(extras, spelling=counts) if says else None
 
 

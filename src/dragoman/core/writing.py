@@ -24,7 +24,7 @@ from ..model import (
     Node,
     Reasoning,
     Refusal,
-    Seal,
+    Signature,
     Text,
     Tool,
     ToolCall,
@@ -372,7 +372,7 @@ def is_plain_text(block: Block, home: bool = True) -> TypeGuard[Text]:
     """Whether a block is a text and nothing more; away from home, spellings are nothing."""
     return (
         block.__class__ is Text
-        and (block.extras is None or not (home or block.extras.fields or block.extras.seal))
+        and (block.extras is None or not (home or block.extras.fields or block.extras.signature))
         and block.cache is None
         and not block.citations
     )
@@ -472,16 +472,16 @@ def note_summary(block: Reasoning, w: Writing) -> None:
 
 
 def home_only(dialect: Dialect, issuer: str | None) -> bool:
-    """Whether a seal or file id of that issuer may be sent to this dialect's API."""
+    """Whether a signature or file id of that issuer may be sent to this dialect's API."""
     return issuer is None or issuer == dialect.issuer
 
 
-def may_open(dialect: Dialect, seal: Seal) -> bool:
-    """Whether what was sealed may be sent to this dialect's API."""
+def may_open(dialect: Dialect, signature: Signature) -> bool:
+    """Whether what was signed may be sent to this dialect's API."""
     own = dialect.issuer
-    if seal.kind == "encrypted":
-        return seal.issuer == own
-    return seal.signer == SIGNERS.get(own, own)
+    if signature.kind == "encrypted":
+        return signature.issuer == own
+    return signature.signer == SIGNERS.get(own, own)
 
 
 UNIONS = frozenset({"oneOf", "allOf", "anyOf"})

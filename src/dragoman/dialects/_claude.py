@@ -12,7 +12,7 @@ from ..model import Message, Params, Request, Text, Thinking, ToolCall, ToolChoi
 from ._claude_turns import is_signed
 
 LEAST = 1024
-"""tokens that a budget of thought has"""
+"""tokens that a budget of reasoning has"""
 EXCLUDED = "thinking and a forced tool call exclude each other; the model may choose"
 WAYS = {
     "enabled": "on",
@@ -22,7 +22,7 @@ WAYS = {
 }
 """what Claude's API calls the ways to think -> what the tree calls them"""
 CONTINUE = "Continue."
-"""What the user says behind an assistant's turn with which the model does not go on."""
+"""What the user says after an assistant's turn with which the model does not go on."""
 
 
 def is_claude(model: str | None, models: Models) -> bool:
@@ -77,7 +77,7 @@ def fit(tree: Request, facts: Facts, log: Ledger) -> Request:
     return tree if facts is UNKNOWN else fitting.fit(tree, facts, log)
 
 
-def mended(tree: Request, facts: Facts, log: Ledger) -> Request:
+def repaired(tree: Request, facts: Facts, log: Ledger) -> Request:
     """A request that is broken for its model, made whole: what the writers do with one from
     elsewhere, on the tree.
     """
@@ -115,7 +115,7 @@ def fit_thinking(
         return without_thinking(asked, model, log)
     if asked.mode == "off":
         asked = without_display(turned_off(asked, facts, model, log), log)
-    elif ways is not None and wants_thoughts(asked, facts):
+    elif ways is not None and wants_reasoning(asked, facts):
         asked = turned_on(asked, limit, facts, model, log)
     if asked.effort is not None and facts.efforts is not None:
         asked = fit_effort(asked, facts, model, log)
@@ -156,7 +156,7 @@ def turned_off(asked: Thinking, facts: Facts, model: str, log: Ledger) -> Thinki
     return replace(asked, mode=None)
 
 
-def wants_thoughts(asked: Thinking, facts: Facts) -> bool:
+def wants_reasoning(asked: Thinking, facts: Facts) -> bool:
     """Whether thinking must be said: it is asked for, or an effort that would have no effect."""
     if asked.mode is not None or asked.budget is not None:
         return True

@@ -77,7 +77,11 @@ def are_signed(messages: Sequence[Message]) -> bool:
 
 
 def is_signed(block: Block) -> bool:
-    return isinstance(block, Reasoning) and block.seal is not None and block.seal.signer == CLAUDE
+    return (
+        isinstance(block, Reasoning)
+        and block.signature is not None
+        and block.signature.signer == CLAUDE
+    )
 
 
 def is_said(block: Block) -> bool:

@@ -19,9 +19,9 @@ from ..core.reading import as_dict, encode, escape, need_str
 from ..core.writing import is_blank
 from ..dialect import Dialect
 from ..ledger import Ledger
-from ..model import Block, Citation, Json, Reasoning, Response, Seal, Text, ToolCall
+from ..model import Block, Citation, Json, Reasoning, Response, Signature, Text, ToolCall
 from ..streams.base import REDACTED_LATE, FunctionsOnly, Keys, OneByOne, Said, StreamReader
-from ..streams.events import Begin, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ..streams.events import Begin, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ..streams.framing import Frame
 
 RANKS = {"reasoning": 0, "text": 1, "call": 2}
@@ -55,7 +55,7 @@ class CoreReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.about: dict[str, Json] = {}
-        self.thoughts: list[dict[str, Json]] = []
+        self.parts: list[dict[str, Json]] = []
         self.reasoned: Said | None = None  # the reasoning that is open
         self.said: Said | None = None
         self.calls: dict[str, Call] = {}
@@ -97,7 +97,7 @@ class CoreReader(StreamReader):
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         if kind == "tool-call-delta":
             return self.place_of(doc.get("toolCallId"))
-        return "/text" if kind == "text-delta" else f"/reasoning/{len(self.thoughts)}"
+        return "/text" if kind == "text-delta" else f"/reasoning/{len(self.parts)}"
 
     def place_of(self, name: Json) -> str:
         """Where a call stands, or will stand."""
@@ -121,11 +121,11 @@ class CoreReader(StreamReader):
         self.count += 1
         return self.count - 1
 
-    def shut(self, events: list[Event], seal: Seal | None = None) -> None:
+    def shut(self, events: list[Event], signature: Signature | None = None) -> None:
         if self.open is None:
             return
-        if seal is not None:
-            events.append(Sealed(self.open[1], seal))
+        if signature is not None:
+            events.append(Signed(self.open[1], signature))
         events.append(Close(self.open[1]))
         self.open = None
 
@@ -143,30 +143,30 @@ class CoreReader(StreamReader):
     def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
         text = need_str(doc, "textDelta", "")
         if self.open is None or self.open[0] != "reasoning":
-            at = f"/reasoning/{len(self.thoughts)}"
+            at = f"/reasoning/{len(self.parts)}"
             self.open = ("reasoning", self.enter("reasoning", Reasoning(at=at), events))
             self.reasoned = Said(self.whole)
-            self.thoughts.append({"type": "text"})
+            self.parts.append({"type": "text"})
         assert self.reasoned is not None
         self.reasoned.add(text)
-        self.thoughts[-1]["text"] = self.reasoned
+        self.parts[-1]["text"] = self.reasoned
         events.append(Delta(self.open[1], text))
 
     def signature(self, doc: dict[str, Json], events: list[Event]) -> None:
         data = need_str(doc, "signature", "")
         if self.open is None or self.open[0] != "reasoning":
             self.reasoning({"textDelta": ""}, events)
-        self.thoughts[-1]["signature"] = data
-        self.shut(events, Seal(data, "anthropic"))
+        self.parts[-1]["signature"] = data
+        self.shut(events, Signature(data, "anthropic"))
 
     def redacted(self, doc: dict[str, Json], events: list[Event]) -> None:
         part = {"type": "redacted", **{k: v for k, v in doc.items() if k != "type"}}
-        at = f"/reasoning/{len(self.thoughts)}"
-        seal = Seal(need_str(doc, "data", ""), "anthropic", "encrypted")
+        at = f"/reasoning/{len(self.parts)}"
+        signature = Signature(need_str(doc, "data", ""), "anthropic", "encrypted")
         self.late |= dict.fromkeys(REDACTED.others(doc, at))
-        self.thoughts.append(part)
+        self.parts.append(part)
         index = self.enter("reasoning", Reasoning(at=at), events)
-        events += (Sealed(index, seal), Close(index))
+        events += (Signed(index, signature), Close(index))
 
     def call(self, doc: dict[str, Json], events: list[Event]) -> None:
         name, text = need_str(doc, "toolCallId", ""), need_str(doc, "argsTextDelta", "")
@@ -220,10 +220,10 @@ class CoreReader(StreamReader):
         if self.head is None:
             return None
         doc: dict[str, Json] = {}
-        if self.thoughts:
+        if self.parts:
             doc["reasoning"] = [
                 {k: str(v) if isinstance(v, Said) else v for k, v in part.items()}
-                for part in self.thoughts
+                for part in self.parts
             ]
         if self.said is not None:
             doc["text"] = str(self.said)
@@ -282,7 +282,7 @@ class CoreWriter(FunctionsOnly, OneByOne):
     def say(self, event: Delta) -> bytes:
         block = self.block
         if isinstance(block, Reasoning):
-            text = self.thought(event)
+            text = self.reasoning(event)
             self.texts.append(text or "")
             return b"" if text is None else frame({"type": "reasoning", "textDelta": text})
         if event.place != "text" or not isinstance(block, Text | ToolCall):
@@ -309,12 +309,12 @@ class CoreWriter(FunctionsOnly, OneByOne):
             return frame({**self.doc, "type": "tool-call", "args": given})
         if isinstance(block, Text) and not self.texts:
             return frame({"type": "text-delta", "textDelta": ""})
-        return self.leave_thought(block, said) if isinstance(block, Reasoning) else b""
+        return self.leave_reasoning(block, said) if isinstance(block, Reasoning) else b""
 
-    def leave_thought(self, block: Reasoning, said: str) -> bytes:
+    def leave_reasoning(self, block: Reasoning, said: str) -> bytes:
         whole = replace(block, content=(said,) if said else (), summary=())
-        whole = replace(whole, seal=self.sealed or block.seal)
-        part = self.dialect.write_answer_thought(whole, self.w)[0]
+        whole = replace(whole, signature=self.signed or block.signature)
+        part = self.dialect.write_answer_reasoning(whole, self.w)[0]
         if part.__class__ is dict and part["type"] == "redacted":
             rest = {k: v for k, v in part.items() if k != "type"}
             if self.texts:

@@ -112,7 +112,7 @@ class Gemma(Dialect):
         return Tool(name, description or None, schema, at=at)
 
     def plain(self, block: Block, log: Ledger) -> str | None:
-        """The words of a block that is neither a call nor a thought; None where it has none."""
+        """The words of a block that is neither a call nor reasoning; None where it has none."""
         match block:
             case Text():
                 self.lose(block.extras, block.at, log)
@@ -138,7 +138,7 @@ class Gemma(Dialect):
         return False
 
     def results_in_order(self, messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
-        """Results behind their calls and in their order: that is all that pairs them here."""
+        """Results after their calls and in their order: that is all that pairs them here."""
         messages = results_in_place(messages, log)
         out: list[Message] = []
         rank: dict[str | None, int] = {}

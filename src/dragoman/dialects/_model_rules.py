@@ -99,7 +99,7 @@ def limits(page: Page, facts: Facts, *keys: str) -> Problems:
 
 
 def chat_model(page: Page, vendor: str) -> Problems:
-    """What a model behind an API like Chat Completions does not take."""
+    """What a model after an API like Chat Completions does not take."""
     facts = page.facts(vendor)
     if facts is UNKNOWN:
         return
@@ -121,7 +121,7 @@ def chat_model(page: Page, vendor: str) -> Problems:
 
 
 def responses_model(page: Page) -> Problems:
-    """What a model behind OpenAI's Responses API does not take."""
+    """What a model after OpenAI's Responses API does not take."""
     facts = page.facts("openai")
     if facts is UNKNOWN:
         return

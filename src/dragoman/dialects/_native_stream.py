@@ -111,7 +111,7 @@ class NativeWriter(StreamWriter):
     def write(self, event: Event) -> bytes:
         return encode(unplaced(event)) + b"\n"
 
-    begin = open = delta = cite = seal = close = ping = odd = write
+    begin = open = delta = cite = signature = close = ping = odd = write
 
     def end(self, doc: Json) -> bytes:
         return self.write(End(msgspec.convert(doc["tree"], Response)))

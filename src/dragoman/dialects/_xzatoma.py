@@ -129,9 +129,9 @@ class Exchanges(ClientErrors):
                 f"unknown role {message.role!r}; a response is the assistant's", "/message"
             )
         called = any(isinstance(block, ToolCall) for block in message.content)
-        thought = maybe_str(doc, "reasoning", "")
-        if thought is not None:
-            reasoning = Reasoning((thought,), at="/reasoning")
+        text = maybe_str(doc, "reasoning", "")
+        if text is not None:
+            reasoning = Reasoning((text,), at="/reasoning")
             message = replace(message, content=(reasoning, *message.content))
         usage = maybe_dict(doc, "usage", "")
         return Response(
@@ -164,8 +164,8 @@ class Exchanges(ClientErrors):
         return self.emit(out, tree, log)
 
     def write_said(self, message: Message, out: dict[str, Json], w: Writing) -> Json:
-        """The message, and beside it what was thought before it."""
-        thoughts: list[str] = []
+        """The message, and beside it what was reasoning before it."""
+        reasoning: list[str] = []
         rest: list[Block] = []
         for block in message.content:
             if not isinstance(block, Reasoning):
@@ -173,15 +173,15 @@ class Exchanges(ClientErrors):
                 continue
             if rest and not w.home:
                 w.log.approximated("content.order", block.at, "reasoning comes first here")
-            thoughts += self.write_thought(block, thoughts, w)
-        if thoughts:
-            out["reasoning"] = APART.join(thoughts)
+            reasoning += self.write_reasoning(block, reasoning, w)
+        if reasoning:
+            out["reasoning"] = APART.join(reasoning)
         if not rest and not w.home:
             self.lose(message.extras, message.at, w.log)
             return {"role": "assistant"}
         return self.write_message(replace(message, content=tuple(rest)), w) or {"role": "assistant"}
 
-    def write_thought(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
+    def write_reasoning(self, block: Reasoning, before: list[str], w: Writing) -> Sequence[str]:
         if w.home:
             return block.content
         self.lose(block.extras, block.at, w.log)
@@ -365,7 +365,7 @@ class MessageWriter(OneByOne):
         return frame({"role": "assistant", "content": said})
 
     def think(self, event: Delta) -> bytes:
-        text = self.thought(event)
+        text = self.reasoning(event)
         if not text:
             return b""
         first = not self.texts

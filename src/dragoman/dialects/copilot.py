@@ -3,8 +3,8 @@
 What it does differently from OpenAI Responses, of which it is a variant: the system prompt is an
 item, never ``instructions``; a message always holds a list of parts, and what the assistant said
 stands in the form of an answer, with a dummy id; an output holds only text, so the images of a tool
-follow in a message of the user's; few parameters are sent, and nothing is ever stored, so sealed
-thoughts are asked for, and only Copilot's own are sent back.
+follow in a message of the user's; few parameters are sent, and nothing is ever stored, so signed
+reasoning are asked for, and only Copilot's own are sent back.
 
 What OpenAI's items say beyond the tree (``phase``, ``status``) is said here in the same way. The
 reverse does not hold: OpenAI refuses fields it does not know, so what only Copilot knows
@@ -92,8 +92,8 @@ class Copilot(OpenAIResponses):
         for index, message in enumerate(read):
             between = index + 1 < len(read) and read[index + 1].role == "tool"
             plain = message.extras is None or not message.extras.fields
-            behind_results = message.role == "user" and plain and out and out[-1].role == "tool"
-            if between or not behind_results or not unhoist(message, out, self.holds_all):
+            after_results = message.role == "user" and plain and out and out[-1].role == "tool"
+            if between or not after_results or not unhoist(message, out, self.holds_all):
                 out.append(message)
 
     def read_result(self, doc: dict[str, Json], kind: str, at: str) -> ToolResult:
@@ -125,7 +125,7 @@ class Copilot(OpenAIResponses):
             return super().write_request(tree, log)
         out = super().write_request(self.only_sent(tree, log), log)
         if out.get("reasoning", {}).get("effort", "none") != "none" and "include" not in out:
-            # Nothing is stored, so thoughts that do not come back sealed are lost to the model.
+            # Nothing is stored, so reasoning that do not come back signed are lost to the model.
             out["include"] = [SEALED]
             thinking = tree.params.thinking
             at = "" if thinking is None else thinking.at
@@ -200,7 +200,7 @@ class Copilot(OpenAIResponses):
         return content if same else tuple(kept)
 
     def only_text(self, block: Block, hoisted: list[Json], w: ItemWriting) -> Block:
-        """A result as one text; its images go to a message of the user's behind the results."""
+        """A result as one text; its images go to a message of the user's after the results."""
         if not isinstance(block, ToolResult) or not block.content or self.holds_all(block):
             return block
         if block.kind == "search":

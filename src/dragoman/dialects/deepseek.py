@@ -1,6 +1,6 @@
 """DeepSeek's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``,
+What it does differently: the model's reasoning stands beside the answer as ``reasoning_content``,
 and must be sent back; whether it thinks is ``thinking``, and it does unless told not to; while it
 does, no call can be forced; there is no developer; that an answer is JSON can be demanded, but no
 schema; a turn that the model goes on with says ``prefix``; the end user is ``user_id``; what came
@@ -189,7 +189,7 @@ def unforced(tree: Request, choice: ToolChoice, log: Ledger) -> Request:
     """A request of which the choice is one that the model may be given.
 
     "Thinking mode does not support this tool_choice", and it is the usual mode; but a call that was
-    asked for is worth more than thoughts that nobody asked for.
+    asked for is worth more than reasoning that nobody asked for.
     https://github.com/deepseek-ai/DeepSeek-V3/issues/1376
     """
     thinking = tree.params.thinking

@@ -2,7 +2,7 @@
 
 What it does differently from the official form: declarations are prose (name, description, a list
 of parameters); what the model says before it calls is a comment, ``/* ... */``, and so are its
-thoughts; a turn of the model is exactly one call, on a line of its own; every value stands between
+reasoning; a turn of the model is exactly one call, on a line of its own; every value stands between
 ``<escape>``, numbers and lists included, so all are read back as texts; every turn is closed. What
 it has no form for (no call, several calls, objects inside arguments) is refused; results of tools
 are dropped. The official form says all of these.
@@ -211,7 +211,7 @@ class FunctionGemmaTeaching(Gemma):
                 for block in message.content:
                     w.log.dropped("tool_result", block.at, "there are no results of tools here")
                     for part in block.content if isinstance(block, ToolResult) else ():
-                        if not part.at.startswith(block.at):  # it stood in a turn behind
+                        if not part.at.startswith(block.at):  # it stood in a turn after
                             why = "there are no results of tools here"
                             w.log.dropped("tool_result.content", part.at, why)
                 self.lose(message.extras, message.at, w.log)
@@ -278,7 +278,7 @@ class FunctionGemmaTeaching(Gemma):
         lines += [f"{START}{role}", words, END]
 
     def write_model(self, lines: list[str], message: Message, w: Writing) -> None:
-        """One call, and before it, in a comment, all that was thought and said."""
+        """One call, and before it, in a comment, all that was reasoning and said."""
         calls = [block for block in message.content if isinstance(block, ToolCall)]
         if not calls:
             raise Unsayable(f"no tool call in a turn of the model{INSTEAD}", message.at)
@@ -287,26 +287,26 @@ class FunctionGemmaTeaching(Gemma):
                 f"{len(calls)} tool calls in one turn of the model{INSTEAD}", message.at
             )
         self.lose(message.extras, message.at, w.log)
-        thoughts: list[tuple[str, str]] = []
+        reasoning: list[tuple[str, str]] = []
         texts: list[tuple[str, str]] = []
         called = False
         for block in message.content:
             if isinstance(block, ToolCall):
                 called = True
             elif isinstance(block, Reasoning):
-                thoughts += self.write_thought(block, w)
+                reasoning += self.write_reasoning(block, w)
             elif (text := self.plain(block, w.log)) is not None:
                 if called and text.strip():
                     w.log.approximated("content.order", block.at, "the call comes last here")
                 texts.append((self.comment(text, block.at, w), block.at))
-        said = self.join_texts([*thoughts, *texts], w.log)
+        said = self.join_texts([*reasoning, *texts], w.log)
         lines += [f"{START}model", f"/* {said} */", CALL]
         lines += [f"call:{self.write_call(calls[0], w)}", CALLED, END]
 
-    def write_thought(self, thought: Reasoning, w: Writing) -> list[tuple[str, str]]:
-        self.lose(thought.extras, thought.at, w.log)
-        w.log.approximated("reasoning", thought.at, "a thought is part of the comment here")
-        return [(self.comment(text, thought.at, w), thought.at) for text in thought.words]
+    def write_reasoning(self, reasoning: Reasoning, w: Writing) -> list[tuple[str, str]]:
+        self.lose(reasoning.extras, reasoning.at, w.log)
+        w.log.approximated("reasoning", reasoning.at, "a thought is part of the comment here")
+        return [(self.comment(text, reasoning.at, w), reasoning.at) for text in reasoning.words]
 
     def comment(self, text: str, at: str, w: Writing) -> str:
         """A text that cannot end the comment it stands in."""

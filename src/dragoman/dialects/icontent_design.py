@@ -2,7 +2,7 @@
 
 What it does differently from ``icontent``: there is a speaker ``system``, in a request as well; an
 image is ``image{data}``, a data URL or an address, and there are no other media; a result does not
-name its tool, and its ``status`` says that it failed; there are no thoughts.
+name its tool, and its ``status`` says that it failed; there are no reasoning.
 """
 
 from __future__ import annotations

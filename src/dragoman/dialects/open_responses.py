@@ -4,7 +4,7 @@ What it does differently from its parent: every message says that it is one; the
 and neither freeform tools nor tools of a provider, unless under the provider's own prefix
 (``acme:search``); names have at most 64 characters; there are penalties, fewer efforts and fewer
 tiers; that an answer is JSON is said by a schema; a stored conversation is continued by its last
-answer only. What a server sealed is its own, and does not go to OpenAI.
+answer only. What a server signed is its own, and does not go to OpenAI.
 """
 
 from __future__ import annotations

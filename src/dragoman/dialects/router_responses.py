@@ -9,7 +9,7 @@ messages have no ids, and one in which nothing is said and nothing called holds
 ``[No response generated]``.
 
 A result has two fields there, whom it answers and what it says, so a failed tool is told by the
-text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, thoughts, settings
+text mark, as in the parent; an ``is_error`` beside it is read. Freeform calls, reasoning, settings
 and the items of an answer are those of Responses. At home all is said as it was, in whatever form.
 """
 
@@ -271,7 +271,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     # -- what the assistant says ------------------------------------------------------------
 
     def write_turn(self, content: Sequence[Block], out: list[Json], w: ItemWriting) -> None:
-        """One message, its calls inside; thoughts and freeform calls are items, and part it."""
+        """One message, its calls inside; reasoning and freeform calls are items, and part it."""
         if w.home or w.answer:
             return super().write_turn(content, out, w)
         parts: list[Json] = []
@@ -452,7 +452,7 @@ def said_item(parts: list[Json]) -> dict[str, Json]:
 
 
 def is_silent(doc: Json) -> bool:
-    """Whether an answer has nothing but thoughts and, at its end, the words for silence."""
+    """Whether an answer has nothing but reasoning and, at its end, the words for silence."""
     output = doc.get("output") if doc.__class__ is dict else None
     if output.__class__ is not list or not output or doc.get("output_text") not in (None, SILENCE):
         return False

@@ -1,7 +1,7 @@
 """The CoreMessage of AI SDK 4.
 
 What it does differently from its successors: arguments are ``args``; a result is any value, with
-``isError`` beside it and its images in ``experimental_content``; a thought bears its signature
+``isError`` beside it and its images in ``experimental_content``; reasoning bears its signature
 itself, and a redacted one is a part of its own; media types are MIME types; the limit is
 ``maxTokens``; the schema of a tool is ``parameters``. No tool runs at the provider.
 
@@ -35,7 +35,7 @@ from ..model import (
     Json,
     Message,
     Reasoning,
-    Seal,
+    Signature,
     Text,
     ToolCall,
     Usage,
@@ -148,10 +148,10 @@ class VercelCore(VercelModelV5):
         self.lose(texts[0].extras, texts[0].at, w.log)
         return Text("\n".join(block.text for block in texts), at=texts[0].at)
 
-    # -- answers: text, thoughts and calls stand beside each other ----------------------------
+    # -- answers: text, reasoning and calls stand beside each other ----------------------------
 
     def read_answer(self, doc: dict[str, Json], taken: set[str]) -> Message:
-        blocks = self.read_thoughts(doc, taken)
+        blocks = self.read_beside(doc, taken)
         taken.discard("content")
         if (text := maybe_str(doc, "text", "")) is not None:
             taken.add("text")
@@ -177,7 +177,7 @@ class VercelCore(VercelModelV5):
             extras = self.respell(None, raw=False)
         return Message("assistant", tuple(blocks), extras=extras)
 
-    def read_thoughts(self, doc: dict[str, Json], taken: set[str]) -> list[Block]:
+    def read_beside(self, doc: dict[str, Json], taken: set[str]) -> list[Block]:
         said = doc.get("reasoning")
         if said is None or said == []:
             return []
@@ -192,21 +192,23 @@ class VercelCore(VercelModelV5):
             at = f"/reasoning/{index}"
             part = as_dict(item, at)
             if part.get("type") == "redacted":
-                seal = Seal(need_str(part, "data", at), "anthropic", "encrypted")
-                out.append(Reasoning(seal=seal, at=at, extras=self.keep(part, ("type", "data"))))
+                signature = Signature(need_str(part, "data", at), "anthropic", "encrypted")
+                out.append(
+                    Reasoning(signature=signature, at=at, extras=self.keep(part, ("type", "data")))
+                )
                 continue
-            text, signature = need_str(part, "text", at), maybe_str(part, "signature", at)
+            text, data = need_str(part, "text", at), maybe_str(part, "signature", at)
             usual = part.get("type") == "text"
-            known = ("type", "text", "signature") if signature else ("type", "text")
+            known = ("type", "text", "signature") if data else ("type", "text")
             extras = self.keep(part, known, None if usual else {"type": part.get("type")})
-            own = Seal(signature, "anthropic") if signature else None
+            own = Signature(data, "anthropic") if data else None
             words = (text,) if text or own is None else ()
-            out.append(Reasoning(words, seal=own, at=at, extras=extras))
+            out.append(Reasoning(words, signature=own, at=at, extras=extras))
         return out
 
     def write_answer(self, out: dict[str, Json], message: Message, w: Writing) -> None:
         self.lose(message.extras, message.at, w.log)
-        thoughts: list[Json] = []
+        reasoning: list[Json] = []
         calls: list[Json] = []
         highest = 0
         for block in message.content:
@@ -218,14 +220,14 @@ class VercelCore(VercelModelV5):
             if isinstance(block, Text):
                 self.write_answer_text(out, block, w)
             elif isinstance(block, Reasoning):
-                thoughts += self.write_answer_thought(block, w)
+                reasoning += self.write_answer_reasoning(block, w)
             elif isinstance(block, ToolCall):
                 calls.append(self.write_answer_call(block, w))
             else:
                 self.omit(block, w.log)
-        if thoughts:
-            whole = len(thoughts) == 1 and thoughts[0].__class__ is str
-            out["reasoning"] = thoughts[0] if whole else thoughts
+        if reasoning:
+            whole = len(reasoning) == 1 and reasoning[0].__class__ is str
+            out["reasoning"] = reasoning[0] if whole else reasoning
         if calls:
             out["toolCalls"] = calls
         if self.spelling(message).get("raw", True):
@@ -237,23 +239,23 @@ class VercelCore(VercelModelV5):
             note_joined(block, self, w)
         out["text"] = out.get("text", "") + block.text
 
-    def write_answer_thought(self, block: Reasoning, w: Writing) -> list[Json]:
-        seal = block.seal
+    def write_answer_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
+        signature = block.signature
         if self.spelling(block).get("form") == "string":
             return ["".join(block.content)]
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if seal is not None and seal.signer != "anthropic":
-            why = f"there is no place for what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
-            seal = None
-        if seal is not None and seal.kind == "encrypted":
+        if signature is not None and signature.signer != "anthropic":
+            why = f"there is no place for what {signature.issuer} sealed"
+            w.log.dropped("reasoning.signature", block.at, why)
+            signature = None
+        if signature is not None and signature.kind == "encrypted":
             self.lose_words(block, w)
-            return [self.emit({"type": "redacted", "data": seal.data}, block, w.log)]
+            return [self.emit({"type": "redacted", "data": signature.data}, block, w.log)]
         words = self.words_of(block, False, w)
         out: dict[str, Json] = {"type": "text", "text": words[0]}
-        if seal is not None:
-            out["signature"] = seal.data
+        if signature is not None:
+            out["signature"] = signature.data
         if "type" in (spelling := self.spelling(block)):
             out["type"] = spelling["type"]
             if out["type"] is None:

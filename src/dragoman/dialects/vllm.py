@@ -1,6 +1,6 @@
 """vLLM's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's thoughts stand beside the answer as ``reasoning`` (older
+What it does differently: the model's reasoning stands beside the answer as ``reasoning`` (older
 servers: ``reasoning_content``), unless ``include_reasoning`` hides them, and may have a budget; a
 schema may be demanded as ``structured_outputs`` (older: ``guided_json``); the model goes on with
 the last turn where ``continue_final_message`` says so; ``stop_reason`` tells which stop string it

@@ -1,8 +1,8 @@
 """xAI's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's thoughts stand beside the answer as ``reasoning_content``, and
-their tokens are not among those of the answer, but beside them; no penalties, no stop strings; an
-error is two words; searches are asked for with ``search_parameters``.
+What it does differently: the model's reasoning stands beside the answer as ``reasoning_content``,
+and their tokens are not among those of the answer, but beside them; no penalties, no stop strings;
+an error is two words; searches are asked for with ``search_parameters``.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ class XAI(Compatible):
         yield from told_by(MARKS.signs(doc), super().sniff(doc))
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """The tokens of the thoughts are beside those of the answer; the total tells."""
+        """The tokens of the reasoning are beside those of the answer; the total tells."""
         details = doc.get("completion_tokens_details")
-        thought: Json = details.get("reasoning_tokens") if details.__class__ is dict else None
+        reasoning: Json = details.get("reasoning_tokens") if details.__class__ is dict else None
         prompt: Json = doc.get("prompt_tokens")
         answer: Json = doc.get("completion_tokens")
-        counts = (prompt, answer, thought)
+        counts = (prompt, answer, reasoning)
         beside = all(count.__class__ is int for count in counts) and sum(counts)
-        if thought and beside and beside == doc.get("total_tokens"):
-            return super().read_usage(doc | {"completion_tokens": answer + thought}, at)
+        if reasoning and beside and beside == doc.get("total_tokens"):
+            return super().read_usage(doc | {"completion_tokens": answer + reasoning}, at)
         usage = super().read_usage(doc, at)  # counted as OpenAI does
         return replace(usage, extras=self.respell(usage.extras, within=None))
 

@@ -61,7 +61,7 @@ SPEAKS_OF: dict[str, tuple[str, ...]] = {
     "media.type": ("Media.type", "Media.kind"),
     "passage": ("Passage", "Passage.*"),
     "reasoning": ("Reasoning", "Reasoning.content", "Reasoning.summary"),
-    "reasoning.seal": ("Reasoning.seal", "extras.seal"),
+    "reasoning.signature": ("Reasoning.signature", "extras.signature"),
     "reasoning.summary": ("Reasoning.summary",),
     "reasoning.id": ("Reasoning.id",),
     "refusal": ("Refusal",),
@@ -126,7 +126,7 @@ for _name in Params.__struct_fields__:
 HOLDERS = {"tool_result": "ToolResult.", "passage": "Passage.", "media": "Media."}
 
 # What is written because a field is required, and reads as nothing said.
-UNSEEN = {("invented", "reasoning.seal"): "an empty signature is none"}
+UNSEEN = {("invented", "reasoning.signature"): "an empty signature is none"}
 
 # how a node changed -> the kinds of losses that tell of it
 KINDS = {
@@ -194,7 +194,9 @@ def _pieces(change: Change) -> list[Change]:
         value = getattr(node, field)
         if field == "extras" and value is not None:
             pieces += [_gone(change, "extras", x, f"/{escape(x)}") for x in value.fields]
-            pieces += [_gone(change, "extras.seal", value.seal)] if value.seal else []
+            pieces += (
+                [_gone(change, "extras.signature", value.signature)] if value.signature else []
+            )
         elif field == "source" and isinstance(value, Source):
             pieces.append(_gone(change, "Media.source", value))
             pieces += [_gone(change, "Media.type", value)] if value.media_type else []

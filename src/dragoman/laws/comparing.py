@@ -164,7 +164,7 @@ def _extras(
             out.append(Change("extras", "gone", where, (at,), above, old[path], new.get(path)))
         if path in new:
             out.append(Change("extras", "new", at, above[:2], above, None, new[path]))
-    for field in ("seal", "spelling"):
+    for field in ("signature", "spelling"):
         a, b = getattr(said, field, None) or None, getattr(got, field, None) or None
         if a != b:
             out.append(Change(f"extras.{field}", _how(a, b), at, (), above, a, b))
@@ -206,7 +206,7 @@ def _source(
 def _reasoning(
     said: Reasoning, at: str, got: Reasoning, above: tuple[str, ...], out: list[Change]
 ) -> None:
-    """The words of a thought: which there are, whether they are a summary, and their parts."""
+    """The words of reasoning: which there are, whether they are a summary, and their parts."""
     old, new = said, got
     content, summary = _squeezed(*old.content), _squeezed(*old.summary)
     got_content, got_summary = _squeezed(*new.content), _squeezed(*new.summary)
@@ -646,7 +646,9 @@ class _Blocks:
             return False
         if self.old[i].home != self.old[k].home:
             return False
-        return other.text != there.text or (_seal(said) is not None and _seal(said) == _seal(there))
+        return other.text != there.text or (
+            _signature(said) is not None and _signature(said) == _signature(there)
+        )
 
     def over(self, i: int) -> tuple[str, ...]:
         """The nodes in which a block stood."""
@@ -752,7 +754,7 @@ class _Blocks:
         first = len(self.out)
         _node(said, place.read, got, self.over(i), self.out, besides)
         if isinstance(said, ToolResult) and (others := self.siblings(said)):
-            # A second result of the same call was written behind this one, as its loss tells.
+            # A second result of the same call was written after this one, as its loss tells.
             self.out[first:] = [c._replace(near=(*c.near, *others)) for c in self.out[first:]]
         if isinstance(said, ToolResult) and said.cache is not None:
             # Its mark may stand on one of its texts: that it left its place is told already.
@@ -819,9 +821,11 @@ class _Blocks:
                 self.cited(i, pieces)
             elif field == "extras":
                 fields = {k: v for x in there if x is not None for k, v in x.fields.items()}
-                seal = next((x.seal for x in there if x is not None and x.seal), None)
+                signature = next(
+                    (x.signature for x in there if x is not None and x.signature), None
+                )
                 fields = {k: v for k, v in fields.items() if k in value.fields}
-                merged = Extras("", fields, seal=seal if value.seal else None)
+                merged = Extras("", fields, signature=signature if value.signature else None)
                 inside = (place.at, *self.over(i))
                 _extras(value, place.read.extras, merged, place.at, inside, self.out)
             else:
@@ -889,12 +893,16 @@ def _holds(whole: Any, part: Any, least: int = 1) -> bool:
 def _is_of(piece: Any, whole: Any) -> bool:
     """Whether a block may be a piece of another: its words, or what signed or encrypted it."""
     if isinstance(piece, Reasoning) and not _words(piece):
-        return isinstance(whole, Reasoning) and piece.seal is not None and piece.seal == whole.seal
+        return (
+            isinstance(whole, Reasoning)
+            and piece.signature is not None
+            and piece.signature == whole.signature
+        )
     return _holds(whole, piece, 2)
 
 
 def _told(block: Any, whole: str) -> str:
-    """What of a block is told in a text: of a thought, its content or its summary alone."""
+    """What of a block is told in a text: of reasoning, its content or its summary alone."""
     if isinstance(block, Reasoning):
         for words in (_words(block), _squeezed(*block.content), _squeezed(*block.summary)):
             if words and words in whole:
@@ -902,8 +910,8 @@ def _told(block: Any, whole: str) -> str:
     return _words(block)
 
 
-def _seal(block: Text | Refusal) -> Any:
-    return None if block.extras is None else block.extras.seal
+def _signature(block: Text | Refusal) -> Any:
+    return None if block.extras is None else block.extras.signature
 
 
 def _is_blank(block: Any) -> bool:
@@ -978,7 +986,7 @@ def _conversation(
     )
     blocks = _Blocks(old_blocks, new_blocks, at, above, out, heads, calls)
     blocks.compare()
-    if blocks.gone and end:  # what stands behind them may be said to have moved past them
+    if blocks.gone and end:  # what stands after them may be said to have moved past them
         near = (read[until].at, *(block.at for block in read[until].content))
         out.append(Change("order", "altered", at, near, above, implied=True))
     met = dict(blocks.there)

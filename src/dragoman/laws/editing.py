@@ -334,7 +334,7 @@ PLACED = ("gemini", "ollama")
 
 
 def _are_in_order(turns: list[Json], dialect: str) -> bool:
-    """Whether each call has one result behind it, all of them in the order of the calls."""
+    """Whether each call has one result after it, all of them in the order of the calls."""
     for start, end in rounds(turns, dialect):
         called: list[Any] = []
         answered: list[Any] = []
@@ -881,7 +881,7 @@ class _Choices:
         return choices
 
     def grown(self, index: int, number: int) -> Iterator[Way]:
-        """Several turns that were one, the last of which took in what was added behind it."""
+        """Several turns that were one, the last of which took in what was added after it."""
         group = self.groups[number]
         last = index + group.end - group.start - 1
         kept = [self.twin.get(n) for n in range(index, last)]
@@ -917,7 +917,7 @@ class _Choices:
                     yield number
 
     def moved(self, index: int) -> Iterator[Way]:
-        """A turn that stands behind others now: it may be the original all the same."""
+        """A turn that stands after others now: it may be the original all the same."""
         met, said = set(self.twin.values()), _key(self.now[index])
         for number, group in enumerate(self.groups):
             if group.end == group.start + 1 and group.start not in met and not group.loose:
@@ -945,7 +945,7 @@ class _Choices:
         sides = self.is_near(index - 1, group.start - 1), self.is_near(end, group.end)
         if self.is_inside(group) or _names_ids(group.original):
             # A system prompt in the middle is allowed between certain turns only, and content that
-            # stands behind a result is of more than one turn.
+            # stands after a result is of more than one turn.
             return not all(sides)
         items = _flat(self.was[group.start : group.end])
         if _has_items(self.way.source) and sum(_type(i) in REASONING for i in items) > 1:
@@ -1055,7 +1055,7 @@ def _between(
 
 
 def _grown(turn: list[Json], was: list[list[Json]], groups: list[Group]) -> Iterator[Way]:
-    """A last item that took in what was added behind it keeps what it was before."""
+    """A last item that took in what was added after it keeps what it was before."""
     if not was or not groups or not groups[-1].original:
         return
     item, last, before = turn[-1], groups[-1].original[-1], was[-1][-1]

@@ -1,4 +1,4 @@
-"""JSON that was cut off or has a comma too many, mended; anything else is left alone."""
+"""JSON that was cut off or has a comma too many, repaired; anything else is left alone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PARTIAL_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 _TRAILING_COMMA = re.compile(r",\s*$")
 
 
-def mend_object(text: str) -> str | None:
-    """The text as a JSON object, or None if that would take more than mending.
+def repair_object(text: str) -> str | None:
+    """The text as a JSON object, or None if that would take more than repairing.
 
-    >>> mend_object('{"a": [1, 2,],}')
+    >>> repair_object('{"a": [1, 2,],}')
     '{"a": [1, 2]}'
-    >>> mend_object('{"path": "/tmp/fi')
+    >>> repair_object('{"path": "/tmp/fi')
     '{"path": "/tmp/fi"}'
-    >>> mend_object('{"a": 1, "b":')
+    >>> repair_object('{"a": 1, "b":')
     '{"a": 1}'
     """
     text = text.strip()
@@ -86,7 +86,7 @@ class _Scan:
         return True
 
     def _drop_comma(self, pieces: list[str]) -> int:
-        """Take a trailing comma away, with the space behind it; how much was taken."""
+        """Take a trailing comma away, with the space after it; how much was taken."""
         end = len(pieces)
         while end and pieces[end - 1].isspace():
             end -= 1

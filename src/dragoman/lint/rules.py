@@ -56,7 +56,7 @@ class Ruled(Dialect):
     rules: ClassVar[dict[str, str]] = {}
     """Rule -> what it says."""
     adjacent: ClassVar[bool] = True
-    """Whether results must stand right behind their calls."""
+    """Whether results must stand right after their calls."""
     merges: ClassVar[bool] = False
     """Whether messages of one role that follow each other are one turn."""
     silent_results: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from ..exchange import Exchange
 from ..ledger import Ledger, Loss
 from ..model import History, Json, Message, Response, Stop, Text, Usage
 
-MADE_UP = frozenset({"message.id", "reasoning.id", "reasoning.seal"})
+MADE_UP = frozenset({"message.id", "reasoning.id", "reasoning.signature"})
 """What an answer may be given to be whole, and its issuer would not know in a history."""
 
 

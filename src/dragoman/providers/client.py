@@ -38,7 +38,7 @@ T = TypeVar("T")
 LIMIT = 64 * 2**20
 """How many bytes an answer may have. The longest answers of today have a few millions."""
 LINGER = 0.1
-"""How many seconds the end of a body is waited for behind the end of the answer."""
+"""How many seconds the end of a body is waited for after the end of the answer."""
 NO_RETRIES = Retries(0)
 AGENT = "dragoman"
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -260,7 +260,7 @@ class Incoming:
             raise
 
     async def rest(self, begun: bytes = b"") -> bytes:
-        """All of it at once, behind what was read already; of an error, as much as came."""
+        """All of it at once, after what was read already; of an error, as much as came."""
         client, body = self._client, bytearray(begun)
 
         def work() -> Coroutine[Any, Any, None]:

@@ -45,7 +45,7 @@ from ..core.writing import may_open
 from ..dialect import Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
-from ..model import Block, Citation, Failure, Json, Reasoning, Response, Seal, ToolCall
+from ..model import Block, Citation, Failure, Json, Reasoning, Response, Signature, ToolCall
 from .events import (
     Begin,
     Cite,
@@ -56,7 +56,7 @@ from .events import (
     Odd,
     Open,
     Ping,
-    Sealed,
+    Signed,
 )
 from .framing import Frame
 
@@ -384,7 +384,7 @@ class StreamWriter:
             Open: self.open,
             Delta: self.delta,
             Cite: self.cite,
-            Sealed: self.seal,
+            Signed: self.add_signature,
             Close: self.close,
             Ping: self.ping,
             Odd: self.odd,
@@ -406,7 +406,7 @@ class StreamWriter:
     def cite(self, event: Cite) -> bytes:
         return b""
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         return b""
 
     def close(self, event: Close) -> bytes:
@@ -511,7 +511,7 @@ class InTurns(StreamWriter):
             )
         return True
 
-    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+    def wait(self, event: Delta | Cite | Signed | Close) -> bytes:
         if event.index in self.waiting:
             self.waiting[event.index][1].append(event)
         return b""
@@ -572,8 +572,8 @@ class OneByOne(StreamWriter):
         super().__init__(dialect, home, log)
         self.current: int | None = None  # the block that is said now
         self.block: Block | None = None
-        self.sealed: Seal | None = None
-        self.part: tuple[int, str] = (-1, "")  # what was said last of a thought
+        self.signed: Signature | None = None
+        self.part: tuple[int, str] = (-1, "")  # what was said last of reasoning
         self.waiting: dict[int, list[Event]] = {}
         self.again = dict(self.ways)  # how to write what has waited: it is wrapped already
 
@@ -598,7 +598,7 @@ class OneByOne(StreamWriter):
             return b""  # there is one answer here
         if self.current is None:
             self.current, self.block = event.index, event.block
-            self.sealed, self.part = None, (-1, "")
+            self.signed, self.part = None, (-1, "")
             return self.enter(event)
         self.waiting[event.index] = [event]
         self.log.moved(
@@ -618,10 +618,10 @@ class OneByOne(StreamWriter):
         """Write a citation of a text that is already closed."""
         return b""
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         if event.index != self.current:
             return self.wait(event)
-        self.sealed = event.seal
+        self.signed = event.signature
         return b""
 
     def close(self, event: Close) -> bytes:
@@ -634,12 +634,12 @@ class OneByOne(StreamWriter):
             out += [self.again[said.__class__](said) for said in self.waiting.pop(index)]
         return b"".join(out)
 
-    def wait(self, event: Delta | Cite | Sealed | Close) -> bytes:
+    def wait(self, event: Delta | Cite | Signed | Close) -> bytes:
         if event.index in self.waiting:
             self.waiting[event.index].append(event)
         return b""
 
-    def thought(self, event: Delta) -> str | None:
+    def reasoning(self, event: Delta) -> str | None:
         """The parts of a reasoning block as one text, separated by an empty line.
 
         None if it was written already: reasoning is written once, in full or in summary.
@@ -653,10 +653,10 @@ class OneByOne(StreamWriter):
         self.part = part
         return event.text if first else f"\n\n{event.text}"
 
-    def own_seal(self, block: Reasoning) -> Seal | None:
+    def own_signature(self, block: Reasoning) -> Signature | None:
         """The signature of reasoning, if it may be written in this dialect."""
-        seal = self.sealed or block.seal
-        return seal if seal is not None and may_open(self.dialect, seal) else None
+        signature = self.signed or block.signature
+        return signature if signature is not None and may_open(self.dialect, signature) else None
 
 
 def as_written(tree: Response, written: dict[str, str]) -> Response:

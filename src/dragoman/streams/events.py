@@ -1,6 +1,6 @@
 """The events of a stream, the same for all dialects.
 
-    Begin (Open (Delta | Cite | Sealed)* Close)* End        blocks may be open side by side
+    Begin (Open (Delta | Cite | Signed)* Close)* End        blocks may be open side by side
     ... Fail                                                a failure ends with Fail, not End
 
 ``Begin`` has what is known of the response at the start, ``End`` what is known at the end; the
@@ -27,7 +27,7 @@ from ..model import (
     Reasoning,
     Refusal,
     Response,
-    Seal,
+    Signature,
     Text,
     ToolCall,
 )
@@ -66,11 +66,11 @@ class Cite(Leaf, frozen=True, tag="cite", tag_field="event"):
     citation: Citation
 
 
-class Sealed(Leaf, frozen=True, tag="seal", tag_field="event"):
+class Signed(Leaf, frozen=True, tag="signature", tag_field="event"):
     """The signature of a reasoning block, or its encrypted content."""
 
     index: int
-    seal: Seal
+    signature: Signature
 
 
 class Close(Leaf, frozen=True, tag="close", tag_field="event"):
@@ -103,7 +103,7 @@ class Odd(Leaf, frozen=True, tag="odd", tag_field="event"):
     payload: Json
 
 
-Event: TypeAlias = Begin | Open | Delta | Cite | Sealed | Close | End | Fail | Ping | Odd
+Event: TypeAlias = Begin | Open | Delta | Cite | Signed | Close | End | Fail | Ping | Odd
 
 NOBODY = Candidate(Message("assistant"))
 
@@ -113,14 +113,14 @@ NOBODY = Candidate(Message("assistant"))
 class Pieces:
     """A block while it arrives."""
 
-    __slots__ = ("block", "candidate", "citations", "seal", "texts")
+    __slots__ = ("block", "candidate", "citations", "signature", "texts")
 
     def __init__(self, opened: Open) -> None:
         self.block = opened.block
         self.candidate = opened.candidate
         self.texts: dict[tuple[Place, int], list[str]] = {}
         self.citations: list[Citation] = []
-        self.seal: Seal | None = None
+        self.signature: Signature | None = None
 
     def whole(self) -> Block:
         """The block with all its deltas."""
@@ -139,7 +139,7 @@ class Pieces:
                 block,
                 content=self.parts("text", block.content),
                 summary=self.parts("summary", block.summary),
-                seal=self.seal or block.seal,
+                signature=self.signature or block.signature,
             )
         if isinstance(block, Media) and self.texts:
             spoken = "".join(self.texts.get(("transcript", 0), ()))
@@ -169,8 +169,8 @@ def collect(events: Iterable[Event]) -> Response:
             blocks[event.index] = Pieces(event)
         elif isinstance(event, Cite):
             blocks[event.index].citations.append(event.citation)
-        elif isinstance(event, Sealed):
-            blocks[event.index].seal = event.seal
+        elif isinstance(event, Signed):
+            blocks[event.index].signature = event.signature
         elif isinstance(event, Begin | End):
             head = event.response
         elif isinstance(event, Fail):
@@ -220,7 +220,7 @@ def hollow(block: Block) -> Block:
     if isinstance(block, ToolCall):
         return replace(block, arguments="")
     if isinstance(block, Reasoning):
-        return replace(block, content=(), summary=(), seal=None)
+        return replace(block, content=(), summary=(), signature=None)
     if isinstance(block, Media) and block.transcript:
         return replace(block, transcript=None)
     return block
@@ -240,7 +240,7 @@ def _deltas(index: int, block: Block) -> Iterator[Event]:
             yield Delta(index, text, "text", part)
         for part, text in enumerate(block.summary):
             yield Delta(index, text, "summary", part)
-        if block.seal is not None:
-            yield Sealed(index, block.seal)
+        if block.signature is not None:
+            yield Signed(index, block.signature)
     elif isinstance(block, Media) and block.transcript:
         yield Delta(index, block.transcript, "transcript")

@@ -31,7 +31,7 @@ from .events import Cite, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
 
-_SIGNATURES = ("reasoning", "reasoning.seal")
+_SIGNATURES = ("reasoning", "reasoning.signature")
 _IDS = ("message.id", "reasoning.id", "tool_call.item_id")
 
 

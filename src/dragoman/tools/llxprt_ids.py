@@ -39,7 +39,7 @@ _whole = re.compile(r"(?:[a-zA-Z0-9_]|-(?:[0-9a-f]{2,6})?-)*").fullmatch
 
 
 class Scheme(Struct, frozen=True):
-    """How ids are written under a prefix: ``own`` is cut off, ``other`` stays behind it."""
+    """How ids are written under a prefix: ``own`` is cut off, ``other`` stays after it."""
 
     prefix: str
     own: str

@@ -42,11 +42,11 @@ def pair_up(tree: Request, target: str, log: Ledger) -> Request:
     pairs = Pairs(tree.messages)
     if not (pairs.twice or pairs.orphans or pairs.unanswered or pairs.renamed or pairs.guessed):
         return tree
-    return replace(tree, messages=tuple(pairs.mended(tree.messages, target, log)))
+    return replace(tree, messages=tuple(pairs.repaired(tree.messages, target, log)))
 
 
 def fits(messages: Sequence[Message]) -> bool:
-    """Whether each turn has its results right behind it, as nearly always."""
+    """Whether each turn has its results right after it, as nearly always."""
     waiting: set[str | None] = set()
     for message in messages:
         role = message.role
@@ -73,7 +73,7 @@ class Pairs:
     def __init__(self, messages: Sequence[Message]) -> None:
         self.twice: dict[int, int] = {}  # a second result -> the first, where they stand together
         self.orphans: set[int] = set()
-        self.unanswered: dict[int, list[ToolCall]] = {}  # behind which message a result is missing
+        self.unanswered: dict[int, list[ToolCall]] = {}  # after which message a result is missing
         self.renamed: dict[tuple[int, int], str] = {}  # message and block -> the id of a call
         self.answers: dict[int, str] = {}  # a result -> the new id of its call
         self.guessed: set[int] = set()  # results without an id, of calls that have one
@@ -136,16 +136,16 @@ class Pairs:
 
     def note_unanswered(self, messages: Sequence[Message], left: list[Placed], last: int) -> None:
         ends_there = all(message.role == "assistant" for message in messages[last:])
-        behind = ends_of_runs(messages)
+        after = ends_of_runs(messages)
         for index, call in sorted(left, key=lambda found: found[0]):
             if index == last and ends_there:
                 continue  # it is still to be answered
-            self.unanswered.setdefault(behind[index], []).append(call)
+            self.unanswered.setdefault(after[index], []).append(call)
 
-    def mended(self, messages: Sequence[Message], target: str, log: Ledger) -> list[Message]:
+    def repaired(self, messages: Sequence[Message], target: str, log: Ledger) -> list[Message]:
         out: list[Message] = []
         places: dict[int, int] = {}
-        late: list[Message] = []  # words of the user, behind the results that have their calls
+        late: list[Message] = []  # words of the user, after the results that have their calls
         for index, message in enumerate(messages):
             if message.role != "tool":
                 out += late
@@ -249,7 +249,7 @@ class Waiting:
 
 
 def ends_of_runs(messages: Sequence[Message]) -> list[int]:
-    """For each message the last of the results that stand right behind it."""
+    """For each message the last of the results that stand right after it."""
     ends = list(range(len(messages)))
     for index in range(len(messages) - 2, -1, -1):
         if messages[index + 1].role == "tool":

@@ -2,7 +2,7 @@
 
 ``[tool error] no such file`` is the result of a tool that failed, where there is no flag to say
 so. A result that failed without a word is ``[tool error]`` alone. A result that did not fail and
-begins with such a mark by itself is written behind ``[tool output]``, so that nobody is misled.
+begins with such a mark by itself is written after ``[tool output]``, so that nobody is misled.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ FIELDS = {
     "span": "span",
     "location": "location",
     "file_id": "file",
-    "seal": "signature",
+    "signature": "signature",
 }
 """What a citation may tell, and what it is called in the ledger."""
 
@@ -69,7 +69,11 @@ def _has_form(cite: Citation, form: str, to: Dialect, end: int | None) -> bool:
         case "url":
             return cite.kind == "url" and cite.url is not None
         case "signed":
-            return cite.kind == "url" and cite.seal is not None and cite.seal.issuer == to.issuer
+            return (
+                cite.kind == "url"
+                and cite.signature is not None
+                and cite.signature.issuer == to.issuer
+            )
         case "place":
             return cite.location is not None and cite.document is not None
         case "bare":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...model import Reasoning, Seal
+from ...model import Reasoning, Signature
 from ..capabilities import ReasoningForm
 from ..writing import joined
 
@@ -24,18 +24,18 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
     to, place, log = lowering.to, lowering.place, lowering.log
     if block.extras is not None and to.is_home(block.extras.dialect):
         return (block,)  # the target wrote it
-    seal, name = block.seal, block.id
+    signature, name = block.signature, block.id
     words = block.words if block.summary else block.content
-    if seal is not None and (seal.signer, seal.kind) not in form.signatures:
-        log.dropped("reasoning.seal", block.at, _refused(seal, form, to.name))
-        seal = None
+    if signature is not None and (signature.signer, signature.kind) not in form.signatures:
+        log.dropped("reasoning.signature", block.at, _refused(signature, form, to.name))
+        signature = None
     if name is not None and place not in form.ids:
         log.dropped("reasoning.id", block.at, f"{to.name} has no field for reasoning ids")
         name = None
     said = any(words)
-    signed = seal is not None or (form.by_id and name is not None)
+    signed = signature is not None or (form.by_id and name is not None)
     if (why := _unfit(signed, said or name is not None, form, lowering)) is not None:
-        if said or (block.seal is None and block.id is None):
+        if said or (block.signature is None and block.id is None):
             log.dropped("reasoning", block.at, why)
         elif name is not None:
             log.dropped("reasoning.id", block.at, why)
@@ -54,9 +54,14 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
         why = f"a block of reasoning is one text in {to.name}"
         log.approximated("text.boundary", block.at, why)
         content = (joined(content),)
-    if (name, seal, content, summary) == (block.id, block.seal, block.content, block.summary):
+    if (name, signature, content, summary) == (
+        block.id,
+        block.signature,
+        block.content,
+        block.summary,
+    ):
         return (block,)
-    return (replace(block, content=content, summary=summary, id=name, seal=seal),)
+    return (replace(block, content=content, summary=summary, id=name, signature=signature),)
 
 
 def _unfit(signed: bool, said: bool, form: ReasoningForm, lowering: Messages) -> str | None:
@@ -74,8 +79,8 @@ def _unfit(signed: bool, said: bool, form: ReasoningForm, lowering: Messages) ->
     return None
 
 
-def _refused(seal: Seal, form: ReasoningForm, target: str) -> str:
+def _refused(signature: Signature, form: ReasoningForm, target: str) -> str:
     if not form.signatures:
         return f"{target} has no field for reasoning signatures"
-    done = "signed" if seal.kind == "signature" else "encrypted"
-    return f"reasoning {done} by {seal.issuer} is not accepted by {target}"
+    done = "signed" if signature.kind == "signature" else "encrypted"
+    return f"reasoning {done} by {signature.issuer} is not accepted by {target}"

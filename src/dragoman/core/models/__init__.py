@@ -224,7 +224,7 @@ class Models:
         self._vendors: dict[str, str | None] = {}
 
     def facts(self, vendor: str | None, name: str | None) -> Facts:
-        """What holds for a model behind the API of a vendor; None: by whoever made the model."""
+        """What holds for a model after the API of a vendor; None: by whoever made the model."""
         found = self._facts.get((vendor, name))
         if found is None:
             found = self.find(vendor, name).facts

@@ -1,4 +1,4 @@
-"""Gemini and Gemma behind Gemini's API, and what others' models take there."""
+"""Gemini and Gemma after Gemini's API, and what others' models take there."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Anthropic Messages.
 
 What it does differently from its neighbours: the system prompt stands beside the messages; tool
-results are blocks of a user turn, and those of one turn share it; arguments are objects; thoughts
-are signed, and a thought without its signature is rejected; empty text is rejected; the output
+results are blocks of a user turn, and those of one turn share it; arguments are objects; reasoning
+are signed, and reasoning without its signature is rejected; empty text is rejected; the output
 limit is required; caches are marked in the content; cached tokens do not count as input tokens.
 """
 

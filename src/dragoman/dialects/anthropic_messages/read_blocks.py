@@ -39,7 +39,7 @@ from ...model import (
     Raw,
     Reasoning,
     Role,
-    Seal,
+    Signature,
     Source,
     Text,
     Tool,
@@ -314,7 +314,7 @@ class ReadBlocks(Dialect):
                 url=maybe_str(doc, "url", at),
                 title=maybe_str(doc, "title", at),
                 quote=quote,
-                seal=None if index is None else Seal(index, self.issuer, "encrypted"),
+                signature=None if index is None else Signature(index, self.issuer, "encrypted"),
                 at=at,
                 extras=self.keep(doc, ("type", "cited_text", "url", "title", "encrypted_index")),
             )
@@ -354,15 +354,15 @@ class ReadBlocks(Dialect):
         spelling = {"signature": ""} if signature == "" else None
         text = need_str(doc, "thinking", at)
         return Reasoning(
-            (text,) if text or not signature else (),  # thought, and not shown: only sealed
-            seal=Seal(signature, self.issuer) if signature else None,
+            (text,) if text or not signature else (),  # reasoning, and not shown: only signed
+            signature=Signature(signature, self.issuer) if signature else None,
             at=at,
             extras=self.keep(doc, THINKING_KEYS, spelling),
         )
 
     def read_redacted(self, doc: dict[str, Json], at: str) -> Block:
-        seal = Seal(need_str(doc, "data", at), self.issuer, "encrypted")
-        return Reasoning(seal=seal, at=at, extras=self.keep(doc, REDACTED_KEYS))
+        signature = Signature(need_str(doc, "data", at), self.issuer, "encrypted")
+        return Reasoning(signature=signature, at=at, extras=self.keep(doc, REDACTED_KEYS))
 
     def read_call(self, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
         name = need_str(doc, "name", at)

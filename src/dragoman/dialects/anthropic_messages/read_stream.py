@@ -17,7 +17,7 @@ from ...core.writing import repeats_a_key
 from ...errors import Malformed
 from ...model import Json, Raw, Reasoning, Response, Text, ToolCall
 from ...streams.base import Keys, Said, StreamReader, as_written
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
 
 if TYPE_CHECKING:
@@ -207,12 +207,12 @@ class AnthropicReader(StreamReader):
             return () if opened.hosted else (Delta(index, text),)
         block = opened.doc
         if kind == "signature_delta":
-            signature = delta.get("signature")
-            sealed = {**block, "thinking": "", "signature": signature}
-            thought = self.dialect.read_blocks([sealed], f"/content/{index}")[0]
-            block["signature"] = signature  # it comes once, and replaces
-            seal = thought.seal if isinstance(thought, Reasoning) else None
-            return () if seal is None else (Sealed(index, seal),)
+            data = delta.get("signature")
+            signed = {**block, "thinking": "", "signature": data}
+            reasoning = self.dialect.read_blocks([signed], f"/content/{index}")[0]
+            block["signature"] = data  # it comes once, and replaces
+            signature = reasoning.signature if isinstance(reasoning, Reasoning) else None
+            return () if signature is None else (Signed(index, signature),)
         if kind == "citations_delta":
             cited = maybe_list(block, "citations", f"/content/{index}") or []
             at = f"/content/{index}/citations/{len(cited)}"

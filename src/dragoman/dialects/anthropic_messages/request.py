@@ -33,8 +33,8 @@ from .._claude import (
     ends_in_words,
     fit,
     is_excluded,
-    mended,
     no_prefill,
+    repaired,
 )
 from .._claude_turns import (
     WITHOUT_THINKING,
@@ -264,7 +264,7 @@ class Requests(Turns):
             log.dropped("thinking", config.at, WITHOUT_THINKING)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
-        return mended(tree, log.models.facts(self.vendor, tree.model), log)
+        return repaired(tree, log.models.facts(self.vendor, tree.model), log)
 
     def note_prefill(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""

@@ -409,7 +409,7 @@ def content_roles(page: Page) -> Problems:
 
 
 def pairing(page: Page) -> Problems:
-    """Calls and results, by adjacency: what counts is the turn right behind the calls."""
+    """Calls and results, by adjacency: what counts is the turn right after the calls."""
     turns = [turn for turn in turns_of(page) if turn.role in ("user", "assistant")]
     for index, turn in enumerate(turns):
         if turn.role == "user":
@@ -428,7 +428,7 @@ def continues(page: Page) -> bool:
 
 
 def calls_last(page: Page) -> Problems:
-    """What is said behind a call breaks the adjacency of call and result."""
+    """What is said after a call breaks the adjacency of call and result."""
     for turn in turns_of(page):
         called: str | None = None
         for at, block in turn.blocks if turn.role == "assistant" else ():
@@ -517,7 +517,7 @@ def call_names(page: Page) -> Problems:
             yield Problem("tool-name", f"{at}/name", message)
 
 
-def thoughts(page: Page) -> Problems:
+def reasoning(page: Page) -> Problems:
     for _, at, block in all_blocks(page):
         if block.get("type") in THOUGHTS and block.get("cache_control") is not None:
             message = f"{block['type']}.cache_control: Extra inputs are not permitted"
@@ -537,7 +537,7 @@ def thoughts(page: Page) -> Problems:
 
 
 def thinking_turns(page: Page) -> Problems:
-    """The last assistant turn: it begins with a thought if thinking is on, and has none if not."""
+    """The last assistant turn: it begins with reasoning if thinking is on, and has none if not."""
     turns = [turn for turn in turns_of(page) if turn.role in ("user", "assistant")]
     if not turns or not page.whole:
         return
@@ -632,7 +632,7 @@ HISTORY: tuple[Rule, ...] = (
     calls_last,
     identifiers,
     call_names,
-    thoughts,
+    reasoning,
     cache_marks,
     media_types,
 )
@@ -657,6 +657,6 @@ FACETS: dict[str, tuple[Rule, ...]] = {
     "messages": HISTORY,
     "tools": TOOLS,
     "tool-choice": (tool_choice,),
-    "response": (answer, identifiers, call_names, thoughts),
+    "response": (answer, identifiers, call_names, reasoning),
     "error": (failure,),
 }

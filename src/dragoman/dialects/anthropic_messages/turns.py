@@ -216,7 +216,7 @@ class Turns(Tools):
     def waits(self, messages: Sequence[Message], index: int, w: Writing) -> bool:
         """Whether a system turn is written later: it must follow a user turn and precede the
         assistant's, or end the list. Words that become the user's stay in their place, but for
-        results, which come right behind their calls.
+        results, which come right after their calls.
         """
         others = (m.role for m in messages[index + 1 :] if m.role != "system")
         follows = next(others, None)
@@ -239,7 +239,7 @@ class Turns(Tools):
                 w.log.approximated("message.role", message.at, why)
                 out.append(doc | {"role": "user"})
             elif not out or out[-1]["role"] == "assistant":
-                # Nothing of the user's to stand behind: the words go on as the user's.
+                # Nothing of the user's to stand after: the words go on as the user's.
                 w.log.approximated("message.role", message.at, "said by the user here")
                 out.append(doc | {"role": "user"})
             elif out[-1]["role"] == "system":
@@ -284,7 +284,7 @@ class Turns(Tools):
                 self.lose(block.extras, block.at, w.log)
                 (calls if calls else said).append(Text(block.transcript, at=block.at))
             elif calls and not w.answer:
-                # Text behind a call makes it unanswered: "`tool_use` ids were found without
+                # Text after a call makes it unanswered: "`tool_use` ids were found without
                 # `tool_result` blocks immediately after"
                 w.log.approximated("content.order", block.at, "calls come last in a turn here")
                 said.append(block)

@@ -107,10 +107,10 @@ class WriteBlocks(Dialect):
         out: dict[str, Json]
         if cite.kind == "other" and cite.extras is not None and self.is_home(cite.extras.dialect):
             return cite.extras.fields
-        seal = cite.seal
+        signature = cite.signature
         if cite.location is None or cite.document is None:
             out = {"type": "web_search_result_location", "cited_text": cite.quote, "url": cite.url}
-            out |= {"title": cite.title, "encrypted_index": seal and seal.data}
+            out |= {"title": cite.title, "encrypted_index": signature and signature.data}
             return self.emit(said_only(out) if w.home else out, cite, w.log)
         unit, first, last = cite.location
         if cite.kind == "passage":
@@ -198,20 +198,20 @@ class WriteBlocks(Dialect):
         return kept
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> Json | None:
-        seal = block.seal
-        if seal is not None and seal.kind == "encrypted":
-            out = {"type": "redacted_thinking", "data": seal.data}
+        signature = block.signature
+        if signature is not None and signature.kind == "encrypted":
+            out = {"type": "redacted_thinking", "data": signature.data}
             return self.emit(out, block, w.log)
-        if seal is not None:
+        if signature is not None:
             text = joined(block.content)
-            out = {"type": "thinking", "thinking": text, "signature": seal.data}
+            out = {"type": "thinking", "thinking": text, "signature": signature.data}
             return self.emit(out, block, w.log)
         if w.home if block.extras is None else self.is_home(block.extras.dialect):
             out = {"type": "thinking", "thinking": "".join(block.content)}
             return self.emit(out | self.spelling(block), block, w.log)
         self.lose(block.extras, block.at, w.log)
         why = "the signature is empty: nobody signed this reasoning"
-        w.log.invented("reasoning.seal", block.at, why)
+        w.log.invented("reasoning.signature", block.at, why)
         return {"type": "thinking", "thinking": joined(block.content), "signature": ""}
 
     def write_media(self, block: Media, w: Writing) -> Json:

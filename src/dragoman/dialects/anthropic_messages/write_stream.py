@@ -72,7 +72,7 @@ class AnthropicWriter(OneByOne):
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
             return self.enter_block()
         if isinstance(block, Text | Media | Reasoning):
-            return b""  # it may turn out to be empty, or a thought to be redacted
+            return b""  # it may turn out to be empty, or reasoning to be redacted
         own = isinstance(block, Hosted | Raw) and self.dialect.is_home(block.dialect)
         docs = self.dialect.write_blocks([block], self.w) if self.home or own else ()
         return b"".join(self.whole(doc) for doc in docs)
@@ -144,7 +144,7 @@ class AnthropicWriter(OneByOne):
         return opened + self.head + encode(text) + TAIL
 
     def think(self, event: Delta) -> bytes:
-        text = self.thought(event)
+        text = self.reasoning(event)
         if text is None:
             return b""
         opened = b"" if self.begun or not (event.text or self.home) else self.enter_block()
@@ -161,26 +161,26 @@ class AnthropicWriter(OneByOne):
     def leave(self) -> bytes:
         block = self.block
         if isinstance(block, Reasoning):
-            return self.leave_thought(block)
+            return self.leave_reasoning(block)
         if not self.begun:
             return b""
         return self.unwrap() + frame("content_block_stop", index=self.number)
 
-    def leave_thought(self, block: Reasoning) -> bytes:
-        seal = self.own_seal(block)
-        if seal is not None and seal.kind == "encrypted":
-            doc = self.dialect.write_reasoning(replace(block, seal=seal), self.w)
+    def leave_reasoning(self, block: Reasoning) -> bytes:
+        signature = self.own_signature(block)
+        if signature is not None and signature.kind == "encrypted":
+            doc = self.dialect.write_reasoning(replace(block, signature=signature), self.w)
             if not self.begun:
                 return self.whole(doc)
             self.log.approximated("stream.text", block.at, REDACTED_LATE)
             return frame("content_block_stop", index=self.number) + self.whole(doc)
         out = b""
         if not self.begun:
-            if seal is None and not self.home:
+            if signature is None and not self.home:
                 return b""
             out = self.enter_block()
-        if seal is not None:
-            delta = {"type": "signature_delta", "signature": seal.data}
+        if signature is not None:
+            delta = {"type": "signature_delta", "signature": signature.data}
             out += frame("content_block_delta", index=self.number, delta=delta)
         return out + frame("content_block_stop", index=self.number)
 

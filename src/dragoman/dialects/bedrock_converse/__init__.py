@@ -1,7 +1,7 @@
 """Bedrock Converse, and ConverseStream.
 
 What it does differently from its neighbours: a block is an object with one key, which tells what
-it is; a cache mark is a block of its own behind what it marks; turns alternate, and the user
+it is; a cache mark is a block of its own after what it marks; turns alternate, and the user
 begins; tools must be defined as long as the conversation has calls; there is no way to forbid
 them; a tool's answer may be a JSON value; media have short formats instead of types, documents
 have names of few letters; the schema of an answer is JSON text; what only some models know is in a
@@ -62,7 +62,9 @@ class BedrockConverse(Sniff, Responses):
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Passage, ToolResult}),
         },
-        citations=Citations(forms=("url", "place"), lacks=("span", "seal", "file_id", "filename")),
+        citations=Citations(
+            forms=("url", "place"), lacks=("span", "signature", "file_id", "filename")
+        ),
         caching=Caching(
             on=ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
         ),

@@ -1,7 +1,7 @@
 """Reading the content blocks and messages of Bedrock's Converse API.
 
 A block is an object with one key, which tells what it is. A cache mark is a block of its own here,
-behind the last block of the prefix that it closes; in the tree it is on that block.
+after the last block of the prefix that it closes; in the tree it is on that block.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ...model import (
     Raw,
     Reasoning,
     Role,
-    Seal,
+    Signature,
     Source,
     Text,
     ToolCall,
@@ -131,7 +131,7 @@ class ReadBlocks(Dialect):
         return out
 
     def mark(self, block: Block, doc: dict[str, Json], at: str) -> Block | None:
-        """The block with the cache mark that stands behind it; None where it cannot bear it."""
+        """The block with the cache mark that stands after it; None where it cannot bear it."""
         if not isinstance(block, Text | Media | Passage | ToolCall | ToolResult) or not sole(doc):
             return None
         return replace(block, cache=self.read_cache(doc, at)) if block.cache is None else None
@@ -240,18 +240,20 @@ class ReadBlocks(Dialect):
         inner, where = need_dict(doc, "reasoningContent", at), f"{at}/reasoningContent"
         extras = None if sole(doc) else self.keep(doc, ("reasoningContent",))
         if inner.keys() == {"redactedContent"}:
-            seal = Seal(need_str(inner, "redactedContent", where), self.issuer, "encrypted")
-            return Reasoning(seal=seal, at=at, extras=extras)
+            signature = Signature(
+                need_str(inner, "redactedContent", where), self.issuer, "encrypted"
+            )
+            return Reasoning(signature=signature, at=at, extras=extras)
         said = inner.get("reasoningText")
         if not sole(inner) or said.__class__ is not dict or not said.keys() <= THOUGHT_KEYS:
             return Raw(NAME, doc, at=at)
         where += "/reasoningText"
-        text, signature = need_str(said, "text", where), maybe_str(said, "signature", where)
-        if "signature" in said and not signature:
-            extras = self.respell(extras, signature=signature)
+        text, data = need_str(said, "text", where), maybe_str(said, "signature", where)
+        if "signature" in said and not data:
+            extras = self.respell(extras, signature=data)
         return Reasoning(
-            (text,) if text or not signature else (),  # thought, and not shown: only sealed
-            seal=Seal(signature, self.issuer) if signature else None,
+            (text,) if text or not data else (),  # reasoning, and not shown: only signed
+            signature=Signature(data, self.issuer) if data else None,
             at=at,
             extras=extras,
         )

@@ -1,7 +1,7 @@
 """Reading the stream of Bedrock's ConverseStream.
 
 ``messageStart (contentBlockStart? contentBlockDelta* contentBlockStop)* messageStop metadata``:
-texts and thoughts begin with their first delta. Every event may bear a ``p``, padding of random
+texts and reasoning begin with their first delta. Every event may bear a ``p``, padding of random
 length that hides how long the words are. Some recorders lose the beginning, or turn the last two.
 """
 
@@ -27,9 +27,9 @@ from ...core.reading import (
 )
 from ...core.writing import repeats_a_key
 from ...errors import Malformed
-from ...model import Block, Json, Reasoning, Response, Seal, Text, ToolCall
+from ...model import Block, Json, Reasoning, Response, Signature, Text, ToolCall
 from ...streams.base import Keys, Said, StreamReader, as_written
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from .response import type_name
 
@@ -199,11 +199,11 @@ class BedrockReader(StreamReader):
         if piece is None:
             if kind not in ("text", "citation", "reasoningContent"):
                 raise Malformed(f"block {index} is not open")
-            thought = kind == "reasoningContent"
-            piece = self.enter(index, kind if thought else "text", {})
+            reasoning = kind == "reasoningContent"
+            piece = self.enter(index, kind if reasoning else "text", {})
             piece.opened = True
             at = f"{AT}/{piece.number}"
-            events.append(Open(piece.number, Reasoning(at=at) if thought else Text("", at=at)))
+            events.append(Open(piece.number, Reasoning(at=at) if reasoning else Text("", at=at)))
         if kind == "citation":
             kind = "text"
         if kind != piece.kind:
@@ -217,7 +217,7 @@ class BedrockReader(StreamReader):
             case "text":
                 return self.add_text(piece, delta)
             case "reasoningContent":
-                return self.add_thought(piece, need_dict(delta, "reasoningContent", "/delta"))
+                return self.add_reasoning(piece, need_dict(delta, "reasoningContent", "/delta"))
             case "toolUse":
                 text = need_str(need_dict(delta, "toolUse", "/delta"), "input", "/delta/toolUse")
                 piece.said.add(text)
@@ -242,21 +242,21 @@ class BedrockReader(StreamReader):
             piece.citations.append(cited)
         return events
 
-    def add_thought(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
+    def add_reasoning(self, piece: Piece, delta: dict[str, Json]) -> list[Event]:
         at = "/delta/reasoningContent"
         if (text := maybe_str(delta, "text", at)) is not None:
             piece.said.add(text)
             piece.doc["text"] = True
             return [Delta(piece.number, text)] if text else []
-        if (signature := maybe_str(delta, "signature", at)) is not None:
-            piece.doc["signature"] = piece.doc.get("signature", "") + signature
-            seal = Seal(piece.doc["signature"], self.dialect.issuer)
-            return [Sealed(piece.number, seal)] if seal.data else []
+        if (data := maybe_str(delta, "signature", at)) is not None:
+            piece.doc["signature"] = piece.doc.get("signature", "") + data
+            signature = Signature(piece.doc["signature"], self.dialect.issuer)
+            return [Signed(piece.number, signature)] if signature.data else []
         hidden = joined(
             piece.doc.get("redactedContent", ""), need_str(delta, "redactedContent", at)
         )
         piece.doc["redactedContent"] = hidden
-        return [Sealed(piece.number, Seal(hidden, self.dialect.issuer, "encrypted"))]
+        return [Signed(piece.number, Signature(hidden, self.dialect.issuer, "encrypted"))]
 
     def stop(self, doc: dict[str, Json]) -> list[Event]:
         piece = self.open_now.pop(self.number(doc), None)

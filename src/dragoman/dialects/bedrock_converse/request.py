@@ -29,8 +29,8 @@ from .._claude import (
     fit,
     is_claude,
     is_excluded,
-    mended,
     no_prefill,
+    repaired,
 )
 from .._claude_turns import (
     WITHOUT_THINKING,
@@ -203,7 +203,7 @@ class Requests(ParamFields):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
-        tree = mended(tree, facts, log)
+        tree = repaired(tree, facts, log)
         return fitting.without_media(tree, facts, log)
 
     def facts_of(self, model: str | None, log: Ledger) -> Facts:

@@ -1,7 +1,7 @@
 """Writing a conversation of Bedrock's Converse API: the system prompt and the turns.
 
 Turns alternate, and the user begins. So what follows each other from the same side shares a turn:
-the results of tools and what the user says behind them, which can be told apart again, and texts
+the results of tools and what the user says after them, which can be told apart again, and texts
 that were said in several messages, which cannot.
 """
 
@@ -132,7 +132,7 @@ class Turns(Tools):
             elif isinstance(block, Media) and not (w.answer and block.kind == "image"):
                 self.omit(block, w.log)
             elif calls and not w.answer:
-                # Claude takes a call with text behind it for one that was not answered.
+                # Claude takes a call with text after it for one that was not answered.
                 if not isinstance(block, Hosted | Raw):  # which are not said at all
                     w.log.approximated("content.order", block.at, "calls come last in a turn here")
                 said.append(block)

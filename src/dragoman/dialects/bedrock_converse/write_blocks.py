@@ -68,7 +68,7 @@ class WriteBlocks(Dialect):
         return Said(log, self.is_home(dialect), answer)
 
     def write_blocks(self, blocks: Sequence[Block], w: Said) -> list[Json]:
-        """Each block, and behind it the cache mark that it bears."""
+        """Each block, and after it the cache mark that it bears."""
         out: list[Json] = []
         for block in blocks:
             cache = None
@@ -165,22 +165,24 @@ class WriteBlocks(Dialect):
         return self.emit(out, cite, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Said) -> Json | None:
-        seal, said = block.seal, block.words
-        if seal is not None and not (
-            may_open(self, seal) and (w.signed or seal.issuer == self.issuer)
+        signature, said = block.signature, block.words
+        if signature is not None and not (
+            may_open(self, signature) and (w.signed or signature.issuer == self.issuer)
         ):
-            why = f"only {seal.issuer} may receive what {seal.issuer} sealed"
-            w.log.dropped("reasoning.seal", block.at, why)
-            seal = None
+            why = f"only {signature.issuer} may receive what {signature.issuer} sealed"
+            w.log.dropped("reasoning.signature", block.at, why)
+            signature = None
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if seal is not None and seal.kind == "encrypted":
+        if signature is not None and signature.kind == "encrypted":
             if said:
                 w.log.dropped("reasoning", block.at, "what is redacted has no words here")
-            return self.emit({"reasoningContent": {"redactedContent": seal.data}}, block, w.log)
-        if seal is None and not w.home and not (w.answer and any(said)):
+            return self.emit(
+                {"reasoningContent": {"redactedContent": signature.data}}, block, w.log
+            )
+        if signature is None and not w.home and not (w.answer and any(said)):
             self.lose(block.extras, block.at, w.log)
-            if said or (block.seal is None and block.id is None):
+            if said or (block.signature is None and block.id is None):
                 # "messages.1.content.0.thinking.signature: Field required", says Claude here too
                 w.log.dropped("reasoning", block.at, "a thought without a signature is rejected")
             return None
@@ -188,8 +190,8 @@ class WriteBlocks(Dialect):
         if len(said) > 1:
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         inner: dict[str, Json] = {"text": joined(said)}
-        if seal is not None:
-            inner["signature"] = seal.data
+        if signature is not None:
+            inner["signature"] = signature.data
         inner |= {k: v for k, v in self.spelling(block).items() if k == "signature"}
         return self.emit({"reasoningContent": {"reasoningText": inner}}, block, w.log)
 
@@ -215,7 +217,7 @@ class WriteBlocks(Dialect):
         return self.emit({"toolUse": inner | more}, call, w.log)
 
     def write_result(self, result: ToolResult, w: Said) -> tuple[Json, Cache | None]:
-        """A result, and the cache mark behind it: that of its parts too, which can bear none."""
+        """A result, and the cache mark after it: that of its parts too, which can bear none."""
         call_id = w.result_id(result)
         inner: dict[str, Json] = {"toolUseId": w.once(call_id, result)}
         cache, parts = result.cache, self.fit_result(result.content, w)
@@ -241,7 +243,7 @@ class WriteBlocks(Dialect):
         return self.emit({"toolResult": inner}, result, w.log), cache
 
     def fit_result(self, content: Sequence[Block], w: Said) -> Sequence[Block]:
-        """What a tool result may hold: text, images, documents, films, passages."""
+        """What a tool result may hold: text, images, documents, videos, passages."""
         kept: list[Block] = []
         for block in content:
             fits = isinstance(block, Text | Passage) or (

@@ -153,7 +153,7 @@ class BedrockWriter(OneByOne):
     def think(self, event: Delta) -> bytes:
         if not (event.text or self.home or self.begun_here):
             return b""  # it begins with its first word
-        text = self.thought(event)
+        text = self.reasoning(event)
         if text or (text is not None and self.home):
             return self.piece(reasoningContent={"text": text})
         return b""
@@ -181,7 +181,7 @@ class BedrockWriter(OneByOne):
             self.late += self.cites  # of a text without a word; at rest it may be part of another
         out = self.argued('"}') if self.wrapped else b""
         if isinstance(block, Reasoning):
-            out = self.leave_thought(block)
+            out = self.leave_reasoning(block)
         elif isinstance(block, Text) and self.home and not self.begun_here:
             out = self.piece(text="")
         elif not isinstance(block, Text | ToolCall | Media) or (
@@ -190,14 +190,14 @@ class BedrockWriter(OneByOne):
             return b""  # it came whole
         return out + self.stop() if self.begun_here else b""
 
-    def leave_thought(self, block: Reasoning) -> bytes:
-        seal = self.own_seal(block)
-        if seal is None:
+    def leave_reasoning(self, block: Reasoning) -> bytes:
+        signature = self.own_signature(block)
+        if signature is None:
             return self.piece(reasoningContent={"text": ""}) if self.home_and_mute() else b""
-        if seal.kind == "encrypted":
-            return self.piece(reasoningContent={"redactedContent": seal.data})
+        if signature.kind == "encrypted":
+            return self.piece(reasoningContent={"redactedContent": signature.data})
         out = b"" if self.begun_here else self.piece(reasoningContent={"text": ""})
-        return out + self.piece(reasoningContent={"signature": seal.data})
+        return out + self.piece(reasoningContent={"signature": signature.data})
 
     def home_and_mute(self) -> bool:
         return self.home and not self.begun_here

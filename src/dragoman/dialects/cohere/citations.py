@@ -1,7 +1,7 @@
 """Citations of Cohere's, both ways.
 
 They stand beside the content: where in the answer something is cited, and from which sources. Each
-source is a citation of its own in the tree, at the text that cites it. What is cited in a thought,
+source is a citation of its own in the tree, at the text that cites it. What is cited in reasoning,
 and what says more than is known here, is kept as it is.
 """
 
@@ -173,7 +173,7 @@ class Citations(Documents):
 
     def note_citation(self, cite: Citation, w: CohereWriting) -> None:
         """What of a citation is not carried: its place in the source, above all."""
-        rest = (cite.document, cite.location, cite.seal, cite.file_id, cite.filename)
+        rest = (cite.document, cite.location, cite.signature, cite.file_id, cite.filename)
         if cite.span is None:
             w.log.approximated("text.citations", cite.at, "the whole text is the cited span")
         elif (

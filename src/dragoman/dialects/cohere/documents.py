@@ -36,7 +36,7 @@ class CohereWriting(Writing):
         super().__init__(log, ANYTHING, NAMES, home, answer)
         self.beside = False  # whether documents may stand beside the conversation
         self.documents: list[Json] = []
-        self.hoisted: list[Json] = []  # images of results, for a turn of the user behind them
+        self.hoisted: list[Json] = []  # images of results, for a turn of the user after them
         self.known: set[str] = set()
 
     def lowered(self) -> list[Json]:

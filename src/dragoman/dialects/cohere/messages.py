@@ -84,7 +84,7 @@ class Messages(Parts):
         return Message(role, tuple(blocks), at=at, extras=extras)
 
     def read_assistant(self, doc: dict[str, Json], at: str, answer: bool = False) -> Message:
-        """Thoughts and texts, what is planned, and calls, in this order."""
+        """Reasoning and texts, what is planned, and calls, in this order."""
         spelling: dict[str, Json] = {}
         calls = [
             self.read_call(as_dict(call, f"{at}/tool_calls/{n}"), f"{at}/tool_calls/{n}")
@@ -293,7 +293,7 @@ class Messages(Parts):
     def sort_blocks(
         self, content: Sequence[Block], w: CohereWriting
     ) -> tuple[list[Block], list[ToolCall]]:
-        """Thoughts and texts, then calls."""
+        """Reasoning and texts, then calls."""
         blocks: list[Block] = []
         calls: list[ToolCall] = []
         for block in content:
@@ -322,7 +322,7 @@ class Messages(Parts):
         if isinstance(block, Text):
             return [self.write_text(block, w)]
         if isinstance(block, Reasoning):
-            return [self.write_thought(block, w)]
+            return [self.write_reasoning(block, w)]
         return self.write_part(block, "assistant", w)
 
     def finish_assistant(
@@ -420,7 +420,7 @@ class Messages(Parts):
         return "images" in self.spelling(result)
 
     def hoist(self, content: list[Block], call_id: Json, w: CohereWriting) -> list[Block]:
-        """What stays in a result; its images go to a question behind the run of results."""
+        """What stays in a result; its images go to a question after the run of results."""
         images = [block for block in content if is_image(block)]
         if not images:
             return content

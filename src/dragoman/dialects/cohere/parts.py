@@ -1,4 +1,4 @@
-"""Texts, images and thoughts of Cohere's messages, both ways."""
+"""Texts, images and reasoning of Cohere's messages, both ways."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Parts(Citations):
     def write_text(self, block: Text, w: CohereWriting) -> Json:
         return self.emit({"type": "text", "text": block.text}, block, w.log)
 
-    def write_thought(self, block: Reasoning, w: CohereWriting) -> Json:
+    def write_reasoning(self, block: Reasoning, w: CohereWriting) -> Json:
         return self.emit({"type": "thinking", "thinking": joined(block.content)}, block, w.log)
 
     def write_image(self, block: Media, w: CohereWriting) -> Json:

@@ -1,6 +1,6 @@
 """Reading the stream of Cohere's chat API.
 
-Each part of the answer begins, goes on and ends: texts and thoughts, calls, citations. What is
+Each part of the answer begins, goes on and ends: texts and reasoning, calls, citations. What is
 planned only goes on. The last event tells why the answer ended, or that it failed.
 """
 
@@ -77,7 +77,7 @@ decode_usual = msgspec.json.Decoder(Usual).decode
 
 
 class Part:
-    """A text, a thought or a call while it arrives."""
+    """A text, reasoning or a call while it arrives."""
 
     def __init__(self, doc: dict[str, Json], block: int, whole: bool) -> None:
         self.doc = doc
@@ -146,7 +146,7 @@ class CohereReader(StreamReader):
                     self.probable.append(doc["logprobs"])
             case "content-end":
                 if (part := self.by_index.get(("content", index))) is not None:
-                    self.ended.add(part.block)  # what is cited may come behind the text
+                    self.ended.add(part.block)  # what is cited may come after the text
             case "tool-call-end":
                 if (part := self.by_index.get(("call", index))) is not None:
                     self.shut(events, (part.block,))

@@ -108,7 +108,7 @@ class Responses(Requests):
         tokens = maybe_dict(doc, "tokens", at)
         billed = maybe_dict(doc, "billed_units", at)
         counts, where = tokens or billed or {}, f"{at}/tokens" if tokens else f"{at}/billed_units"
-        asked, answered, thought = (count(counts, key, where) for key in TOKENS)
+        asked, answered, reasoning = (count(counts, key, where) for key in TOKENS)
         cached = count(doc, "cached_tokens", at)
         places = [(tokens or {}, key) for key in TOKENS] + [(doc, "cached_tokens")]
         spelling: dict[str, Json] = {
@@ -119,7 +119,7 @@ class Responses(Requests):
             spelling["tokens"] = None
         elif {"input_tokens", "output_tokens"} - set(known):
             spelling |= {f"unknown {key}": None for key in TOKENS if key not in known}
-        rest, said = (asked or 0) - (cached or 0), (answered or 0) - (thought or 0)
+        rest, said = (asked or 0) - (cached or 0), (answered or 0) - (reasoning or 0)
         if rest < 0:
             spelling["input_tokens"] = asked or 0
         if said < 0:
@@ -128,7 +128,7 @@ class Responses(Requests):
         extras = self.keep(doc, ("cached_tokens",), spelling or None, partly=partly)
         unsaid = uncounted(asked, answered)
         return Usage(
-            max(rest, 0), cached, None, None, max(said, 0), thought, unsaid, at=at, extras=extras
+            max(rest, 0), cached, None, None, max(said, 0), reasoning, unsaid, at=at, extras=extras
         )
 
     # -- writing ----------------------------------------------------------------------------

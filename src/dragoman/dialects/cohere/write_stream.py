@@ -212,11 +212,11 @@ def source_of(cited: Json) -> Json:
 
 
 def apart(voice: Voice, event_: Delta) -> str:
-    """The parts of a thought become one text, apart from each other by a blank line."""
+    """The parts of reasoning become one text, apart from each other by a blank line."""
     before, part = voice.part, (event_.place, event_.part)
     if not event_.text:
         return ""
     if before is not None and before[0] != event_.place:
-        return ""  # a thought is said once here
+        return ""  # reasoning is said once here
     voice.part = part
     return event_.text if before is None or before == part else "\n\n" + event_.text

@@ -34,7 +34,7 @@ from ..openai_responses.request import FIELDS
 from ..openai_responses.response import Responses
 
 THOUGHT = "reasoning"
-"""The type of an item, and what is included in an answer so that thoughts come with it."""
+"""The type of an item, and what is included in an answer so that reasoning come with it."""
 THOUGHT_TEXTS = (OUTPUT, INPUT, "reasoning_text")
 CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 NAMELESS = "the name of a tool is empty"
@@ -85,7 +85,7 @@ class Requests(Responses):
         return message
 
     def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
-        """A thought: this dialect keeps its words in texts like those of a message."""
+        """Reasoning: this dialect keeps its words in texts like those of a message."""
         parts = doc.get("content")
         if parts.__class__ is not list or not parts or "summary" in doc:
             return super().read_reasoning(doc, at)
@@ -148,7 +148,7 @@ class Requests(Responses):
         super().write_turn(content if w.home else self.calls_first(content, w), out, w)
 
     def calls_first(self, content: Sequence[Block], w: ItemWriting) -> list[Block]:
-        """Thoughts, then calls, then text: "tool calls first, then text content"."""
+        """Reasoning, then calls, then text: "tool calls first, then text content"."""
         ranks = [0 if isinstance(b, Reasoning) else 1 if is_call(b) else 2 for b in content]
         highest = 0
         for block, rank in zip(content, ranks, strict=True):

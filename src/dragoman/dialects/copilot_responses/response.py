@@ -37,7 +37,7 @@ from .request import THOUGHT, Requests
 
 
 class Answers(Requests):
-    """One message, or a list of choices with a message each; thoughts stand beside them."""
+    """One message, or a list of choices with a message each; reasoning stand beside them."""
 
     def read_response(self, doc: Json) -> Response:
         doc = as_dict(doc, "")
@@ -53,10 +53,10 @@ class Answers(Requests):
             choices = need_list(doc, "choices", "")
             places = [(as_dict(c, f"/choices/{i}"), f"/choices/{i}") for i, c in enumerate(choices)]
         candidates = [self.read_candidate(holder, at) for holder, at in places]
-        thought = maybe_str(doc, "reasoning", "")
-        if thought and candidates:
+        reasoning = maybe_str(doc, "reasoning", "")
+        if reasoning and candidates:
             first = candidates[0]
-            said = (Reasoning((thought,), at="/reasoning"), *first.message.content)
+            said = (Reasoning((reasoning,), at="/reasoning"), *first.message.content)
             candidates[0] = replace(first, message=replace(first.message, content=said))
             taken: tuple[str, ...] = ("message", "reasoning", "model", "usage")
         else:
@@ -143,7 +143,7 @@ class Answers(Requests):
         doc: dict[str, Json] = {} if "role" in spelling else {"role": "assistant"}
         said: list[Block] = []
         calls: list[Json] = []
-        thoughts: list[str] = []
+        reasoning: list[str] = []
         for block in message.content:
             if isinstance(block, ToolCall):
                 calls.append(self.write_answer_call(block, w))
@@ -153,16 +153,16 @@ class Answers(Requests):
             if isinstance(block, Reasoning):
                 if said and not calls and not w.home:
                     w.log.approximated("content.order", block.at, "reasoning comes first here")
-                thoughts += self.write_thought(block, thoughts, w)
+                reasoning += self.write_reasoning_item(block, reasoning, w)
             else:
                 said.append(block)
-        if thoughts and THOUGHT in out:
+        if reasoning and THOUGHT in out:
             for block in message.content:
                 if isinstance(block, Reasoning):
                     why = "only the first answer has its thoughts here"
                     w.log.dropped("reasoning", block.at, why)
-        elif thoughts:
-            out[THOUGHT] = joined(thoughts)
+        elif reasoning:
+            out[THOUGHT] = joined(reasoning)
         if spelling.get("content") == "list":
             doc["content"] = self.write_spoken(said, w)
         elif said and (text := self.join_said(said, w)) is not None:
@@ -175,7 +175,9 @@ class Answers(Requests):
             self.note_candidate(candidate, bool(calls), w)
         return self.emit({"message": self.emit(doc, message, w.log)}, candidate, w.log)
 
-    def write_thought(self, block: Reasoning, before: list[str], w: ItemWriting) -> Sequence[str]:
+    def write_reasoning_item(
+        self, block: Reasoning, before: list[str], w: ItemWriting
+    ) -> Sequence[str]:
         if w.home:
             return block.content
         if len(block.content) > 1 or before:

@@ -1,8 +1,8 @@
 """The stream of design 001, both ways: ``message``, ``function_call``, ``reasoning``, ``status``,
-``done``, and ``[DONE]`` behind them.
+``done``, and ``[DONE]`` after them.
 
-A message is a piece of text, put behind the one before with nothing between; the pieces of a call
-go by its ``call_id``. Nothing says where a text or a call ends: a thought or a text ends where
+A message is a piece of text, put after the one before with nothing between; the pieces of a call
+go by its ``call_id``. Nothing says where a text or a call ends: reasoning or a text ends where
 something else begins, a call where something begins and its arguments are complete. The design
 puts the calls in the order of their ids and drops the text beside them; here both stay as they
 came. ``done`` has room for what no other event has: we say the whole answer there, model and
@@ -61,7 +61,7 @@ class CopilotReader(StreamReader):
         self.began = False
         self.count = 0  # of blocks
         self.text: int | None = None  # the block that is open, if it is a text
-        self.thought: int | None = None  # or a thought
+        self.thinking: int | None = None  # or reasoning
         self.spoke = False  # whether there was a text
         self.said, self.reasoned = Said(whole), Said(whole)
         self.calls: dict[str, Call] = {}
@@ -118,8 +118,8 @@ class CopilotReader(StreamReader):
         return index
 
     def close_texts(self, events: list[Event]) -> None:
-        events += [Close(index) for index in (self.text, self.thought) if index is not None]
-        self.text = self.thought = None
+        events += [Close(index) for index in (self.text, self.thinking) if index is not None]
+        self.text = self.thinking = None
 
     def out_of_order(self, at: str) -> None:
         why = "thoughts, text and calls came in turns; at rest each has its place"
@@ -140,7 +140,7 @@ class CopilotReader(StreamReader):
             events.append(Delta(self.text, text))
 
     def texts(self, doc: dict[str, Json]) -> str:
-        """The texts of the parts, one behind the other."""
+        """The texts of the parts, one after the other."""
         out = ""
         for index, part in enumerate(maybe_list(doc, "content", "") or ()):
             at = f"/content/{index}"
@@ -165,13 +165,13 @@ class CopilotReader(StreamReader):
 
     def reasoning(self, doc: dict[str, Json], events: list[Event]) -> None:
         text = self.texts(doc)
-        if self.thought is None:
+        if self.thinking is None:
             if self.count:
                 self.out_of_order("/reasoning")
-            self.thought = self.open(Reasoning(at="/reasoning"), events)
+            self.thinking = self.open(Reasoning(at="/reasoning"), events)
         if text:
             self.reasoned.add(text)
-            events.append(Delta(self.thought, text))
+            events.append(Delta(self.thinking, text))
 
     def status(self, doc: dict[str, Json], events: list[Event]) -> None:
         """How far it has come: nothing that is said."""
@@ -246,12 +246,12 @@ class CopilotReader(StreamReader):
             why = "in the end it is another text than came bit by bit"
             self.notes.append(("stream.text", block.at, why))
         elif rest:
-            current = self.text if isinstance(block, Text) else self.thought
+            current = self.text if isinstance(block, Text) else self.thinking
             if current is None:
                 if said.parts:
                     self.out_of_order(block.at)  # more of what has been closed
                 current = self.open(hollow(block), events)
-                self.text, self.thought = (
+                self.text, self.thinking = (
                     (current, None) if isinstance(block, Text) else (None, current)
                 )
             events.append(Delta(current, rest))

@@ -259,10 +259,10 @@ class Reading(Declarations):
         if usual != raw:
             scan.root["developer"] = [usual, raw]
         content: tuple[Block, ...] = (Text(words, at=at),) if words else ()
-        behind, last = strip(text, stop, end)
-        if behind < last:  # some writers add a word behind the declarations
-            place = self.respell(None, place="behind", text=[text[behind:last], text[stop:last]])
-            content += (Text(text[behind:last], at=at, extras=place),)
+        after, last = strip(text, stop, end)
+        if after < last:  # some writers add a word after the declarations
+            place = self.respell(None, place="behind", text=[text[after:last], text[stop:last]])
+            content += (Text(text[after:last], at=at, extras=place),)
             stop = last
         self.join(scan, "developer", body)
         scan.kind, scan.end = "head", stop

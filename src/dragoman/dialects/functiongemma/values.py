@@ -130,7 +130,7 @@ class Reader:
         return self.text.startswith(token, self.pos)
 
     def take(self, token: str) -> bool:
-        """Whether the token comes next; if so, it is behind us."""
+        """Whether the token comes next; if so, it is after us."""
         self.skip()
         if self.text.startswith(token, self.pos):
             self.pos += len(token)

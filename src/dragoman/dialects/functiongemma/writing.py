@@ -175,7 +175,7 @@ class Texts(Reading):
         """The turn of the developer: the system prompt, a sentence, and the declarations."""
         log, control = w.log, HEAD_TOKENS if w.home else CONTROL
         texts: list[tuple[str, str]] = []
-        behind = ""
+        after = ""
         for index, message in enumerate(messages):
             if message.role == "developer":
                 log.approximated("message.role", message.at, "the system prompt is the developer's")
@@ -188,7 +188,7 @@ class Texts(Reading):
                 text = self.trim(text, block.at, log, control)
                 own = self.spelling(block)
                 if declared and own.get("place") == "behind":
-                    behind = said(own, "text", text)
+                    after = said(own, "text", text)
                 else:
                     texts.append((text, block.at))
         words = self.join_texts(texts, log)
@@ -199,7 +199,7 @@ class Texts(Reading):
         usual = developer_of(words, bool(declared))
         if not w.home and declared:
             self.note_trigger(words, usual, messages, log)
-        return said(spelling, "developer", usual) + declared + behind
+        return said(spelling, "developer", usual) + declared + after
 
     def note_trigger(
         self, words: str, usual: str, messages: Sequence[Message], log: Ledger

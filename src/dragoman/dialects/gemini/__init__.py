@@ -4,7 +4,7 @@ What it does differently from its neighbours: the model and whether to stream st
 contents are made of parts, and what a part is says the key it has; the assistant is the ``model``;
 results are parts of a user's turn and name their tool; ids of calls are optional; arguments and
 results are objects; any part may be signed, and a signature must go back on that very part; keys
-are camelCase or snake_case; everything about sampling stands in ``generationConfig``; thoughts do
+are camelCase or snake_case; everything about sampling stands in ``generationConfig``; reasoning do
 not count as output tokens.
 """
 

@@ -85,9 +85,9 @@ def _place(blocks: list[Block], segment: dict[str, Json]) -> tuple[int, tuple[in
         return None
     if "partIndex" not in segment:
         texts = [i for i, block in enumerate(blocks) if isinstance(block, Text)]
-        thoughts = [block for block in blocks if isinstance(block, Reasoning)]
-        if len(texts) == 1 and thoughts:
-            index = texts[0]  # thoughts are not counted where nobody counts
+        reasoning = [block for block in blocks if isinstance(block, Reasoning)]
+        if len(texts) == 1 and reasoning:
+            index = texts[0]  # reasoning are not counted where nobody counts
     if not 0 <= index < len(blocks):
         return None
     block = blocks[index]

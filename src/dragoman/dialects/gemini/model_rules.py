@@ -1,4 +1,4 @@
-"""What only some models behind Gemini's API reject; ``models/google.py`` has which."""
+"""What only some models after Gemini's API reject; ``models/google.py`` has which."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ...model import Block, Message, ToolCall, ToolResult
 
 
 def arranged(messages: Sequence[Message], log: Ledger) -> Sequence[Message]:
-    """The messages with their results right behind the calls, and in their order."""
+    """The messages with their results right after the calls, and in their order."""
     before, several = "", False
     for message in messages:
         role = message.role

@@ -32,7 +32,7 @@ from ...model import (
     Message,
     Raw,
     Reasoning,
-    Seal,
+    Signature,
     Source,
     Text,
     ToolCall,
@@ -152,22 +152,22 @@ class ReadParts(Dialect):
         return self.READERS[kind](self, doc, at)
 
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
-        text, thought = need_str(doc, "text", at), doc.get("thought")
+        text, reasoning = need_str(doc, "text", at), doc.get("thought")
         said: dict[str, str] = {}
         spelling: dict[str, Json] = {}
-        if thought is not True:
+        if reasoning is not True:
             taken = TEXT_KEYS
-            if thought is False:
+            if reasoning is False:
                 taken, spelling = THOUGHT_FALSE, {"thought": False}
             return Text(text, at=at, extras=self.keep_part(doc, taken, said, at, spelling))
         signature = said_str(doc, "thoughtSignature", at, said)
         if signature == "":
-            spelling["seal"] = ""
+            spelling["signature"] = ""
         if said:
             spelling["snake"] = said
         return Reasoning(
             (text,) if text or not signature else (),
-            seal=Seal(signature, self.issuer) if signature else None,
+            signature=Signature(signature, self.issuer) if signature else None,
             at=at,
             extras=self.keep(doc, THOUGHT_KEYS, spelling),
         )
@@ -212,11 +212,11 @@ class ReadParts(Dialect):
         if said:
             spelling["snake"] = said
         if signature == "":
-            spelling["seal"] = ""
+            spelling["signature"] = ""
         extras = self.keep(doc, taken | SIGNATURE, spelling, partly=partly)
         if not signature:
             return extras
-        return replace(extras or Extras(self.name), seal=Seal(signature, self.issuer))
+        return replace(extras or Extras(self.name), signature=Signature(signature, self.issuer))
 
     def read_result(self, doc: dict[str, Json], at: str, called: Called) -> ToolResult:
         """The answer of a tool. Its name says nothing new where the call is known by its id."""

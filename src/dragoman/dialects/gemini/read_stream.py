@@ -17,7 +17,7 @@ from ...core.reading import UNREADABLE, as_dict, maybe_dict, maybe_list
 from ...errors import Malformed
 from ...model import Block, Json, Reasoning, Response, Text, ToolCall
 from ...streams.base import Keys, Said, StreamReader
-from ...streams.events import Cite, Close, Delta, End, Event, Open, Sealed, hollow
+from ...streams.events import Cite, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
 from .pieces import Pieces, begins, goes_on
 from .spelling import both
@@ -38,7 +38,7 @@ Counts: TypeAlias = dict[str, int | str | list[dict[str, int | str]]]
 
 class Piece(Struct, forbid_unknown_fields=True):
     text: str
-    thought: bool = False
+    reasoning: bool = False
 
 
 class Content(Struct, forbid_unknown_fields=True):
@@ -84,7 +84,7 @@ class Part:
             return False
         if bool(doc.get("thought")) != bool(self.doc.get("thought")):
             return False
-        return is_plain(doc) or seals(doc)
+        return is_plain(doc) or signatures(doc)
 
     def document(self) -> dict[str, Json]:
         return self.doc if self.said is None else {**self.doc, "text": str(self.said)}
@@ -146,8 +146,8 @@ class GeminiReader(StreamReader):
         ):
             return None
         part = voice.parts[-1]
-        thought = candidate.content.parts[0].thought
-        if not part.open or part.said is None or bool(part.doc.get("thought")) is not thought:
+        reasoning = candidate.content.parts[0].reasoning
+        if not part.open or part.said is None or bool(part.doc.get("thought")) is not reasoning:
             return None
         if usual.usage_metadata is not UNSET:
             if "usageMetadata" not in head:
@@ -223,7 +223,7 @@ class GeminiReader(StreamReader):
             if text:
                 events.append(Delta(last.index, text))
             if not is_plain(doc):
-                self.seal(last, doc, events)
+                self.signature(last, doc, events)
             return
         if last is not None:
             self.shut(last, events)
@@ -258,12 +258,12 @@ class GeminiReader(StreamReader):
         voice.call = None
         return call.document()
 
-    def seal(self, part: Part, doc: dict[str, Json], events: list[Event]) -> None:
-        """A signature that comes behind its thought."""
+    def signature(self, part: Part, doc: dict[str, Json], events: list[Event]) -> None:
+        """A signature that comes after its reasoning."""
         part.doc = {**part.doc, **doc}
         block = self.dialect.read_part({**part.doc, "text": "?"}, "", {}, frozenset())
-        if isinstance(block, Reasoning) and block.seal is not None:
-            events.append(Sealed(part.index, block.seal))
+        if isinstance(block, Reasoning) and block.signature is not None:
+            events.append(Signed(part.index, block.signature))
         self.shut(part, events)
 
     def shut(self, part: Part, events: list[Event]) -> None:
@@ -317,12 +317,12 @@ class GeminiReader(StreamReader):
 
 
 def is_plain(doc: dict[str, Json]) -> bool:
-    """A part that is text, or a thought, and nothing more."""
+    """A part that is text, or reasoning, and nothing more."""
     return doc.get("text").__class__ is str and doc.keys() <= PLAIN
 
 
-def seals(doc: dict[str, Json]) -> bool:
-    """The signature of the thought before it."""
+def signatures(doc: dict[str, Json]) -> bool:
+    """The signature of the reasoning before it."""
     return (
         doc.get("text") == ""
         and doc.get("thought") is True
@@ -338,5 +338,5 @@ def deltas(index: int, block: Block) -> list[Event]:
         return [Delta(index, block.arguments)] if block.arguments else []
     if isinstance(block, Reasoning):
         out: list[Event] = [Delta(index, text) for text in block.content if text]
-        return out if block.seal is None else [*out, Sealed(index, block.seal)]
+        return out if block.signature is None else [*out, Signed(index, block.signature)]
     return []

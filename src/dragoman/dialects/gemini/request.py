@@ -322,7 +322,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        tree = fitting.mended(tree, facts, log)
+        tree = fitting.repaired(tree, facts, log)
         asked = tree.params.thinking
         if asked is not None and asked.effort is not None and (asked.mode or asked.budget):
             # "You can only set only one of thinking budget and thinking level."
@@ -457,7 +457,7 @@ class Requests(Tools):
             w.log.invented("thinking.budget", thinking.at, why)
 
     def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Saying) -> None:
-        """How many tokens may be thought: 0 is none, -1 as many as the model likes."""
+        """How many tokens may be reasoning: 0 is none, -1 as many as the model likes."""
         mode, budget = thinking.mode, thinking.budget
         if mode is None and budget is None:
             return

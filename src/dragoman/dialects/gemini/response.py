@@ -215,20 +215,20 @@ class Responses(Requests):
         return Stop(stop_reason(word, message), word, self.name, detail=detail)
 
     def read_usage(self, doc: dict[str, Json], at: str, said: dict[str, str]) -> Usage:
-        """Cached tokens are among those of the prompt; thoughts are not among the candidates'."""
+        """Cached tokens are among those of the prompt; reasoning are not among the candidates'."""
 
         def count(key: str) -> int | None:
             pick(doc, key, said)
             return maybe_int(doc, said.get(key, key), at)
 
-        cached, thoughts = count("cachedContentTokenCount"), count("thoughtsTokenCount")
+        cached, reasoning = count("cachedContentTokenCount"), count("thoughtsTokenCount")
         tools, asked = count(TOOL_COUNT) or 0, count("promptTokenCount")
         prompt, answered = asked or 0, count("candidatesTokenCount")
         output, total = answered or 0, count("totalTokenCount")
         # A total without candidates says that there are none: zeros are left out.
         unsaid = uncounted(asked, total if answered is None else answered)
         usage = Usage(
-            max(prompt - (cached or 0), 0) + tools, cached, None, None, output, thoughts, unsaid
+            max(prompt - (cached or 0), 0) + tools, cached, None, None, output, reasoning, unsaid
         )
         sums = totals(usage, tools)
         # An answer that says nothing has no count of it; some counts contradict each other.

@@ -3,7 +3,7 @@
 ``parametersJsonSchema`` and ``responseJsonSchema`` take JSON Schema, which is what the tree holds;
 Google's own client recommends them, and newer models refuse in ``parameters`` what older ones let
 pass. Models before Gemini 2.5 know only ``parameters`` and ``responseSchema``, in the API's own
-form after OpenAPI; so do models of others that are served behind this API. Where the request names
+form after OpenAPI; so do models of others that are served after this API. Where the request names
 such a model (``models/google.py`` says which), schemas are compiled into that form.
 """
 

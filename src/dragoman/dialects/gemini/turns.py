@@ -303,7 +303,7 @@ class Turns(WriteParts):
             out.insert(0, {"role": "user", "parts": [{"text": SILENCE}]})
 
     def say_hoisted(self, out: list[Json], w: Saying) -> None:
-        """The media of results, behind them."""
+        """The media of results, after them."""
         if w.hoisted:
             out.append({"role": "user", "parts": list(w.hoisted)})
             w.hoisted.clear()

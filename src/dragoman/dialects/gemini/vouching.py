@@ -35,10 +35,10 @@ def vouch(contents: list[Json], messages: Sequence[Message], log: Ledger) -> Non
         if (hidden := _hidden(part["functionCall"].get("id") or "")) is not None:
             part["thoughtSignature"] = hidden[1]
             why = "the signature is taken from the id, where LiteLLM puts it"
-            log.approximated("reasoning.seal", at, why)
+            log.approximated("reasoning.signature", at, why)
         else:
             part["thoughtSignature"] = WORD
-            log.invented("reasoning.seal", at, WHY)
+            log.invented("reasoning.signature", at, WHY)
 
 
 def first_calls(contents: list[Json]) -> Iterator[dict[str, Json]]:

@@ -112,20 +112,20 @@ class WriteParts(ReadParts):
         extras = block.extras
         if extras is None:
             return out
-        if extras.seal is not None and home_only(self, extras.seal.issuer):
-            out["thoughtSignature"] = extras.seal.data
-            block = replace(block, extras=replace(extras, seal=None))
-        elif "seal" in (spelling := self.spelling(block)):
-            out["thoughtSignature"] = spelling["seal"]
+        if extras.signature is not None and home_only(self, extras.signature.issuer):
+            out["thoughtSignature"] = extras.signature.data
+            block = replace(block, extras=replace(extras, signature=None))
+        elif "signature" in (spelling := self.spelling(block)):
+            out["thoughtSignature"] = spelling["signature"]
         return self.emit(spelled(out, self.said(block)), block, w.log)
 
     def write_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
-        seal, spelling = block.seal, self.spelling(block)
+        signature, spelling = block.signature, self.spelling(block)
         out: dict[str, Json] = {"text": joined(block.content), "thought": True}
-        if seal is not None:
-            out["thoughtSignature"] = seal.data
-        elif "seal" in spelling:
-            out["thoughtSignature"] = spelling["seal"]
+        if signature is not None:
+            out["thoughtSignature"] = signature.data
+        elif "signature" in spelling:
+            out["thoughtSignature"] = spelling["signature"]
         return [self.emit(spelled(out, self.said(block)), block, w.log)]
 
     # -- calls and results ------------------------------------------------------------------
@@ -218,7 +218,7 @@ class WriteParts(ReadParts):
         return texts, parts
 
     def hoist(self, result: ToolResult, parts: list[Json], w: Saying) -> None:
-        """Media that the model does not take in a result go to the user's turn behind it."""
+        """Media that the model does not take in a result go to the user's turn after it."""
         w.hoisted += [{"text": HOISTED.format(id=result.call_id or result.name)}, *parts]
         why = "models before Gemini 3 take no media in a result; they follow in the user's turn"
         if result.call_id is not None:

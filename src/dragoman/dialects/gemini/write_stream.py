@@ -1,6 +1,6 @@
 """Writing the stream of the Gemini API.
 
-Each chunk is a response that holds what is new. Texts and thoughts are said as they come; all else
+Each chunk is a response that holds what is new. Texts and reasoning are said as they come; all else
 is said whole. Nothing tells one text from the next but the chunk that holds the end of the one and
 the beginning of the other, so blocks are said one after the other.
 """
@@ -18,7 +18,7 @@ from ...core.writing import home_only
 from ...ledger import Ledger
 from ...model import Block, Json, Reasoning, Text, ToolResult
 from ...streams.base import StreamWriter
-from ...streams.events import Begin, Close, Delta, Open, Pieces, Sealed
+from ...streams.events import Begin, Close, Delta, Open, Pieces, Signed
 from .spelling import both
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class Spoken:
         self.number = event.candidate
         self.pieces = Pieces(event)
         self.flows = flows  # it is said as it comes
-        self.thought = isinstance(event.block, Reasoning)
+        self.reasoning = isinstance(event.block, Reasoning)
         self.waiting: list[Delta] = []  # what came while others spoke
-        self.seal: str | None = None
+        self.signature: str | None = None
         self.said: tuple[str, int] | None = None  # the place that was said last
         self.head = self.tail = b""  # what stands around more of the same
         self.place = -1  # which of the parts it is
@@ -59,7 +59,7 @@ class GeminiWriter(StreamWriter):
         self.queues: dict[int, list[Spoken]] = {}
         self.counts: dict[int, int] = {}  # of parts, by candidate
         self.texts: dict[int, list[Spoken]] = {}  # those that are said as they come
-        self.last: dict[int, str] = {}  # what a candidate's last part is: text, thought or else
+        self.last: dict[int, str] = {}  # what a candidate's last part is: text, reasoning or else
 
     def begin(self, event: Begin) -> bytes:
         self.begun = True
@@ -91,7 +91,7 @@ class GeminiWriter(StreamWriter):
         extras = block.extras
         if extras is None or self.dialect.is_mute(extras):
             return True
-        return not self.home and extras.seal is None
+        return not self.home and extras.signature is None
 
     def delta(self, event: Delta) -> bytes:
         spoken, text = self.blocks[event.index], event.text
@@ -111,17 +111,17 @@ class GeminiWriter(StreamWriter):
     def say(self, spoken: Spoken, event: Delta) -> bytes:
         text = event.text
         key = (event.place, event.part)
-        if spoken.thought and not text:
-            return b""  # a thought that is only sealed
-        if spoken.thought and spoken.said is not None and spoken.said != key:
+        if spoken.reasoning and not text:
+            return b""  # reasoning that is only signed
+        if spoken.reasoning and spoken.said is not None and spoken.said != key:
             if spoken.said[0] != event.place:
                 if event.place == "summary":
-                    return b""  # a thought is said once
+                    return b""  # reasoning is said once
                 why = "a thought was said in summary before it was said in full"
                 self.log.approximated("stream.text", spoken.pieces.block.at, why)
             text = f"\n\n{text}"
         part: dict[str, Json] = {"text": text}
-        if spoken.thought:
+        if spoken.reasoning:
             part["thought"] = True
         out = self.part(spoken, part)
         spoken.length += len(text)
@@ -133,29 +133,29 @@ class GeminiWriter(StreamWriter):
         return out
 
     def part(self, spoken: Spoken, part: dict[str, Json]) -> bytes:
-        """A part; the first of a text behind another is not the first of its chunk."""
+        """A part; the first of a text after another is not the first of its chunk."""
         kind = "else"
         if part.keys() <= {"text", "thought"}:
             kind = "thought" if part.get("thought") else "text"
         elif part.get("thought") is True and part.get("text") == "":
-            kind = "seal"
+            kind = "signature"
         last, parts = self.last.get(spoken.number), [part]
         if spoken.said is None:
             spoken.place = self.counts.get(spoken.number, 0)
             self.counts[spoken.number] = spoken.place + 1
             if kind == "text" and spoken.flows:
                 self.texts.setdefault(spoken.number, []).append(spoken)
-        if spoken.said is None and last == ("thought" if kind == "seal" else kind):
+        if spoken.said is None and last == ("thought" if kind == "signature" else kind):
             if last != "else":
                 parts.insert(0, {"text": ""} if last == "text" else {"text": "", "thought": True})
         self.last[spoken.number] = kind
         return self.chunk(spoken.number, parts)
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         spoken = self.blocks[event.index]
-        spoken.pieces.seal = event.seal
-        if home_only(self.dialect, event.seal.issuer):
-            spoken.seal = event.seal.data
+        spoken.pieces.signature = event.signature
+        if home_only(self.dialect, event.signature.issuer):
+            spoken.signature = event.signature.data
         return b""
 
     def close(self, event: Close) -> bytes:
@@ -184,11 +184,15 @@ class GeminiWriter(StreamWriter):
             if isinstance(whole, Text):
                 whole = replace(whole, citations=())
             return [self.part(spoken, p) for p in self.dialect.write_part(whole, self.w, {})]
-        if spoken.thought:
-            if spoken.seal is None:
+        if spoken.reasoning:
+            if spoken.signature is None:
                 silent = spoken.said is None and self.home
                 return [self.part(spoken, {"text": "", "thought": True})] if silent else []
-            part: dict[str, Json] = {"text": "", "thought": True, "thoughtSignature": spoken.seal}
+            part: dict[str, Json] = {
+                "text": "",
+                "thought": True,
+                "thoughtSignature": spoken.signature,
+            }
             return [self.part(spoken, part)]
         if spoken.said is None and isinstance(block, Text):
             return [self.part(spoken, {"text": ""})]

@@ -3,8 +3,8 @@
 What it does differently from its neighbours: a content has a ``speaker`` (``human``, ``ai``,
 ``tool``) and ``blocks``; there is no system speaker, a request has a ``systemInstruction`` and a
 history marks such a turn in its ``metadata``; call ids begin with ``hist_tool_``, see ``ids``; a
-tool's answer is any JSON value, names its tool, has its error beside it and its images behind it;
-thoughts keep their seals; code is a block of its own. The design of its converter (``image``
+tool's answer is any JSON value, names its tool, has its error beside it and its images after it;
+reasoning keep their signatures; code is a block of its own. The design of its converter (``image``
 blocks, a ``system`` speaker, ``status``) differs from the type: all of it is read, and
 ``icontent-design`` writes it so.
 """

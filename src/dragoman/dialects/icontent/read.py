@@ -19,7 +19,7 @@ from ...model import (
     Raw,
     Reasoning,
     Role,
-    Seal,
+    Signature,
     Source,
     Text,
     ToolCall,
@@ -36,7 +36,7 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "system": "system",  # in the design only; the real type has no such speaker
 }
-# Who sealed a thought. The provider's name is free; these are the ones llxprt comes with.
+# Who signed reasoning. The provider's name is free; these are the ones llxprt comes with.
 PROVIDERS = {
     "anthropic": "anthropic",
     "openai": "openai",
@@ -54,9 +54,9 @@ FAMILY = "icontent"
 WHOLE = "whole"
 """Marks a message whose only block is the whole content."""
 NOBODY = "llxprt"
-"""The issuer of a seal of which nobody knows whose it is: no API has that name."""
+"""The issuer of a signature of which nobody knows whose it is: no API has that name."""
 REDACTED = "[redacted]"
-"""What llxprt writes as the thought where Anthropic redacted it; the signature is its data."""
+"""What llxprt writes as the reasoning where Anthropic redacted it; the signature is its data."""
 RESPONSE_KEYS = frozenset({"type", "callId", "toolName", "result"})
 MEDIA_KEYS = frozenset({"type", "mimeType", "data", "encoding", "filename"})
 THINKING_KEYS = frozenset({"type", "thought", "signature", "sourceField"})
@@ -338,34 +338,34 @@ class Read(Dialect):
         return Media("image", source, at=at, extras=extras)
 
     def read_thinking(self, doc: dict[str, Json], at: str, metadata: dict[str, Json]) -> Block:
-        thought = maybe_str(doc, "thought", at)
-        signature, sealed = maybe_str(doc, "signature", at), maybe_str(doc, "encryptedContent", at)
+        reasoning = maybe_str(doc, "thought", at)
+        data, encrypted = maybe_str(doc, "signature", at), maybe_str(doc, "encryptedContent", at)
         field = maybe_str(doc, "sourceField", at)
         spelling: dict[str, Json] = {"sourceField": field} if field is not None else {}
-        if thought is None:
+        if reasoning is None:
             spelling["thought"] = "null" if "thought" in doc else "absent"
         taken = set(THINKING_KEYS)
-        content: tuple[str, ...] = () if thought is None else (thought,)
+        content: tuple[str, ...] = () if reasoning is None else (reasoning,)
         summary: tuple[str, ...] = ()
-        seal = None
-        if signature:
+        signature = None
+        if data:
             issuer = issuer_of(metadata, FIELDS.get(field or "", NOBODY))
-            redacted = thought == REDACTED and field == "thinking"
-            seal = Seal(signature, issuer, "encrypted" if redacted else "signature")
+            redacted = reasoning == REDACTED and field == "thinking"
+            signature = Signature(data, issuer, "encrypted" if redacted else "signature")
             if redacted:
                 spelling["redacted"], content = True, ()
-        elif signature is not None:
+        elif data is not None:
             spelling["signature"] = ""
-        if sealed == "":
+        if encrypted == "":
             taken.add("encryptedContent")
             spelling["encryptedContent"] = ""
-        elif sealed is not None and seal is None:
+        elif encrypted is not None and signature is None:
             taken.add("encryptedContent")
-            # What OpenAI tells of a sealed thought is its summary.
-            content, summary = (), content if thought else ()
-            seal = Seal(sealed, issuer_of(metadata, "openai"), "encrypted")
+            # What OpenAI tells of a signed reasoning block is its summary.
+            content, summary = (), content if reasoning else ()
+            signature = Signature(encrypted, issuer_of(metadata, "openai"), "encrypted")
         extras = self.keep(doc, taken, spelling)
-        return Reasoning(content, summary, seal, at=at, extras=extras)
+        return Reasoning(content, summary, signature, at=at, extras=extras)
 
     def read_code(self, doc: dict[str, Json], at: str) -> Block:
         """Code is text in a fence; that it is code only this dialect knows."""
@@ -411,9 +411,9 @@ def kind_of(media_type: str | None) -> MediaKind:
 
 
 def issuer_of(metadata: dict[str, Json], field: str) -> str:
-    """Who sealed a thought: the provider that is named, else whoever has such a field.
+    """Who signed reasoning: the provider that is named, else whoever has such a field.
 
-    A compatible server elsewhere has its own seals, which the vendor would reject.
+    A compatible server elsewhere has its own signatures, which the vendor would reject.
     """
     provider, base = metadata.get("provider"), metadata.get("providerBaseURL")
     if isinstance(base, str) and base and not is_vendor(base):

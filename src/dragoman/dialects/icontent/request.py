@@ -300,7 +300,7 @@ class Requests(ClientErrors, Write):
         return Stop(reason, said, self.name)
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
-        """Cached tokens are counted as prompt tokens, thoughts as completion tokens."""
+        """Cached tokens are counted as prompt tokens, reasoning as completion tokens."""
         cached, written = (self.read_cached(doc, key, at) for key in ALIASES)
         reasoning = maybe_int(doc, "reasoningTokens", at)
         prompt, completion, _ = (maybe_int(doc, key, at) or 0 for key in TOTALS)

@@ -28,7 +28,7 @@ from ...model import (
     ToolResult,
 )
 from ...streams.base import REDACTED_LATE, OneByOne, Said, StreamReader
-from ...streams.events import Begin, Close, Delta, End, Event, Open, Sealed, hollow
+from ...streams.events import Begin, Close, Delta, End, Event, Open, Signed, hollow
 from ...streams.framing import Frame
 from .read import REDACTED, Known
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DONE = b"[DONE]"
 TEXTS = {"text": "text", "thinking": "thought"}
 """Blocks that come bit by bit, and the key of their words."""
-SEALS = ("signature", "encryptedContent")
+SIGNATURES = ("signature", "encryptedContent")
 ENDS = ("stopReason", "finishReason")
 
 
@@ -120,18 +120,18 @@ class ContentReader(StreamReader):
         if text:
             part.said.add(text)
             events.append(Delta(part.index, text))
-        if any(doc.get(name) for name in SEALS):
+        if any(doc.get(name) for name in SIGNATURES):
             self.shut(events)
 
     def enter(self, doc: dict[str, Json], key: str, events: list[Event]) -> None:
-        known = {k: v for k, v in doc.items() if k not in (*SEALS, key)}
+        known = {k: v for k, v in doc.items() if k not in (*SIGNATURES, key)}
         part = self.open = Part(known, len(self.parts), self.whole)
         self.parts.append(part)
         block = self.read_block({**known, key: ""})
         events.append(Open(part.index, hollow(block)))
 
-    def read_block(self, doc: dict[str, Json], behind: int = 1) -> Block:
-        at = f"/blocks/{len(self.parts) - behind}"
+    def read_block(self, doc: dict[str, Json], after: int = 1) -> Block:
+        at = f"/blocks/{len(self.parts) - after}"
         return self.dialect.read_block(doc, at, self.known)
 
     def shut(self, events: list[Event]) -> None:
@@ -143,8 +143,8 @@ class ContentReader(StreamReader):
             if block.summary:
                 why = "that it is a summary was said when it had been passed on"
                 self.notes.append(("stream.text", block.at, why))
-            if block.seal is not None:
-                events.append(Sealed(part.index, block.seal))
+            if block.signature is not None:
+                events.append(Signed(part.index, block.signature))
         events.append(Close(part.index))
 
     def add_whole(self, doc: dict[str, Json], events: list[Event]) -> None:
@@ -161,7 +161,7 @@ class ContentReader(StreamReader):
         elif isinstance(block, Reasoning):
             events.append(Open(part.index, hollow(block)))
             events += [Delta(part.index, text) for text in block.content]
-            events += [] if block.seal is None else [Sealed(part.index, block.seal)]
+            events += [] if block.signature is None else [Signed(part.index, block.signature)]
         else:
             events.append(Open(part.index, block))
         events.append(Close(part.index))
@@ -205,7 +205,7 @@ class ContentWriter(OneByOne):
         return b"data: " + encode(doc) + b"\n\n"
 
     def piece(self, doc: dict[str, Json]) -> bytes:
-        """A block, or the beginning of one: behind another of its kind, it is set apart."""
+        """A block, or the beginning of one: after another of its kind, it is set apart."""
         apart = self.chunk() if doc["type"] in TEXTS and doc["type"] == self.last else b""
         self.last = doc["type"]
         return apart + self.chunk(doc)
@@ -228,14 +228,14 @@ class ContentWriter(OneByOne):
             return b"".join(map(self.piece, self.dialect.write_block(block, self.w)))
         if docs and TEXTS.get(docs[0]["type"]) in docs[0]:
             self.kind = docs[0]["type"]
-            words = (TEXTS[self.kind], *SEALS)
+            words = (TEXTS[self.kind], *SIGNATURES)
             self.more = {k: v for k, v in docs[0].items() if k not in words}
         return b""
 
     def say(self, event: Delta) -> bytes:
         text: str | None = event.text
         if isinstance(self.block, Reasoning):
-            text = self.thought(event)
+            text = self.reasoning(event)
             self.heard |= event.place == "text"
         elif event.place != "text":
             return b""
@@ -264,14 +264,14 @@ class ContentWriter(OneByOne):
             source = replace(block.source, value=said)
             docs = self.dialect.write_block(replace(block, source=source), self.w)
         elif isinstance(block, Reasoning):
-            return self.leave_thought(block, said)
+            return self.leave_reasoning(block, said)
         else:
             docs = []
         return b"".join(map(self.piece, docs))
 
-    def leave_thought(self, block: Reasoning, said: str) -> bytes:
+    def leave_reasoning(self, block: Reasoning, said: str) -> bytes:
         whole = replace(block, content=(said,) if said or self.heard else (), summary=())
-        whole = replace(whole, seal=self.sealed or block.seal)
+        whole = replace(whole, signature=self.signed or block.signature)
         docs = self.dialect.write_block(whole, self.w)
         if not self.kind or not said:
             return b"".join(map(self.piece, docs))

@@ -31,7 +31,7 @@ from .read import NOBODY, REDACTED, WHOLE, Read
 ANY = ("(?s:.)", 10**9)
 """Ids and names may be what they like; ids are written in a form of their own."""
 SPEAKERS = {"user": "human", "assistant": "ai", "tool": "tool"}
-# Which seals the blocks have a place for, and the field that tells whose they are.
+# Which signatures the blocks have a place for, and the field that tells whose they are.
 SIGNED = {"anthropic": "thinking", "google": "thought"}
 
 
@@ -94,7 +94,7 @@ class Write(Read):
             self.write_speaker(doc, message, w)
             doc["blocks"] = self.write_blocks(message.content, w)
             if "metadata" in doc:
-                doc["metadata"] = doc.pop("metadata")  # behind the blocks
+                doc["metadata"] = doc.pop("metadata")  # after the blocks
         if message.extras is None:
             return doc
         doc["speaker"] = self.spelling(message).get("speaker", doc["speaker"])
@@ -211,7 +211,7 @@ class Write(Read):
     def sort_answer(
         self, content: Sequence[Block], w: ContentWriting
     ) -> tuple[list[Text], list[Json], list[Json]]:
-        """Texts, which are the result, and media, which stand before and behind it."""
+        """Texts, which are the result, and media, which stand before and after it."""
         texts: list[Text] = []
         before: list[Json] = []
         media: list[Json] = []
@@ -258,7 +258,7 @@ class Write(Read):
     def write_reasoning(self, block: Reasoning, w: ContentWriting) -> list[Json]:
         if w.home:
             return [self.write_own_reasoning(block, w)]
-        seal, texts = block.seal, block.words
+        signature, texts = block.signature, block.words
         if any(block.summary) and block.words is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")
         if block.id is not None:
@@ -267,41 +267,47 @@ class Write(Read):
             w.log.approximated("text.boundary", block.at, "a thought is one text here")
         out: dict[str, Json] = {"type": "thinking", "thought": joined(texts)}
         summed = False  # whether what is written here is read as a summary
-        if seal is not None:
-            field = SIGNED.get(seal.signer)
-            if seal.kind == "signature" and field is not None:
-                out |= {"sourceField": field, "signature": seal.data}
-            elif seal.signer == "anthropic":
+        if signature is not None:
+            field = SIGNED.get(signature.signer)
+            if signature.kind == "signature" and field is not None:
+                out |= {"sourceField": field, "signature": signature.data}
+            elif signature.signer == "anthropic":
                 if texts:
                     w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
-                out |= {"thought": REDACTED, "sourceField": "thinking", "signature": seal.data}
-            elif seal.kind == "encrypted" and seal.issuer == "openai":
-                out["encryptedContent"] = seal.data
+                out |= {"thought": REDACTED, "sourceField": "thinking", "signature": signature.data}
+            elif signature.kind == "encrypted" and signature.issuer == "openai":
+                out["encryptedContent"] = signature.data
                 summed = True
             else:
-                whose = "nobody knows whose" if seal.issuer.startswith(NOBODY) else seal.issuer
-                w.log.dropped("reasoning.seal", block.at, f"there is no place for it here: {whose}")
-                seal = None
+                whose = (
+                    "nobody knows whose"
+                    if signature.issuer.startswith(NOBODY)
+                    else signature.issuer
+                )
+                w.log.dropped(
+                    "reasoning.signature", block.at, f"there is no place for it here: {whose}"
+                )
+                signature = None
         if texts and summed != (texts is not block.content):
             w.log.approximated("reasoning.summary", block.at, "whether it is one is not said here")
-        if not texts and seal is None:
+        if not texts and signature is None:
             self.lose(block.extras, block.at, w.log)
-            if block.seal is None and block.id is None:
+            if block.signature is None and block.id is None:
                 w.log.dropped("reasoning", block.at, "a thought without words")
             return []
         return [self.emit(out, block, w.log)]
 
     def write_own_reasoning(self, block: Reasoning, w: Writing) -> Json:
-        spelling, seal = self.spelling(block), block.seal
-        thought = REDACTED if spelling.get("redacted") else "".join(block.words)
+        spelling, signature = self.spelling(block), block.signature
+        reasoning = REDACTED if spelling.get("redacted") else "".join(block.words)
         out: dict[str, Json] = {"type": "thinking"}
-        if thought or "thought" not in spelling:
-            out["thought"] = thought
+        if reasoning or "thought" not in spelling:
+            out["thought"] = reasoning
         keys = ("sourceField", "signature", "encryptedContent")
         out |= {key: spelling[key] for key in keys if key in spelling}
-        if seal is not None:
-            plain = seal.kind == "signature" or spelling.get("redacted")
-            out["signature" if plain else "encryptedContent"] = seal.data
+        if signature is not None:
+            plain = signature.kind == "signature" or spelling.get("redacted")
+            out["signature" if plain else "encryptedContent"] = signature.data
         return self.emit(out, block, w.log)
 
     # -- media ------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class Messages(Parts):
         """Turns as they may follow each other.
 
         "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role
-        'tool'" (code 3230): the system speaks before an answer, and the model behind its tools.
+        'tool'" (code 3230): the system speaks before an answer, and the model after its tools.
         """
         out: list[Message] = []
         before = ""
@@ -140,7 +140,7 @@ class Messages(Parts):
         return doc
 
     def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
-        """Thoughts and texts in their order, then calls."""
+        """Reasoning and texts in their order, then calls."""
         said = Said()
         for block in content:
             if self.is_inline(block):

@@ -1,4 +1,4 @@
-"""Chunks of Mistral's messages, both ways: thoughts, documents, recordings."""
+"""Chunks of Mistral's messages, both ways: reasoning, documents, recordings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...model import (
     Media,
     Raw,
     Reasoning,
-    Seal,
+    Signature,
     Source,
 )
 from ..openai_chat import OpenAIChat
@@ -30,7 +30,7 @@ class Parts(OpenAIChat):
     def read_part(self, doc: dict[str, Json], kind: Json, at: str) -> Block:
         match kind:
             case "thinking":
-                return self.read_thought(doc, at)
+                return self.read_thinking(doc, at)
             case "document_url" if doc.get("document_url").__class__ is str:
                 source = self.read_url(doc["document_url"])
                 name = maybe_str(doc, "document_name", at)
@@ -50,8 +50,8 @@ class Parts(OpenAIChat):
                 return Raw(self.name, doc, at=at)
         return super().read_part(doc, kind, at)
 
-    def read_thought(self, doc: dict[str, Json], at: str) -> Block:
-        """A thought in texts; one without any is kept as it is."""
+    def read_thinking(self, doc: dict[str, Json], at: str) -> Block:
+        """Reasoning in texts; one without any is kept as it is."""
         said = doc.get("thinking")
         spelling: dict[str, Json] = {}
         if said.__class__ is str:
@@ -64,14 +64,14 @@ class Parts(OpenAIChat):
         if said.__class__ is list and len(texts) != len(said):
             if not texts:
                 return Raw(self.name, doc, at=at)
-            taken.remove("thinking")  # to what the thought refers is lost elsewhere
+            taken.remove("thinking")  # to what the reasoning refers is lost elsewhere
         if doc.get("closed") is True:  # which is what silence means
             taken.append("closed")
             spelling["closed"] = True
         mark = maybe_str(doc, "signature", at)
         return Reasoning(
             tuple(texts),
-            seal=None if mark is None else Seal(mark, self.issuer),
+            signature=None if mark is None else Signature(mark, self.issuer),
             at=at,
             extras=self.keep(doc, taken, spelling),
         )
@@ -80,17 +80,17 @@ class Parts(OpenAIChat):
 
     def write_part(self, block: Block, w: Writing) -> list[Json]:
         if isinstance(block, Reasoning):
-            return self.write_thought(block, w)
+            return self.write_thinking(block, w)
         return super().write_part(block, w)
 
-    def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
-        seal, spelling = block.seal, self.spelling(block)
+    def write_thinking(self, block: Reasoning, w: Writing) -> list[Json]:
+        signature, spelling = block.signature, self.spelling(block)
         said: Json = [{"type": "text", "text": text} for text in block.content]
         if spelling.get("thinking") == "string":
             said = "".join(block.content)
         out: dict[str, Json] = {"type": "thinking", "thinking": said}
-        if seal is not None:
-            out["signature"] = seal.data
+        if signature is not None:
+            out["signature"] = signature.data
         if "closed" in spelling:
             out["closed"] = True
         return [self.emit(out, block, w.log)]

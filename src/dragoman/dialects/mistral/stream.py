@@ -1,7 +1,7 @@
-"""The stream of Mistral: that of OpenAI Chat, with thoughts as chunks of the content.
+"""The stream of Mistral: that of OpenAI Chat, with reasoning as chunks of the content.
 
 The content of a delta is a text or a list of chunks. Chunks of one kind that follow each other are
-one; a thought without texts ends the thought. A call comes whole. Tokens are counted in the chunk
+one; reasoning without texts ends the reasoning. A call comes whole. Tokens are counted in the chunk
 that says why the answer ended.
 """
 
@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from ...core.reading import as_dict, as_list, compact, expected, need_str
 from ...core.writing import home_only, is_blank
 from ...ledger import Ledger
-from ...model import Block, Json, Raw, Reasoning, Seal, Text, ToolCall
+from ...model import Block, Json, Raw, Reasoning, Signature, Text, ToolCall
 from ...streams.base import Said
-from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Sealed
+from ...streams.events import Cite, Close, Delta, Event, Odd, Open, Signed
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.write_stream import ChatWriter, Voice
 from .parts import is_bare_text
@@ -106,14 +106,14 @@ class MistralReader(ChatReader):
                 if text := need_str(part, "text", where):
                     self.add(speaker, TEXT, text, events)
             elif kind == THOUGHT and is_worded(part):
-                self.read_thought(speaker, part, events)
+                self.read_thinking(speaker, part, events)
             else:
                 block = Raw(self.dialect.name, part, at=f"/choices/{speaker.number}/message")
                 index = self.begin_chunk(speaker, kind, block, events, part)
                 del speaker.open[kind], speaker.said[kind]
                 events.append(Close(index))
 
-    def read_thought(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
+    def read_thinking(self, speaker: Speaker, part: dict[str, Json], events: list[Event]) -> None:
         said = part[THOUGHT]
         text = said if said.__class__ is str else "".join(item["text"] for item in said)
         rest = {k: v for k, v in part.items() if k not in ("type", THOUGHT)}
@@ -125,7 +125,7 @@ class MistralReader(ChatReader):
             self.chunks[speaker.number][-1].doc |= rest
         index = speaker.open.get(THOUGHT)
         if index is not None and part.get("signature").__class__ is str:
-            events.append(Sealed(index, Seal(part["signature"], self.dialect.issuer)))
+            events.append(Signed(index, Signature(part["signature"], self.dialect.issuer)))
         if index is not None and not text and not rest:
             events.append(Close(speaker.open.pop(THOUGHT)))
 
@@ -150,7 +150,7 @@ class MistralReader(ChatReader):
 
 
 def is_worded(part: dict[str, Json]) -> bool:
-    """Whether a thought consists of texts."""
+    """Whether reasoning consists of texts."""
     said = part.get(THOUGHT)
     return said.__class__ is str or (said.__class__ is list and all(map(is_bare_text, said)))
 
@@ -168,11 +168,11 @@ class MistralWriter(ChatWriter):
 
     def __init__(self, dialect: Mistral, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)
-        self.thoughts: dict[int, int] = {}  # open thoughts -> their candidates
-        self.parted: dict[int, str] = {}  # thoughts that a call has parted, and where they stand
+        self.reasoning: dict[int, int] = {}  # open reasoning -> their candidates
+        self.parted: dict[int, str] = {}  # reasoning that a call has parted, and where they stand
         self.places: dict[int, str] = {}
         self.worded: dict[int, int] = {}  # open texts -> their candidates
-        self.thought: set[int] = set()  # candidates whose last chunk is a thought
+        self.reasoned: set[int] = set()  # candidates whose last chunk is reasoning
         self.held: dict[int, Held] = {}  # calls that are not whole
 
     def voice(self, number: int) -> tuple[Voice, bytes]:
@@ -185,17 +185,17 @@ class MistralWriter(ChatWriter):
     def open(self, event: Open) -> bytes:
         block, number = event.block, event.candidate
         if isinstance(block, Reasoning) and self.key_of(block) is None:
-            return self.open_thought(event)
+            return self.open_reasoning(event)
         if isinstance(block, Raw) and self.dialect.is_home(block.dialect):
             voice, begun = self.voice(number)
             voice.said.add(TEXT)
             return begun + self.chunk(number, {"content": [block.payload]})
         if isinstance(block, Text):
             if self.home:
-                self.thought.discard(number)
+                self.reasoned.discard(number)
             self.worded[event.index] = number
         elif isinstance(block, ToolCall):
-            self.parted |= {index: self.places[index] for index in self.thoughts}
+            self.parted |= {index: self.places[index] for index in self.reasoning}
         return super().open(event)
 
     def open_call(self, call: ToolCall, voice: Voice, index: int, number: int) -> bytes:
@@ -207,16 +207,16 @@ class MistralWriter(ChatWriter):
         voice.said.add("tool_calls")
         return b""
 
-    def open_thought(self, event: Open) -> bytes:
+    def open_reasoning(self, event: Open) -> bytes:
         number = event.candidate
         voice, said = self.voice(number)
         if self.must_wait(event, (number, TEXT)):
             return said
-        if number in self.thought:  # another thought: the one before has ended
+        if number in self.reasoned:  # another reasoning block: the one before has ended
             said += self.chunk(number, {"content": [{"type": "thinking", "thinking": []}]})
         words = {"type": "thinking", "thinking": [{"type": "text", "text": "\0"}]}
         self.frame_deltas(event.index, number, {"content": [words]})
-        self.thoughts[event.index] = number
+        self.reasoning[event.index] = number
         block = event.block
         self.places[event.index] = block.at
         extras = block.extras
@@ -224,7 +224,7 @@ class MistralWriter(ChatWriter):
             (doc,) = self.dialect.write_part(block, self.w)
             if len(doc) > 2:
                 voice.said.add(TEXT)
-                self.thought.add(number)
+                self.reasoned.add(number)
                 said += self.chunk(number, {"content": [doc]})
         return said
 
@@ -233,32 +233,32 @@ class MistralWriter(ChatWriter):
         if index in self.held:
             self.held[index].pieces.append(event.text)
             return b""
-        if index in self.thoughts:
+        if index in self.reasoning:
             if not (event.text or self.home):
                 return b""
             if event.place == "summary" and (self.parts.get(index) or ("",))[0] == "text":
-                return b""  # a thought is said once here
+                return b""  # reasoning is said once here
             if (at := self.parted.pop(index, None)) is not None and index in self.parts:
                 why = "a call came among it, and what follows is another thought here"
                 self.log.moved("stream.order", at, why)
-            number = self.thoughts[index]
+            number = self.reasoning[index]
             self.voices[number].said.add(TEXT)
-            self.thought.add(number)
+            self.reasoned.add(number)
             self.parts.setdefault(index, (event.place, event.part))
-        elif self.thought and event.text and index in self.heads and index in self.worded:
-            self.thought.discard(self.worded[index])
+        elif self.reasoned and event.text and index in self.heads and index in self.worded:
+            self.reasoned.discard(self.worded[index])
         return super().delta(event)
 
-    def seal(self, event: Sealed) -> bytes:
-        number = self.thoughts.get(event.index)
-        seal = event.seal
+    def add_signature(self, event: Signed) -> bytes:
+        number = self.reasoning.get(event.index)
+        signature = event.signature
         if number is None:
             return self.wait(event)
-        if seal.kind != "signature" or not home_only(self.dialect, seal.issuer):
+        if signature.kind != "signature" or not home_only(self.dialect, signature.issuer):
             return b""
         self.voices[number].said.add(TEXT)
-        self.thought.add(number)
-        part = {"type": "thinking", "thinking": [], "signature": seal.data}
+        self.reasoned.add(number)
+        part = {"type": "thinking", "thinking": [], "signature": signature.data}
         return self.chunk(number, {"content": [part]})
 
     def cite(self, event: Cite) -> bytes:
@@ -266,7 +266,7 @@ class MistralWriter(ChatWriter):
 
     def close(self, event: Close) -> bytes:
         if event.index not in self.waiting:
-            self.thoughts.pop(event.index, None)
+            self.reasoning.pop(event.index, None)
             self.worded.pop(event.index, None)
         said = b""
         if (held := self.held.pop(event.index, None)) is not None:

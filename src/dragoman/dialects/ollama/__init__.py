@@ -1,7 +1,7 @@
 """Ollama's own chat API, ``POST /api/chat``.
 
 What it does differently from its neighbours: what a message says is one string, images stand beside
-it as bare data, thoughts in a field of their own; arguments are objects; a result names its tool;
+it as bare data, reasoning in a field of their own; arguments are objects; a result names its tool;
 the parameters are ``options``; there is no choice among tools; an answer is streamed unless the
 request says no, one JSON document per line; an error is nothing but a text.
 """

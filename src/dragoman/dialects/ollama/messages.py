@@ -112,32 +112,32 @@ class Messages(Dialect):
         return self.read_turn(doc, role, at)
 
     def read_turn(self, doc: dict[str, Json], role: Role, at: str, answer: bool = False) -> Message:
-        """What anybody but a tool says: a thought, a text, images, calls, in this order."""
+        """What anybody but a tool says: reasoning, a text, images, calls, in this order."""
         spelling: dict[str, Json] = {}
         before: list[Block] = []
-        behind: list[Block] = []
-        thought = maybe_str(doc, "thinking", at)
-        if thought:
-            before.append(Reasoning((thought,), at=f"{at}/thinking"))
-        elif thought is not None:
-            spelling["thinking"] = thought
+        after: list[Block] = []
+        reasoning = maybe_str(doc, "thinking", at)
+        if reasoning:
+            before.append(Reasoning((reasoning,), at=f"{at}/thinking"))
+        elif reasoning is not None:
+            spelling["thinking"] = reasoning
         for index, data in enumerate(maybe_list(doc, "images", at) or ()):
-            behind.append(self.read_image(data, f"{at}/images/{index}"))
+            after.append(self.read_image(data, f"{at}/images/{index}"))
         for index, call in enumerate(maybe_list(doc, "tool_calls", at) or ()):
             where = f"{at}/tool_calls/{index}"
-            behind.append(self.read_call(as_dict(call, where), index, where))
+            after.append(self.read_call(as_dict(call, where), index, where))
         for key in ("images", "tool_calls"):
             if doc.get(key) == []:
                 spelling[key] = []
         content = maybe_str(doc, "content", at)
         if content is None:
             spelling["content"] = "null" if "content" in doc else "absent"
-        elif content == "" and (answer or before or behind):
+        elif content == "" and (answer or before or after):
             spelling["content"] = "empty"
         else:
             before.append(Text(content, at=f"{at}/content"))
         return Message(
-            role, (*before, *behind), at=at, extras=self.keep(doc, SAID, spelling or None)
+            role, (*before, *after), at=at, extras=self.keep(doc, SAID, spelling or None)
         )
 
     def read_image(self, data: Json, at: str) -> Media:
@@ -235,8 +235,8 @@ class Messages(Dialect):
         for block in message.content:
             said.add(block)
         doc: dict[str, Json] = {"role": role, "content": said.text(message)}
-        if said.thoughts:
-            doc["thinking"] = joined(said.thoughts)
+        if said.reasoning:
+            doc["thinking"] = joined(said.reasoning)
         if said.images:
             doc["images"] = said.images
         if said.calls:
@@ -444,14 +444,14 @@ class Messages(Dialect):
 
 
 class Turn:
-    """What one speaker says, sorted: a thought, a text, images, calls."""
+    """What one speaker says, sorted: reasoning, a text, images, calls."""
 
     def __init__(self, dialect: Messages, role: Role, w: OllamaWriting) -> None:
         self.dialect = dialect
         self.role = role
         self.w = w
         self.rank = 0
-        self.thoughts: list[str] = []
+        self.reasoning: list[str] = []
         self.texts: list[str] = []
         self.empty: list[str] = []  # where those stood that are empty
         self.images: list[Json] = []
@@ -465,9 +465,9 @@ class Turn:
         elif isinstance(block, Reasoning) and self.role == "assistant":
             dialect.lose(block.extras, block.at, w.log)
             self.follow(0, block)
-            if self.thoughts:
+            if self.reasoning:
                 w.log.approximated("text.boundary", block.at, "there is one thought here")
-            self.thoughts.append(joined(block.content))
+            self.reasoning.append(joined(block.content))
         elif is_sendable(block) and (w.home or self.role == "user"):
             self.follow(2, block)
             assert isinstance(block, Media)
@@ -492,7 +492,7 @@ class Turn:
         said = ("" if self.role == "assistant" else "\n\n").join(filter(None, self.texts))
         if self.w.home:
             return said
-        beside = self.thoughts or self.images or self.calls
+        beside = self.reasoning or self.images or self.calls
         # An empty text says nothing beside others; alone, it is what the message says.
         alone = not (said or self.w.answer or beside)
         for at in self.empty[1:] if alone else self.empty:

@@ -1,6 +1,6 @@
 """The stream of Ollama: one answer per line, each with more of the message; the last one is done.
 
-Texts and thoughts come bit by bit, calls come whole.
+Texts and reasoning come bit by bit, calls come whole.
 """
 
 from __future__ import annotations
@@ -163,7 +163,10 @@ class OllamaWriter(InTurns):
         elif isinstance(block, Reasoning):
             self.keys[event.index] = "thinking"
             if "thinking" in self.said:
-                self.parts[event.index] = ("", -1)  # another thought: apart from the one before
+                self.parts[event.index] = (
+                    "",
+                    -1,
+                )  # another reasoning block: apart from the one before
         elif isinstance(block, Text):
             self.keys[event.index] = "content"
         return b""
@@ -182,10 +185,10 @@ class OllamaWriter(InTurns):
         return self.line({"role": "assistant", "content": "", "thinking": text}) if text else b""
 
     def apart(self, event: Delta) -> str:
-        """The parts of a thought become one text, apart from each other by a blank line."""
+        """The parts of reasoning become one text, apart from each other by a blank line."""
         before, part = self.parts.get(event.index), (event.place, event.part)
         if before is not None and before[0] not in ("", event.place):
-            return ""  # a thought is said once here
+            return ""  # reasoning is said once here
         self.parts[event.index] = part
         return event.text if before is None or before == part else "\n\n" + event.text
 

@@ -49,7 +49,7 @@ class OpenAIChat(Sniff, Rules, Responses):
             places=RESPONSE,
             everyone=False,
             forms=("url",),
-            lacks=("quote", "seal"),
+            lacks=("quote", "signature"),
             spans=True,
             joined=True,
         ),

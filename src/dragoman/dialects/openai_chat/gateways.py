@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from ...core.reading import only
 from ...dialect import Dialect
 from ...ledger import Ledger
-from ...model import Json, Reasoning, Seal
+from ...model import Json, Reasoning, Signature
 
 BLOCKS = "thinking_blocks"
 FIELDS = "provider_specific_fields"
@@ -66,17 +66,19 @@ def read_block(
     spelling: dict[str, Json] = {"blocks": doc["type"], **doubled}
     extras = dialect.keep(doc, BLOCK_KEYS[doc["type"]], spelling)
     if doc["type"] == "redacted_thinking":
-        return Reasoning(seal=Seal(doc["data"], ISSUER, "encrypted"), at=at, extras=extras)
+        return Reasoning(
+            signature=Signature(doc["data"], ISSUER, "encrypted"), at=at, extras=extras
+        )
     if doc.get(SIGNATURE) == "":
         extras = dialect.respell(extras, empty=True)
-    seal = Seal(doc[SIGNATURE], ISSUER) if doc.get(SIGNATURE) else None
-    return Reasoning((doc["thinking"],), seal=seal, at=at, extras=extras)
+    signature = Signature(doc[SIGNATURE], ISSUER) if doc.get(SIGNATURE) else None
+    return Reasoning((doc["thinking"],), signature=signature, at=at, extras=extras)
 
 
 def write_block(dialect: Dialect, out: dict[str, Json], block: Reasoning, log: Ledger) -> None:
     """A block where it was, and its words beside it, if they stood there."""
     spelling = dialect.spelling(block)
-    data = block.seal.data if block.seal is not None else None
+    data = block.signature.data if block.signature is not None else None
     text = "".join(block.content)
     doc: dict[str, Json] = {"type": spelling["blocks"]}
     if spelling["blocks"] == "redacted_thinking":
@@ -115,9 +117,11 @@ def read_part(dialect: Dialect, doc: dict[str, Json], at: str) -> Reasoning:
     items = doc["summary"]
     rest = [{k: v for k, v in item.items() if k != "text"} for item in items]
     signed = [item[SIGNATURE] for item in items if item.get(SIGNATURE)]
-    seal = Seal(signed[-1], ISSUER) if signed else None
+    signature = Signature(signed[-1], ISSUER) if signed else None
     texts = tuple(item["text"] for item in items)
-    return Reasoning(summary=texts, seal=seal, at=at, extras=dialect.respell(None, part=[rest]))
+    return Reasoning(
+        summary=texts, signature=signature, at=at, extras=dialect.respell(None, part=[rest])
+    )
 
 
 def write_part(dialect: Dialect, block: Reasoning) -> Json:

@@ -57,7 +57,7 @@ CALLING_MESSAGE = only("role", "content", "tool_calls")
 PLAIN_RESULT = only("role", "content", "tool_call_id")
 PLAIN_CALL = only("id", "type", "function")
 PLAIN_FUNCTION = only("name", "arguments")
-# How compatible servers say what the model thought; the official API never does.
+# How compatible servers say what the model reasoning; the official API never does.
 THINKING_KEYS = ("reasoning_content", "reasoning")
 
 
@@ -205,10 +205,10 @@ class ReadMessages(Parts):
         if gateways.are_blocks(doc.get(gateways.BLOCKS)):
             blocks += self.read_thinking_blocks(doc, at, taken, partly)
         for key in THINKING_KEYS if not blocks else ():
-            thought = doc.get(key)
-            if thought.__class__ is str and thought:
+            reasoning = doc.get(key)
+            if reasoning.__class__ is str and reasoning:
                 note = Extras(self.name, spelling={"key": key})
-                blocks.append(Reasoning((thought,), at=f"{at}/{key}", extras=note))
+                blocks.append(Reasoning((reasoning,), at=f"{at}/{key}", extras=note))
                 taken.append(key)
                 break
         said, spelling = self.read_content(doc, at)

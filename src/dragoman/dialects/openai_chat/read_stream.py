@@ -1,6 +1,6 @@
 """Reading the stream of OpenAI Chat Completions.
 
-Chunks bear deltas of a message; nothing says where a text or a call ends. A thought ends where
+Chunks bear deltas of a message; nothing says where a text or a call ends. Reasoning ends where
 something else begins, a text where a call begins, and a call where another begins and its
 arguments are complete; what is open in the end ends there.
 """
@@ -34,12 +34,12 @@ from ...model import (
     Reasoning,
     Refusal,
     Response,
-    Seal,
+    Signature,
     Source,
     Text,
 )
 from ...streams.base import Keys, Said, StreamReader, is_complete
-from ...streams.events import Cite, Close, Delta, End, Event, Open, Place, Sealed, hollow
+from ...streams.events import Cite, Close, Delta, End, Event, Open, Place, Signed, hollow
 from ...streams.framing import Frame
 from . import gateways
 from .gateways import BLOCKS
@@ -356,7 +356,7 @@ class ChatReader(StreamReader):
                 rest = {k: v for k, v in item.items() if k != "text"}
                 signed["items"][number] |= {k: v for k, v in rest.items() if v is not None}
                 if rest.get("signature"):
-                    events.append(Sealed(index, Seal(rest["signature"], gateways.ISSUER)))
+                    events.append(Signed(index, Signature(rest["signature"], gateways.ISSUER)))
 
     def read_blocks(
         self, speaker: Speaker, delta: dict[str, Json], events: list[Event]
@@ -395,7 +395,7 @@ class ChatReader(StreamReader):
             said.add(text)
             events.append(Delta(index, text))
         if signature:
-            events.append(Sealed(index, Seal(signature, gateways.ISSUER)))
+            events.append(Signed(index, Signature(signature, gateways.ISSUER)))
         if signature or "data" in doc:
             events.append(Close(speaker.open.pop(BLOCKS)))
 
@@ -406,7 +406,7 @@ class ChatReader(StreamReader):
             self.add(speaker, "content", more, events)
 
     def add(self, speaker: Speaker, key: str, text: str, events: list[Event]) -> None:
-        """More of a text: the answer, a refusal, a thought."""
+        """More of a text: the answer, a refusal, reasoning."""
         index = speaker.open.get(key)
         if index is None:
             if key in speaker.said or speaker.calls or self.comes_late(speaker, key):
@@ -424,7 +424,7 @@ class ChatReader(StreamReader):
         events.append(Delta(index, text))
 
     def comes_late(self, speaker: Speaker, key: str) -> bool:
-        """Whether a text begins after one that stands behind it at rest."""
+        """Whether a text begins after one that stands after it at rest."""
         rank = RANKS.get(key, 0)
         return any(RANKS.get(said, 0) > rank for said in speaker.said)
 
@@ -650,7 +650,7 @@ class ChatReader(StreamReader):
         for speaker in self.speakers.values():
             if not all(map(is_named, speaker.calls.values())):
                 raise Malformed("a call without a name", f"/choices/{speaker.number}")
-            self.close_all(speaker, events)  # what came behind the reason to stop
+            self.close_all(speaker, events)  # what came after the reason to stop
             if speaker.doc.get("finish_reason") is None:
                 why = "the stream ended with [DONE] and no finish_reason"
                 self.notes.append(("stream.end", f"/choices/{speaker.number}", why))

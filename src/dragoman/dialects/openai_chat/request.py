@@ -215,7 +215,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        tree = fitting.without_media(fitting.mended(tree, facts, log), facts, log)
+        tree = fitting.without_media(fitting.repaired(tree, facts, log), facts, log)
         spelled = self.spelling(tree).get("max_tokens")
         usual = self.fields["max_tokens"].key
         if facts.limit_key not in (None, spelled or usual) and tree.extras is not None:

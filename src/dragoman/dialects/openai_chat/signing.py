@@ -18,7 +18,7 @@ from ...core.models import Models
 from ...core.reading import only
 from ...core.writing import Writing
 from ...dialect import Dialect
-from ...model import Block, Extras, Json, Seal, Text, ToolCall
+from ...model import Block, Extras, Json, Signature, Text, ToolCall
 
 KEY = "extra_content"
 VENDORS = ("google", "vertex")
@@ -88,7 +88,7 @@ def unsigned(block: B, spelling: str) -> B:
     rest = {k: v for k, v in extras.spelling.items() if k != spelling}
     if not (extras.fields or extras.blanks or rest):
         return replace(block, extras=None)
-    return replace(block, extras=replace(extras, seal=None, spelling=rest))
+    return replace(block, extras=replace(extras, signature=None, spelling=rest))
 
 
 class Signing(Dialect):
@@ -101,7 +101,7 @@ class Signing(Dialect):
         vendor, signature = found
         if vendor != VENDORS[0]:
             extras = self.respell(extras, vendor=vendor)
-        return replace(extras or Extras(self.name), seal=Seal(signature, ISSUER))
+        return replace(extras or Extras(self.name), signature=Signature(signature, ISSUER))
 
     def sign_last(self, blocks: list[Block], found: tuple[str, str]) -> bool:
         """The signature of a message is that of its last text, if it has one."""
@@ -119,15 +119,17 @@ class Signing(Dialect):
     def write_signature(self, out: dict[str, Json], block: B, w: Writing) -> B:
         """Say the signature of a block, if it may be said; the block without it."""
         extras = block.extras
-        if extras is None or (seal := extras.seal) is None:
+        if extras is None or (signature := extras.signature) is None:
             return block
-        if not w.home and not (self.has_signatures and w.signed and seal.issuer == ISSUER):
+        if not w.home and not (self.has_signatures and w.signed and signature.issuer == ISSUER):
             return block  # as it is lost, so will be said
         vendor = self.spelling(block).get("vendor", VENDORS[0])
         if vendor not in PLACES:
-            out[KEY] = {vendor: {"thought_signature": seal.data}}
+            out[KEY] = {vendor: {"thought_signature": signature.data}}
             return unsigned(block, "vendor")
-        said: dict[str, Json] = {PLACES[vendor]: [seal.data] if vendor == "message" else seal.data}
+        said: dict[str, Json] = {
+            PLACES[vendor]: [signature.data] if vendor == "message" else signature.data
+        }
         if vendor != "function":
             out[FIELDS] = said
         if vendor in ("function", "both"):

@@ -1,6 +1,6 @@
 """What servers share that speak Chat Completions and are not OpenAI's.
 
-Thoughts stand beside the content, and are sent back there; a refusal is plain text in a history
+Reasoning stand beside the content, and are sent back there; a refusal is plain text in a history
 ("property 'refusal' is unsupported"), and of media only images are sent, unless a server says
 otherwise; there are only functions, no freeform tools; a choice names one tool or none; nothing
 bears a cache mark; the end user is ``user``. The rules of OpenAI are not theirs.
@@ -92,9 +92,9 @@ class Compatible(OpenAIChat):
         "top_logprobs", "metadata",
     ).but(USER, Field("service_tier", text, among=()))  # fmt: skip
     budget_key: ClassVar[str | None] = None
-    """What a budget of thought is called, if there is one."""
+    """What a budget of reasoning is called, if there is one."""
     hiding: ClassVar[Mapping[str, Json]] = {}
-    """Keys and values that hide the thoughts; the first is what is said."""
+    """Keys and values that hide the reasoning; the first is what is said."""
 
     def is_bare(self, form: OutputFormat, w: Writing) -> bool:
         """Whether a schema from elsewhere has nothing to it, not even the name that it needs."""

@@ -40,7 +40,7 @@ class WriteMessages(Parts):
     """The turns of a conversation, out of the tree."""
 
     thinking_key: ClassVar[str | None] = None
-    """Where a variant of this dialect wants the model's thoughts sent back."""
+    """Where a variant of this dialect wants the model's reasoning sent back."""
     joins_texts: ClassVar[bool] = True
     """Whether the texts of a response become one string, joined with line breaks."""
 
@@ -295,7 +295,7 @@ class WriteMessages(Parts):
         return self.emit({"type": "url_citation", "url_citation": inner}, cite, w.log)
 
     def write_beside(self, doc: dict[str, Json], block: Block, w: Writing) -> None:
-        """What is not content: refusals, thoughts, speech, and what has no place at all."""
+        """What is not content: refusals, reasoning, speech, and what has no place at all."""
         match block:
             case Refusal():
                 if doc.get("refusal") is not None:
@@ -479,7 +479,7 @@ class WriteMessages(Parts):
         hoisted: list[Json],
         w: Writing,
     ) -> None:
-        """A result holds only text here: what else it holds goes to a user turn behind the run."""
+        """A result holds only text here: what else it holds goes to a user turn after the run."""
         parts: list[Json] = []
         for part in media:
             if written := self.write_part(part, w):
@@ -516,5 +516,5 @@ class Said:
 
 
 def _stands_in(part: Block, result: ToolResult) -> bool:
-    """Whether a part was read from the result itself, and not from the turn behind it."""
+    """Whether a part was read from the result itself, and not from the turn after it."""
     return not (part.at and result.at) or part.at.startswith(f"{result.at}/")

@@ -26,7 +26,7 @@ from ...model import (
     ToolCall,
 )
 from ...streams.base import FunctionsOnly, InTurns
-from ...streams.events import Begin, Cite, Close, Delta, Open, Sealed
+from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
 from . import gateways
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         self.voices: dict[int, Voice] = {}
         self.heads: dict[int, bytes] = {}  # what the deltas of a block begin and end with
         self.tails: dict[int, bytes] = {}
-        self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of a thought
+        self.parts: dict[int, tuple[str, int] | None] = {}  # what was said last of reasoning
         self.thinking: dict[int, tuple[Voice, str]] = {}  # reasoning without a word so far
         self.texts: dict[int, Spoken] = {}
         self.called: dict[int, Json] = {}  # ids of calls
@@ -121,7 +121,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             return begun + self.open_own(event, block, voice)
         if key is None or self.must_wait(event, (number, key)):
             return begun
-        if isinstance(block, Reasoning):  # another thought is apart from the one before
+        if isinstance(block, Reasoning):  # another reasoning block is apart from the one before
             self.parts[index] = ("", -1) if key in voice.said else None
             self.thinking[index] = (voice, key)
         else:
@@ -144,8 +144,8 @@ class ChatWriter(FunctionsOnly, InTurns):
         voice.said |= {gateways.BLOCKS, *filter(None, (spelling.get("twin"),))}
         if "part" in spelling:
             voice.said.add("content")
-        if spelling.get("blocks") == "redacted_thinking" and block.seal is not None:
-            return self.seal(Sealed(event.index, block.seal))  # it comes whole
+        if spelling.get("blocks") == "redacted_thinking" and block.signature is not None:
+            return self.add_signature(Signed(event.index, block.signature))  # it comes whole
         return b""
 
     def say_own(self, index: int, text: str, part: int, signature: str | None = None) -> bytes:
@@ -162,17 +162,17 @@ class ChatWriter(FunctionsOnly, InTurns):
         whole = {"type": gateways.PART, "summary": [*before, item]}
         return self.chunk(number, {"content": [whole]})
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         if event.index not in self.own:
             return self.wait(event)
         number, spelling = self.own[event.index]
         if spelling.get("blocks") == "redacted_thinking":
-            doc = {"type": "redacted_thinking", "data": event.seal.data}
+            doc = {"type": "redacted_thinking", "data": event.signature.data}
             return self.chunk(number, {gateways.BLOCKS: [doc]})
         spelled = spelling.get("part")
         items = spelled[0] if spelled else []
         place = next((n for n, item in enumerate(items) if item.get("signature")), 0)
-        return self.say_own(event.index, "", place, event.seal.data)
+        return self.say_own(event.index, "", place, event.signature.data)
 
     def key_of(self, block: Block) -> str | None:
         """Where a text stands in a message here."""
@@ -242,7 +242,7 @@ class ChatWriter(FunctionsOnly, InTurns):
         return before + text
 
     def apart(self, event: Delta) -> str:
-        """The parts of a thought become one text, apart from each other by a blank line."""
+        """The parts of reasoning become one text, apart from each other by a blank line."""
         if not event.text:
             return ""
         before = self.parts.get(event.index)
@@ -251,7 +251,7 @@ class ChatWriter(FunctionsOnly, InTurns):
             voice, key = self.thinking.pop(event.index)
             voice.said.add(key)
         if event.place == "summary" and before is not None and before[0] == "text":
-            return ""  # a thought is said once here
+            return ""  # reasoning is said once here
         self.parts[event.index] = part
         return event.text if before is None or before == part else "\n\n" + event.text
 

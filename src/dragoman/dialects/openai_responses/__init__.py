@@ -1,7 +1,7 @@
 """OpenAI Responses.
 
 What it does differently from its neighbours: a conversation is a flat list of items, and calls,
-results and thoughts are items of their own; the system prompt may stand beside them, as
+results and reasoning are items of their own; the system prompt may stand beside them, as
 ``instructions``; a call has two ids, of which ``call_id`` pairs it with its result; ids of items
 are checked, so they are never made up; ``strict`` is on unless it is off; there is no flag for a
 failed tool, so its text begins with a mark; there are no stop strings; an answer repeats its
@@ -109,7 +109,11 @@ class OpenAIResponses(Sniff, Rules, Responses):
         refusals=RESPONSE,
         passages=NOWHERE,
         citations=Citations(
-            places=RESPONSE, everyone=False, forms=("url",), lacks=("quote", "seal"), spans=True
+            places=RESPONSE,
+            everyone=False,
+            forms=("url",),
+            lacks=("quote", "signature"),
+            spans=True,
         ),
         reasoning=REASONING,
         caching=Caching(

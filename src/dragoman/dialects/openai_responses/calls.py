@@ -1,4 +1,4 @@
-"""Calls, results and thoughts of the OpenAI Responses API, both ways."""
+"""Calls, results and reasoning of the OpenAI Responses API, both ways."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...model import (
     Json,
     Raw,
     Reasoning,
-    Seal,
+    Signature,
     Text,
     Tool,
     ToolCall,
@@ -217,7 +217,7 @@ class Calls(Parts):
         content = texts_of(doc.get("content"), "reasoning_text")
         if summary is None or content is None:
             return Raw(self.name, doc, at=at, extras=self.as_item)
-        sealed = maybe_str(doc, "encrypted_content", at)
+        signed = maybe_str(doc, "encrypted_content", at)
         spelling: dict[str, Json] = {}
         if "summary" not in doc or doc["summary"] is None:
             spelling["summary"] = None
@@ -226,7 +226,7 @@ class Calls(Parts):
         return Reasoning(
             content,
             summary,
-            Seal(sealed, self.issuer, "encrypted") if sealed else None,
+            Signature(signed, self.issuer, "encrypted") if signed else None,
             maybe_str(doc, "id", at),
             at=at,
             extras=self.keep_item(doc, REASONING_KEYS, spelling),
@@ -455,7 +455,7 @@ class Calls(Parts):
         return self.emit(out, result, w.log)
 
     def write_reasoning(self, block: Reasoning, w: ItemWriting) -> Json | None:
-        seal, made = block.seal, block.id
+        signature, made = block.signature, block.id
         if made is None and w.answer and not w.home:
             made = w.item_id("rs")
             w.log.invented("reasoning.id", block.at, f"a thought has an id: {made!r}")
@@ -466,8 +466,8 @@ class Calls(Parts):
         out["summary"] = [{"type": "summary_text", "text": text} for text in block.summary]
         if block.content:
             out["content"] = [{"type": "reasoning_text", "text": text} for text in block.content]
-        if seal is not None:
-            out["encrypted_content"] = seal.data
+        if signature is not None:
+            out["encrypted_content"] = signature.data
         if block.extras is None:
             return out
         for key, value in self.spelling(block).items():
@@ -490,7 +490,7 @@ def is_bare(blocks: Sequence[Block]) -> bool:
 
 
 def texts_of(parts: Json, kind: str) -> tuple[str, ...] | None:
-    """The texts of a thought; None where its parts are not the usual ones."""
+    """The texts of reasoning; None where its parts are not the usual ones."""
     if parts is None:
         return ()
     if parts.__class__ is not list:

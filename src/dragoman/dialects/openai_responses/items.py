@@ -1,7 +1,7 @@
 """Items of the OpenAI Responses API, both ways.
 
 A conversation is a flat list of items here. Everything the model says between two words of others
-is one assistant message in the tree: its message items, calls and thoughts, in their order. So
+is one assistant message in the tree: its message items, calls and reasoning, in their order. So
 that the items come back as they were, the first block of a message item keeps the item's form
 (``spelling["item"]``) and its fields; see ``parts.mark``.
 """
@@ -456,7 +456,7 @@ class Items(Calls):
         return self.emit(out, self.item_of(first), w.log)
 
     def write_new_item(self, blocks: Sequence[Block], w: ItemWriting) -> Json:
-        """A message item that no item of a document stands behind.
+        """A message item that no item of a document stands after.
 
         In a request it bears no id: the API checks ids, and takes a message without one. In an
         answer every message has an id.

@@ -30,7 +30,7 @@ from ...model import (
     ToolCall,
 )
 from ...streams.base import Keys, Said, StreamReader
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Sealed, hollow
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Ping, Signed, hollow
 from ...streams.framing import Frame
 from .parts import OUTPUT
 
@@ -349,7 +349,7 @@ class ResponsesReader(StreamReader):
         part = dict(need_dict(doc, "part", ""))
         if item.kind != "message":
             self.compare(doc)
-            return ()  # the text of a thought
+            return ()  # the text of reasoning
         if ("content", number) in item.keys:
             raise Malformed(f"part {number} has begun before")
         return self.open_part(item, item.key("content", number)[1], part, self.place_of(doc))
@@ -496,8 +496,10 @@ class ResponsesReader(StreamReader):
         ):
             self.differs(item.at)
         for index in item.open.values():
-            seal = blocks[0].seal if isinstance(blocks[0], Reasoning) else None
-            events += [Close(index)] if seal is None else [Sealed(index, seal), Close(index)]
+            signature = blocks[0].signature if isinstance(blocks[0], Reasoning) else None
+            events += (
+                [Close(index)] if signature is None else [Signed(index, signature), Close(index)]
+            )
         item.open.clear()
         return events
 
@@ -545,8 +547,8 @@ class ResponsesReader(StreamReader):
             events.append(Delta(index, block.arguments))
         elif isinstance(block, Reasoning):
             events += self.deltas(index, block)
-            if block.seal is not None:
-                events.append(Sealed(index, block.seal))
+            if block.signature is not None:
+                events.append(Signed(index, block.signature))
         for cite in block.citations if isinstance(block, Text) else ():
             events.append(Cite(index, cite))
         return [*events, Close(index)]
@@ -677,8 +679,8 @@ class ResponsesReader(StreamReader):
         return rebuild(tree, self.as_passed_on)
 
     def as_passed_on(self, node: Any, at: str) -> Any:
-        if isinstance(node, Reasoning) and node.seal is not None and node.at in self.encrypted:
-            return replace(node, seal=replace(node.seal, data=self.encrypted[node.at]))
+        if isinstance(node, Reasoning) and node.signature is not None and node.at in self.encrypted:
+            return replace(node, signature=replace(node.signature, data=self.encrypted[node.at]))
         return node
 
     def broken(self, doc: dict[str, Json]) -> Sequence[Event]:

@@ -290,7 +290,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        return fitting.mended(tree, facts, log)
+        return fitting.repaired(tree, facts, log)
 
     def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
         """ "Response input messages must contain the word 'json'": the instructions are none."""

@@ -244,7 +244,7 @@ def part_type(at: str, role: str, part: dict[str, Json]) -> Problems:
 
 
 def pairing(page: Page) -> Problems:
-    """Every call has its output behind it, wherever that is, and every output its call before."""
+    """Every call has its output after it, wherever that is, and every output its call before."""
     if stored(page):
         return
     answered = {string(i.get("call_id")) for _, i in page.messages if is_output(i)}
@@ -322,7 +322,7 @@ def reasoning(page: Page) -> Problems:
         if item.get("summary").__class__ is not list:
             message = f"Missing required parameter: '{place_of(f'{at}/summary')}'."
             yield Problem("reasoning-summary", at, message)
-        # the server knows a thought by its id; one that comes without is bound to nothing
+        # the server knows reasoning by its id; one that comes without is bound to nothing
         if page.whole and item.get("id") and not followed(page.messages[index + 1 :]):
             message = (
                 f"Item {item.get('id')!r} of type 'reasoning' was provided without its required "
@@ -332,7 +332,7 @@ def reasoning(page: Page) -> Problems:
 
 
 def followed(rest: tuple[Placed, ...]) -> bool:
-    """Whether the model's own work comes next; another thought may come before it."""
+    """Whether the model's own work comes next; another reasoning block may come before it."""
     for _, item in rest:
         kind = kind_of(item)
         if kind != "reasoning":

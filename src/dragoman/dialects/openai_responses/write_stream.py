@@ -21,12 +21,12 @@ from ...model import (
     Media,
     Reasoning,
     Refusal,
-    Seal,
+    Signature,
     Text,
     ToolCall,
 )
 from ...streams.base import FunctionsOnly
-from ...streams.events import Begin, Cite, Close, Delta, Open, Sealed
+from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
 from .parts import OUTPUT
 from .response import stem
 
@@ -55,7 +55,7 @@ class Part:
         self.head = b""
         self.texts: dict[tuple[str, int], list[str]] = {}
         self.citations: list[Citation] = []
-        self.seal: Seal | None = None
+        self.signature: Signature | None = None
 
     def text(self, place: str = "text", number: int = 0) -> str:
         return "".join(self.texts.get((place, number), ()))
@@ -111,7 +111,7 @@ class ResponsesWriter(FunctionsOnly):
         if isinstance(block, Reasoning):
             self.parts[event.index] = Part(block, {}, -1, 0)
             self.parts[event.index].turn = self.turn()
-            return closed + (self.open_thought(event.index) if self.home else b"")
+            return closed + (self.open_reasoning(event.index) if self.home else b"")
         items: list[Json] = []
         self.dialect.write_turn([block], items, self.w)
         self.latest = self.turn() if items else self.latest
@@ -173,11 +173,11 @@ class ResponsesWriter(FunctionsOnly):
         part.head = delta_head(f"response.{kind}.delta", fields)
         return self.event("response.output_item.added", output_index=part.output, item={**doc})
 
-    def open_thought(self, index: int) -> bytes:
-        """A thought is an item once it says something."""
+    def open_reasoning(self, index: int) -> bytes:
+        """Reasoning is an item once it says something."""
         part = self.parts[index]
         assert isinstance(part.block, Reasoning)
-        known = replace(part.block, content=("...",), summary=(), seal=None)
+        known = replace(part.block, content=("...",), summary=(), signature=None)
         doc = self.dialect.write_reasoning(known, self.w) or {}
         part.item = {**doc, "summary": []}
         part.item.pop("content", None)
@@ -214,7 +214,7 @@ class ResponsesWriter(FunctionsOnly):
         if part.output < 0:
             if not event.text:
                 return b""
-            opened = self.open_thought(event.index)
+            opened = self.open_reasoning(event.index)
         key = (event.place, event.part)
         summary = event.place == "summary"
         fields: dict[str, Json] = {"item_id": part.item.get("id", ""), "output_index": part.output}
@@ -238,9 +238,9 @@ class ResponsesWriter(FunctionsOnly):
         part.citations.append(event.citation)
         return b""
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         if (part := self.parts.get(event.index)) is not None:
-            part.seal = event.seal
+            part.signature = event.signature
         return b""
 
     # -- ends -------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class ResponsesWriter(FunctionsOnly):
         if isinstance(part.block, ToolCall):
             return self.close_call(part)
         if isinstance(part.block, Reasoning):
-            return self.close_thought(part, event.index)
+            return self.close_reasoning(part, event.index)
         if part.output < 0:
             return b""
         return self.close_text(part)
@@ -313,17 +313,21 @@ class ResponsesWriter(FunctionsOnly):
         out += self.event(f"response.{kind}.done", **fields, **{field: text})
         return out + self.item_done(part.output, {**part.item, field: text})
 
-    def close_thought(self, part: Part, index: int) -> bytes:
+    def close_reasoning(self, part: Part, index: int) -> bytes:
         block = part.block
         assert isinstance(block, Reasoning)
-        seal = part.seal or block.seal
-        own = seal is not None and seal.kind == "encrypted" and home_only(self.dialect, seal.issuer)
+        signature = part.signature or block.signature
+        own = (
+            signature is not None
+            and signature.kind == "encrypted"
+            and home_only(self.dialect, signature.issuer)
+        )
         out = b""
         if part.output < 0:
             if not own and block.id is None:
-                return b""  # a thought without words
+                return b""  # reasoning without words
             self.parts[index] = part
-            out = self.open_thought(index)
+            out = self.open_reasoning(index)
             del self.parts[index]
         doc = dict(part.item)
         for (place, number), texts in sorted(part.texts.items()):
@@ -338,8 +342,8 @@ class ResponsesWriter(FunctionsOnly):
             ended = "reasoning_summary_part" if summary else "content_part"
             out += self.event(f"response.{name}.done", **fields, text=text)
             out += self.event(f"response.{ended}.done", **fields, part=said)
-        if own and seal is not None:
-            doc["encrypted_content"] = seal.data
+        if own and signature is not None:
+            doc["encrypted_content"] = signature.data
         self.items[part.output] = doc
         return out + self.event("response.output_item.done", output_index=part.output, item=doc)
 

@@ -1,9 +1,9 @@
 """OpenRouter's chat completions, a variant of OpenAI Chat.
 
-What it does differently: the model's thoughts come twice, as ``reasoning`` and part by part as
-``reasoning_details``, where each seal bears the format of who issued it and goes back as it came;
-how the model should think is ``reasoning``; a part, a tool or the whole may bear Anthropic's cache
-mark; an error has its status, and may stand beside an answer that was begun.
+What it does differently: the model's reasoning comes twice, as ``reasoning`` and part by part as
+``reasoning_details``, where each signature bears the format of who issued it and goes back as it
+came; how the model should think is ``reasoning``; a part, a tool or the whole may bear Anthropic's
+cache mark; an error has its status, and may stand beside an answer that was begun.
 """
 
 from __future__ import annotations

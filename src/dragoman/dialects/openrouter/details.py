@@ -1,9 +1,10 @@
-"""The model's thoughts as OpenRouter says them, both ways.
+"""The model's reasoning as OpenRouter says them, both ways.
 
 ``reasoning_details`` lists them part by part: a text, perhaps signed; a summary; or what is
-encrypted. Its ``format`` tells whose the seal is. Summaries and the encrypted part behind them are
-one thought of those APIs that seal thoughts so; any other part is a thought by itself. But what
-Google encrypted is the signature of a call, which its ``id`` names, or of the text.
+encrypted. Its ``format`` tells whose the signature is. Summaries and the encrypted part after them
+are one reasoning block of those APIs that sign reasoning so; any other part is reasoning by
+itself. But what Google encrypted is the signature of a call, which its ``id`` names, or of the
+text.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from ...core.reading import as_dict
 from ...core.writing import Writing
-from ...model import Block, Extras, Json, Message, Raw, Reasoning, Seal, Text, ToolCall
+from ...model import Block, Extras, Json, Message, Raw, Reasoning, Signature, Text, ToolCall
 from ..openai_chat.signing import ISSUER, unsigned
 from ..openai_chat.variant import Compatible
 
@@ -40,7 +41,7 @@ ITEMS = frozenset(
         "bedrock-openai-responses-v1", "bedrock-xai-responses-v1", "meta-responses-v1",
     }
 )  # fmt: skip
-"""Formats in which a thought is an item, with an id, summaries and an encrypted part."""
+"""Formats in which reasoning is an item, with an id, summaries and an encrypted part."""
 UNKNOWN = "unknown"
 OTHERWISE = frozenset({"key", "blocks", "part"})
 """How reasoning is spelled that stands elsewhere than in the list."""
@@ -54,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Details(Compatible):
-    """Reading and writing thoughts."""
+    """Reading and writing reasoning."""
 
     name = "openrouter"
     issuer = "openrouter"
@@ -97,7 +98,7 @@ class Details(Compatible):
     def sign(self, block: Block, doc: dict[str, Json], index: int) -> Block:
         rest = {key: value for key, value in doc.items() if key != "data"}
         extras = self.respell(block.extras, detail=[index, rest])
-        return replace(block, extras=replace(extras, seal=Seal(doc["data"], ISSUER)))
+        return replace(block, extras=replace(extras, signature=Signature(doc["data"], ISSUER)))
 
     def read_details(
         self, docs: list[Json], at: str, taken: Collection[int] = frozenset()
@@ -115,25 +116,25 @@ class Details(Compatible):
             if is_summary(doc):
                 summaries.append(doc)
                 continue
-            if summaries and is_item_seal(doc):
-                out.append(self.read_thought([*summaries, doc], start))
+            if summaries and is_item_signature(doc):
+                out.append(self.read_reasoning([*summaries, doc], start))
             else:
                 if summaries:
-                    out.append(self.read_thought(summaries, start))
+                    out.append(self.read_reasoning(summaries, start))
                 out.append(self.read_detail(doc, where))
             summaries = []
         if summaries:
-            out.append(self.read_thought(summaries, start))
+            out.append(self.read_reasoning(summaries, start))
         return out
 
     def read_detail(self, doc: dict[str, Json], at: str) -> Block:
         if str(doc.get("type")) in (TEXT, SUMMARY, ENCRYPTED):
-            return self.read_thought([doc], at)
+            return self.read_reasoning([doc], at)
         return Raw(self.name, doc, at=at, extras=self.respell(None, place="details"))
 
-    def read_thought(self, docs: list[dict[str, Json]], at: str) -> Reasoning:
+    def read_reasoning(self, docs: list[dict[str, Json]], at: str) -> Reasoning:
         words: dict[str, list[str]] = {TEXT: [], SUMMARY: []}
-        seal, item = None, None
+        signature, item = None, None
         parts: list[Json] = []
         odd: dict[str, Json] = {}
         for doc in docs:
@@ -142,7 +143,7 @@ class Details(Compatible):
             if WORD.get(kind) in taken:
                 words[kind].append(doc[WORD[kind]])
             if SEALED.get(kind) in taken:
-                seal = self.read_seal(doc)
+                signature = self.read_signature(doc)
             if str(doc.get("format")) in ITEMS and doc.get("id").__class__ is str:
                 item = doc["id"]
             known = COMMON | {WORD.get(kind), SEALED.get(kind)}
@@ -150,15 +151,15 @@ class Details(Compatible):
             parts.append([taken, {k: v for k, v in doc.items() if k not in taken}])
         extras = Extras(self.name, odd, spelling={"details": parts})
         texts, summaries = tuple(words[TEXT]), tuple(words[SUMMARY])
-        return Reasoning(texts, summaries, seal, item, at=at, extras=extras)
+        return Reasoning(texts, summaries, signature, item, at=at, extras=extras)
 
-    def read_seal(self, doc: dict[str, Json]) -> Seal:
+    def read_signature(self, doc: dict[str, Json]) -> Signature:
         issuer = ISSUERS.get(str(doc.get("format")), self.issuer)
         if doc["type"] == TEXT:
-            return Seal(doc["signature"], issuer)
+            return Signature(doc["signature"], issuer)
         if issuer == ISSUER:
             issuer = self.issuer  # it signs nothing that is here
-        return Seal(doc["data"], issuer, "encrypted")
+        return Signature(doc["data"], issuer, "encrypted")
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -223,9 +224,9 @@ class Details(Compatible):
     def signature(self, block: Block, call_id: str | None, index: int) -> dict[str, Json]:
         """The entry that signs a call, or the text."""
         assert block.extras is not None
-        assert block.extras.seal is not None
+        assert block.extras.signature is not None
         spelled = self.spelling(block).get("detail")
-        entry: dict[str, Json] = {"type": ENCRYPTED, "data": block.extras.seal.data}
+        entry: dict[str, Json] = {"type": ENCRYPTED, "data": block.extras.signature.data}
         if spelled is not None:
             rest: dict[str, Json] = spelled[1]
             return entry | rest
@@ -260,23 +261,23 @@ class Details(Compatible):
         return None
 
     def parts_of(self, block: Reasoning) -> list[Part] | None:
-        """How a thought was spelled here."""
+        """How reasoning was spelled here."""
         spelled = self.spelling(block).get("details")
         return None if spelled is None else [Part(tuple(t), rest) for t, rest in spelled]
 
     def write_details(self, block: Reasoning, count: int, w: Writing) -> list[Json]:
-        """A thought from elsewhere."""
-        seal = block.seal
-        form = UNKNOWN if seal is None else FORMATS[seal.signer]
+        """Reasoning from elsewhere."""
+        signature = block.signature
+        form = UNKNOWN if signature is None else FORMATS[signature.signer]
         content = block.content if not block.summary or block.words is block.content else ()
         out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in content]
         out += [{"type": SUMMARY, "summary": text} for text in block.summary]
-        if seal is not None and seal.kind == "encrypted":
-            out.append({"type": ENCRYPTED, "data": seal.data})
-        elif seal is not None:
+        if signature is not None and signature.kind == "encrypted":
+            out.append({"type": ENCRYPTED, "data": signature.data})
+        elif signature is not None:
             if not content:
                 out.append({"type": TEXT})
-            next(doc for doc in reversed(out) if doc["type"] == TEXT)["signature"] = seal.data
+            next(doc for doc in reversed(out) if doc["type"] == TEXT)["signature"] = signature.data
         for index, doc in enumerate(out, count):
             doc |= {"format": form, "index": index}
         if block.id is not None and form in ITEMS and out:
@@ -287,7 +288,7 @@ class Details(Compatible):
 
 
 def filled(parts: list[Part], block: Reasoning) -> list[Json]:
-    """The entries of a thought that was read here, with what it says now."""
+    """The entries of reasoning that was read here, with what it says now."""
     texts, summaries = list(block.content), list(block.summary)
     out: list[Json] = []
     for taken, rest in parts:
@@ -297,14 +298,14 @@ def filled(parts: list[Part], block: Reasoning) -> list[Json]:
         if "summary" in taken and summaries:
             doc["summary"] = summaries.pop(0)
         for key in ("signature", "data"):
-            if key in taken and block.seal is not None:
-                doc[key] = block.seal.data
+            if key in taken and block.signature is not None:
+                doc[key] = block.signature.data
         out.append(doc)
     return out
 
 
 def is_said(doc: dict[str, Json], key: str | None) -> bool:
-    """Whether an entry says something under a key; an empty seal says nothing."""
+    """Whether an entry says something under a key; an empty signature says nothing."""
     value = doc.get(key) if key is not None else None
     return value.__class__ is str and (bool(value) or key not in SEALED.values())
 
@@ -321,7 +322,7 @@ def signs(doc: dict[str, Json], content: Sequence[Block]) -> int | None:
     call_id = doc.get("id")
     for index in range(len(content) - 1, -1, -1):
         block = content[index]
-        if block.extras is not None and block.extras.seal is not None:
+        if block.extras is not None and block.extras.signature is not None:
             continue
         if isinstance(block, ToolCall) and call_id is not None and block.id == call_id:
             return index
@@ -332,8 +333,8 @@ def signs(doc: dict[str, Json], content: Sequence[Block]) -> int | None:
 
 def is_signed(block: Block, content: Sequence[Block]) -> bool:
     """Whether Google signed a block, and in a place that can be said here."""
-    seal = None if block.extras is None else block.extras.seal
-    if seal is None or seal.issuer != ISSUER:
+    signature = None if block.extras is None else block.extras.signature
+    if signature is None or signature.issuer != ISSUER:
         return False
     if isinstance(block, Text):
         return block is [b for b in content if isinstance(b, Text)][-1]
@@ -344,22 +345,24 @@ def is_summary(doc: dict[str, Json]) -> bool:
     return doc.get("type") == SUMMARY and doc.keys() <= COMMON | {"summary"}
 
 
-def is_item_seal(doc: dict[str, Json]) -> bool:
+def is_item_signature(doc: dict[str, Json]) -> bool:
     """Whether an entry is the encrypted part of an item, to which summaries may belong."""
     known = doc.get("type") == ENCRYPTED and str(doc.get("format")) in ITEMS
     return known and is_said(doc, "data") and doc.keys() <= COMMON | {"data"}
 
 
 def says(block: Reasoning) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The words of a thought; None where it has none. A content without a word is left out."""
+    """The words of reasoning; None where it has none. A content without a word is left out."""
     if block.summary and block.words is not block.content:
         return (), block.summary
     return (block.content, block.summary) if block.content or block.summary else None
 
 
 def is_sayable(block: Reasoning) -> bool:
-    """Whether a thought from elsewhere has words, or a seal that is known here."""
-    return says(block) is not None or (block.seal is not None and block.seal.signer in FORMATS)
+    """Whether reasoning from elsewhere has words, or a signature that is known here."""
+    return says(block) is not None or (
+        block.signature is not None and block.signature.signer in FORMATS
+    )
 
 
 def words_of(details: list[Json]) -> str:

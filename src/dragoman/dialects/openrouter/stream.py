@@ -1,6 +1,6 @@
-"""The stream of OpenRouter: that of OpenAI Chat, with thoughts part by part.
+"""The stream of OpenRouter: that of OpenAI Chat, with reasoning part by part.
 
-Entries of one type and index that follow each other are one; what seals a thought comes last.
+Entries of one type and index that follow each other are one; what signs reasoning comes last.
 Comments (``: OPENROUTER PROCESSING``) keep the line open and say nothing.
 """
 
@@ -15,7 +15,7 @@ from ...core.reading import as_dict, as_list, expected
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
 from ...streams.base import Said
-from ...streams.events import Close, Delta, Event, Open, Sealed, hollow
+from ...streams.events import Close, Delta, Event, Open, Signed, hollow
 from ..openai_chat.read_stream import ChatReader, Speaker
 from ..openai_chat.signing import unsigned
 from ..openai_chat.write_stream import ChatWriter
@@ -30,7 +30,7 @@ from .details import (
     UNKNOWN,
     WORD,
     Part,
-    is_item_seal,
+    is_item_signature,
     is_said,
     is_signature,
     is_signed,
@@ -83,7 +83,7 @@ class OpenRouterReader(ChatReader):
     def __init__(self, dialect: OpenRouter, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.entries: dict[int, list[Entry]] = {}
-        self.run: dict[int, int] = {}  # summaries in the thought that is open
+        self.run: dict[int, int] = {}  # summaries in the reasoning that is open
         self.named: dict[int, Json] = {}  # the id that it began with
         self.signatures: dict[int, list[dict[str, Json]]] = {}  # whose call has not come yet
 
@@ -118,19 +118,21 @@ class OpenRouterReader(ChatReader):
         if going_on and THOUGHT in speaker.open:
             index = speaker.open[THOUGHT]
         else:
-            index = self.begin_thought(speaker, entry, events)
+            index = self.begin_reasoning(speaker, entry, events)
         if entry.word and (text or not going_on) and entry.worded:
             part = self.run[speaker.number] if entry.kind == SUMMARY else 0
             place = "summary" if entry.kind == SUMMARY else "text"
             events.append(Delta(index, text, place, part))  # type: ignore[arg-type]
         key = SEALED.get(str(entry.kind))
         if key is not None and is_said(doc, key):
-            events.append(Sealed(index, self.dialect.read_seal({**entry.doc, "type": entry.kind})))
+            events.append(
+                Signed(index, self.dialect.read_signature({**entry.doc, "type": entry.kind}))
+            )
         if not entry.word:
             events.append(Close(speaker.open.pop(THOUGHT)))
 
     def read_signature(self, speaker: Speaker, entry: Entry, doc: dict[str, Json], at: str) -> None:
-        """It comes before the call that it signs, or behind the text."""
+        """It comes before the call that it signs, or after the text."""
         entry.add(doc, at)
         self.entries[speaker.number].append(entry)
         call_id = doc.get("id")
@@ -157,17 +159,17 @@ class OpenRouterReader(ChatReader):
                 self.add_signed(speaker, self.dialect.sign(text, doc, 0), said, events)
             else:
                 at = f"/choices/{speaker.number}/message/{THOUGHT}"
-                block = self.dialect.read_thought([doc], at)
+                block = self.dialect.read_reasoning([doc], at)
                 index = self.begin_block(speaker, THOUGHT, hollow(block), events)
-                assert block.seal is not None
-                events += [Sealed(index, block.seal), Close(speaker.open.pop(THOUGHT))]
+                assert block.signature is not None
+                events += [Signed(index, block.signature), Close(speaker.open.pop(THOUGHT))]
                 self.out_of_order(speaker)
 
-    def begin_thought(self, speaker: Speaker, entry: Entry, events: list[Event]) -> int:
-        """Another thought, or more of the summaries of one."""
+    def begin_reasoning(self, speaker: Speaker, entry: Entry, events: list[Event]) -> int:
+        """Another reasoning block, or more of the summaries of one."""
         opened, run = speaker.open.get(THOUGHT), self.run.get(speaker.number, -1)
         plain = is_summary(entry.doc)
-        if opened is not None and run >= 0 and (plain or is_item_seal(entry.doc)):
+        if opened is not None and run >= 0 and (plain or is_item_signature(entry.doc)):
             self.run[speaker.number] = run + 1 if plain else -1
             if entry.doc.get("id") not in (None, self.named.get(speaker.number)):
                 why = "the id of a thought comes at its end here"
@@ -195,7 +197,7 @@ class OpenRouterReader(ChatReader):
 
 
 class Thought:
-    """A thought while it is written."""
+    """Reasoning while it is written."""
 
     def __init__(self, number: int, block: Reasoning, parts: list[Part] | None) -> None:
         self.number = number
@@ -211,9 +213,9 @@ class OpenRouterWriter(ChatWriter):
 
     def __init__(self, dialect: OpenRouter, log: Ledger, home: bool) -> None:
         super().__init__(dialect, log, home)
-        self.thoughts: dict[int, Thought] = {}
+        self.reasoning: dict[int, Thought] = {}
         self.counts: dict[int, int] = {}  # of entries, by candidate
-        self.sealed: set[str] = set()  # signatures that have been said
+        self.signatures: set[str] = set()  # signatures that have been said
         self.signed: dict[int, Text] = {}  # the last text of a candidate, if it is signed
 
     def open(self, event: Open) -> bytes:
@@ -224,9 +226,11 @@ class OpenRouterWriter(ChatWriter):
             if self.must_wait(event, (number, THOUGHT)):
                 return begun
             parts = self.dialect.parts_of(block)
-            self.thoughts[event.index] = Thought(number, block, parts)
-            if block.seal is not None and block.seal.kind == "encrypted":  # it comes whole
-                return begun + self.seal(Sealed(event.index, block.seal))
+            self.reasoning[event.index] = Thought(number, block, parts)
+            if (
+                block.signature is not None and block.signature.kind == "encrypted"
+            ):  # it comes whole
+                return begun + self.add_signature(Signed(event.index, block.signature))
             return begun
         if isinstance(block, Raw) and spelling.get("place") == "details":
             _, begun = self.voice(number)
@@ -249,7 +253,7 @@ class OpenRouterWriter(ChatWriter):
         count = self.counts.get(number, 0)
         self.counts[number] = count + 1
         entry = self.dialect.signature(block, call_id, count)
-        self.sealed |= {entry[key] for key in SEALED.values() if key in entry}
+        self.signatures |= {entry[key] for key in SEALED.values() if key in entry}
         return self.say(number, entry)
 
     def end(self, doc: Json) -> bytes:
@@ -265,11 +269,11 @@ class OpenRouterWriter(ChatWriter):
         return b"".join(signed) + super().end(doc)
 
     def unsaid(self, entries: Iterable[Json]) -> Iterator[Json]:
-        """What seals reasoning whose words have been said."""
+        """What signs reasoning whose words have been said."""
         for entry in entries:
             kind = str(entry.get("type")) if entry.__class__ is dict else ""
             key = SEALED.get(kind)
-            if key is not None and is_said(entry, key) and entry[key] not in self.sealed:
+            if key is not None and is_said(entry, key) and entry[key] not in self.signatures:
                 yield {name: value for name, value in entry.items() if name != WORD.get(kind)}
 
     def say(self, number: int, entry: Json, words: str = "") -> bytes:
@@ -282,56 +286,56 @@ class OpenRouterWriter(ChatWriter):
         return self.chunk(number, delta)
 
     def delta(self, event: Delta) -> bytes:
-        thought = self.thoughts.get(event.index)
-        if thought is None:
+        reasoning = self.reasoning.get(event.index)
+        if reasoning is None:
             return super().delta(event)
         kind = SUMMARY if event.place == "summary" else TEXT
         before = b""
-        if thought.part != (event.place, event.part):
-            thought.part = (event.place, event.part)
-            before = self.begin_entry(thought, kind, WORD[kind])
-        entry = {**thought.doc, WORD[kind]: event.text}
-        return before + self.say(thought.number, entry, event.text)
+        if reasoning.part != (event.place, event.part):
+            reasoning.part = (event.place, event.part)
+            before = self.begin_entry(reasoning, kind, WORD[kind])
+        entry = {**reasoning.doc, WORD[kind]: event.text}
+        return before + self.say(reasoning.number, entry, event.text)
 
-    def begin_entry(self, thought: Thought, kind: str, key: str) -> bytes:
+    def begin_entry(self, reasoning: Thought, kind: str, key: str) -> bytes:
         """The next entry; at home as it was spelled, and what takes nothing before it."""
         said = b""
-        while thought.parts:
-            taken, rest = thought.parts[0]
+        while reasoning.parts:
+            taken, rest = reasoning.parts[0]
             if key in taken and rest.get("type") == kind:
-                thought.doc = rest
+                reasoning.doc = rest
                 if len(taken) == 1:
-                    del thought.parts[0]
-                else:  # its seal is still to come
-                    thought.parts[0] = Part(tuple(k for k in taken if k != key), rest)
+                    del reasoning.parts[0]
+                else:  # its signature is still to come
+                    reasoning.parts[0] = Part(tuple(k for k in taken if k != key), rest)
                 return said
-            del thought.parts[0]
-            said += self.say(thought.number, rest)
-        count = self.counts.get(thought.number, 0)
-        self.counts[thought.number] = count + 1
-        thought.doc = {"type": kind, "format": UNKNOWN, "index": count}
+            del reasoning.parts[0]
+            said += self.say(reasoning.number, rest)
+        count = self.counts.get(reasoning.number, 0)
+        self.counts[reasoning.number] = count + 1
+        reasoning.doc = {"type": kind, "format": UNKNOWN, "index": count}
         return said
 
-    def seal(self, event: Sealed) -> bytes:
-        thought, seal = self.thoughts.get(event.index), event.seal
-        if thought is None:
+    def add_signature(self, event: Signed) -> bytes:
+        reasoning, signature = self.reasoning.get(event.index), event.signature
+        if reasoning is None:
             return self.wait(event)
-        if not (thought.parts is not None or seal.signer in FORMATS):
+        if not (reasoning.parts is not None or signature.signer in FORMATS):
             return b""
-        kind = ENCRYPTED if seal.kind == "encrypted" else TEXT
+        kind = ENCRYPTED if signature.kind == "encrypted" else TEXT
         before = b""
-        if thought.parts is not None or kind == ENCRYPTED or thought.doc.get("type") != TEXT:
-            before = self.begin_entry(thought, kind, SEALED[kind])
-        self.sealed.add(seal.data)
-        entry = {**thought.doc, SEALED[kind]: seal.data}
-        if thought.parts is None:
-            entry["format"] = FORMATS[seal.signer]
-            if thought.block.id is not None and entry["format"] in ITEMS:
-                entry["id"] = thought.block.id
-        return before + self.say(thought.number, entry)
+        if reasoning.parts is not None or kind == ENCRYPTED or reasoning.doc.get("type") != TEXT:
+            before = self.begin_entry(reasoning, kind, SEALED[kind])
+        self.signatures.add(signature.data)
+        entry = {**reasoning.doc, SEALED[kind]: signature.data}
+        if reasoning.parts is None:
+            entry["format"] = FORMATS[signature.signer]
+            if reasoning.block.id is not None and entry["format"] in ITEMS:
+                entry["id"] = reasoning.block.id
+        return before + self.say(reasoning.number, entry)
 
     def close(self, event: Close) -> bytes:
-        thought = self.thoughts.pop(event.index, None)
-        left = thought.parts if thought is not None and thought.parts else ()
-        said = b"".join(self.say(thought.number, rest) for _, rest in left) if thought else b""
+        reasoning = self.reasoning.pop(event.index, None)
+        left = reasoning.parts if reasoning is not None and reasoning.parts else ()
+        said = b"".join(self.say(reasoning.number, rest) for _, rest in left) if reasoning else b""
         return said + super().close(event)

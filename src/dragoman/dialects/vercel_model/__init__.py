@@ -3,7 +3,8 @@
 What it does differently from its neighbours: types have hyphens, keys have capitals; a tool result
 names its tool beside its call, and says what it is (text, JSON, an error, parts); arguments are
 values; what is said to one provider alone stands in ``providerOptions``, so that every issuer's
-seals find a place; a system turn is one string, and stands in ``instructions``; images are files.
+signatures find a place; a system turn is one string, and stands in ``instructions``; images are
+files.
 
 Versions 5 and 6 and the CoreMessage of version 4 are variants: ``vercel-model-v5``,
 ``vercel-model-v6`` and ``vercel-core``.

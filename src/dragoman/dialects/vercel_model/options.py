@@ -1,7 +1,7 @@
 """``providerOptions``: what a message, a part or a tool says to one provider alone.
 
-Some of it has a name in the tree (cache marks, seals, item ids, image detail) and is taken out;
-the rest is kept, each provider's share a loss of its own elsewhere.
+Some of it has a name in the tree (cache marks, signatures, item ids, image detail) and is taken
+out; the rest is kept, each provider's share a loss of its own elsewhere.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from ...core.writing import Writing
 from ...dialect import Dialect
-from ...model import Cache, Extras, Json, Node, Seal
-from .._seals import SEALS, SIGNATURE, SIGNER, SIGNERS
+from ...model import Cache, Extras, Json, Node, Signature
+from .._signatures import SIGNATURE, SIGNATURES, SIGNER, SIGNERS
 
 KEY = "providerOptions"
 Options = dict[str, dict[str, Json]]
@@ -35,7 +35,7 @@ class Version(Dialect):
     system: ClassVar[str] = "instructions"
     active: ClassVar[str] = "activeTools"
     flat: ClassVar[bool] = False
-    """whether a result is a value beside a flag, and a thought bears its signature itself"""
+    """whether a result is a value beside a flag, and reasoning bears its signature itself"""
     system_lists: ClassVar[bool] = True
     """whether the system prompt may be messages; else it is one string"""
     system_inside: ClassVar[bool] = False
@@ -155,7 +155,7 @@ class WithOptions(Version):
         extras = self.keep_options(options, taken, spelling)
         if signature is None:
             return extras
-        return replace(extras or Extras(self.name), seal=Seal(signature, SIGNER))
+        return replace(extras or Extras(self.name), signature=Signature(signature, SIGNER))
 
     def read_cache(self, options: Taker) -> Cache | None:
         if options.left is None:
@@ -184,32 +184,34 @@ class WithOptions(Version):
                 del mark["type"]
         return {"anthropic": {"cacheControl": self.emit(mark, cache, w.log)}}
 
-    def read_seal(self, options: Taker) -> Seal | None:
-        """A signature or encrypted thoughts, under the name of their issuer."""
-        for issuer, kinds in SEALS.items():
+    def read_signature(self, options: Taker) -> Signature | None:
+        """A signature or encrypted reasoning, under the name of their issuer."""
+        for issuer, kinds in SIGNATURES.items():
             for kind, key in kinds.items():
                 data = options.take(issuer, key) if key != SIGNATURE else options.take_signature()
                 if data:
-                    return Seal(data, issuer, kind)  # type: ignore[arg-type]
+                    return Signature(data, issuer, kind)  # type: ignore[arg-type]
         return None
 
-    def write_seal(self, seal: Seal | None, at: str, w: Writing) -> Options:
-        if seal is None:
+    def write_signature(self, signature: Signature | None, at: str, w: Writing) -> Options:
+        if signature is None:
             return {}
-        key = SEALS.get(seal.issuer, {}).get(seal.kind)
+        key = SIGNATURES.get(signature.issuer, {}).get(signature.kind)
         if key is None:
-            w.log.dropped("reasoning.seal", at, f"there is no place for what {seal.issuer} sealed")
+            w.log.dropped(
+                "reasoning.signature", at, f"there is no place for what {signature.issuer} sealed"
+            )
             return {}
-        return {seal.issuer: {key: seal.data}}
+        return {signature.issuer: {key: signature.data}}
 
     def finish(
         self, out: dict[str, Json], node: Node, w: Writing, *shares: Options
     ) -> dict[str, Json]:
         """Extras, and the options that the tree has names for."""
         if node.extras is not None:
-            if (seal := node.extras.seal) is not None and seal.issuer == SIGNER:
-                shares = (*shares, self.write_seal(seal, node.at, w))
-                node = replace(node, extras=replace(node.extras, seal=None))
+            if (signature := node.extras.signature) is not None and signature.issuer == SIGNER:
+                shares = (*shares, self.write_signature(signature, node.at, w))
+                node = replace(node, extras=replace(node.extras, signature=None))
             out = self.emit(out, node, w.log)
             spelling = self.spelling(node)
             if "vendor" in spelling:

@@ -30,7 +30,7 @@ from ...model import (
     MediaKind,
     Raw,
     Reasoning,
-    Seal,
+    Signature,
     Source,
     Text,
     ToolCall,
@@ -101,13 +101,13 @@ class ReadParts(WithOptions):
             case "file":
                 return self.read_file(doc, "data", at)
             case "reasoning":
-                return self.read_thought(doc, at)
+                return self.read_reasoning(doc, at)
             case "redacted-reasoning":
                 options = Taker(doc, at)
-                seal = Seal(need_str(doc, "data", at), "anthropic", "encrypted")
+                signature = Signature(need_str(doc, "data", at), "anthropic", "encrypted")
                 spelling = None if self.flat else {"part": kind}
                 extras = self.keep_options(options, THOUGHT_KEYS, spelling)
-                return Reasoning(seal=seal, at=at, extras=extras)
+                return Reasoning(signature=signature, at=at, extras=extras)
             case "tool-call":
                 return self.read_call(doc, at, custom)
             case "tool-result":  # among what the assistant says, so its provider ran the tool
@@ -230,47 +230,52 @@ class ReadParts(WithOptions):
             return Source("file", file_id, media_type, issuer)
         return None
 
-    # -- thoughts and calls -----------------------------------------------------------------
+    # -- reasoning and calls -----------------------------------------------------------------
 
-    def read_thought(self, doc: dict[str, Json], at: str) -> Block:
+    def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
         text = need_str(doc, "text", at)
         options = Taker(doc, at)
-        seal = self.read_seal(options)
+        signature = self.read_signature(options)
         item = options.take("openai", "itemId")
         taken, spelling = THOUGHT_KEYS - {"data"}, {}
-        signature = maybe_str(doc, "signature", at)
-        if signature and seal is None:
-            seal = Seal(signature, "anthropic")
+        data = maybe_str(doc, "signature", at)
+        if data and signature is None:
+            signature = Signature(data, "anthropic")
             if not self.flat:
                 spelling["signature"] = True
-        elif signature is not None:
+        elif data is not None:
             taken = taken - {"signature"}
-        elif seal == Seal(seal.data if seal else "", "anthropic") and self.flat:
+        elif signature == Signature(signature.data if signature else "", "anthropic") and self.flat:
             spelling["signature"] = False
         extras = self.keep_options(options, taken, spelling)
         said = (text,) if text else ()
-        if item is not None or (seal is not None and seal.issuer == "openai"):
-            # What OpenAI shows of its thoughts are summaries.
-            return Reasoning((), said, seal, item, at=at, extras=extras)
-        if seal is None:
+        if item is not None or (signature is not None and signature.issuer == "openai"):
+            # What OpenAI shows of its reasoning are summaries.
+            return Reasoning((), said, signature, item, at=at, extras=extras)
+        if signature is None:
             said = (text,)
-        elif seal.kind == "encrypted" and text == "" and seal.issuer in ("anthropic", "bedrock"):
+        elif (
+            signature.kind == "encrypted"
+            and text == ""
+            and signature.issuer in ("anthropic", "bedrock")
+        ):
             if self.flat:
                 extras = self.respell(extras, part="reasoning")
-        return Reasoning(said, seal=seal, at=at, extras=extras)
+        return Reasoning(said, signature=signature, at=at, extras=extras)
 
     def one_item(self, first: Block, second: Block) -> Reasoning | None:
-        """OpenAI's summaries of one thought are parts of their own, with the id of the thought."""
+        """OpenAI's summaries of one reasoning block are parts of their own, with the id of the
+        reasoning."""
         assert isinstance(first, Reasoning)
         assert isinstance(second, Reasoning)
         if first.id is None or first.id != second.id or second.extras is not None:
             return None
-        if first.seal != second.seal or first.extras is not None:
+        if first.signature != second.signature or first.extras is not None:
             return None
         if not first.summary or not second.summary:
             return None
         summary = (*first.summary, *second.summary)
-        return Reasoning((), summary, first.seal, first.id, at=first.at)
+        return Reasoning((), summary, first.signature, first.id, at=first.at)
 
     def read_call(self, doc: dict[str, Json], at: str, custom: frozenset[str]) -> Block:
         name, call_id = need_str(doc, "toolName", at), need_str(doc, "toolCallId", at)
@@ -421,7 +426,7 @@ class ReadParts(WithOptions):
 
 
 def kind_of(media_type: str | None) -> MediaKind:
-    """Images, recordings and films are known by their type; all else is a document."""
+    """Images, recordings and videos are known by their type; all else is a document."""
     match plain_type(media_type or "").partition("/")[0]:
         case "image":
             return "image"

@@ -132,7 +132,9 @@ class Responses(ClientErrors, Requests):
     def whole_items(self, blocks: list[Block]) -> list[Block]:
         out: list[Block] = []
         for block in blocks:
-            whole = self.one_item(out[-1], block) if out and both_thoughts(out[-1], block) else None
+            whole = (
+                self.one_item(out[-1], block) if out and both_reasoning(out[-1], block) else None
+            )
             if whole is None:
                 out.append(block)
             else:
@@ -193,7 +195,7 @@ class Responses(ClientErrors, Requests):
 
     def read_usage(self, doc: dict[str, Json], at: str) -> Usage:
         inputs, outputs = doc.get("inputTokens"), doc.get("outputTokens")
-        read, write, thought = None, None, None
+        read, write, reasoning = None, None, None
         if inputs.__class__ is dict or outputs.__class__ is dict:
             inputs, outputs = (
                 maybe_dict(doc, "inputTokens", at) or {},
@@ -203,12 +205,12 @@ class Responses(ClientErrors, Requests):
                 maybe_int(inputs, "cacheRead", f"{at}/inputTokens"),
                 maybe_int(inputs, "cacheWrite", f"{at}/inputTokens"),
             )
-            thought = maybe_int(outputs, "reasoning", f"{at}/outputTokens")
+            reasoning = maybe_int(outputs, "reasoning", f"{at}/outputTokens")
             total_in = maybe_int(inputs, "total", f"{at}/inputTokens")
             total_out = maybe_int(outputs, "total", f"{at}/outputTokens")
         else:
             read = maybe_int(doc, "cachedInputTokens", at)
-            thought = maybe_int(doc, "reasoningTokens", at)
+            reasoning = maybe_int(doc, "reasoningTokens", at)
             total_in, total_out = (
                 maybe_int(doc, "inputTokens", at),
                 maybe_int(doc, "outputTokens", at),
@@ -218,8 +220,8 @@ class Responses(ClientErrors, Requests):
             read,
             write,
             None,
-            max((total_out or 0) - (thought or 0), 0),
-            thought,
+            max((total_out or 0) - (reasoning or 0), 0),
+            reasoning,
             uncounted(total_in, total_out),
         )
         known = self.write_counts(usage)
@@ -391,7 +393,7 @@ def counts_of(key: str, said: Json) -> Json:
     return {k: v for k, v in said.items() if k in COUNTED.get(key, ()) and v is not None}
 
 
-def both_thoughts(first: Block, second: Block) -> bool:
+def both_reasoning(first: Block, second: Block) -> bool:
     return isinstance(first, Reasoning) and isinstance(second, Reasoning)
 
 

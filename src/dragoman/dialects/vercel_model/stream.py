@@ -21,9 +21,9 @@ from ...core.reading import as_dict, encode, need_list, need_str
 from ...core.writing import is_blank
 from ...errors import Malformed
 from ...ledger import Ledger
-from ...model import Block, Extras, Json, Media, Reasoning, Response, Seal, Text, ToolCall
+from ...model import Block, Extras, Json, Media, Reasoning, Response, Signature, Text, ToolCall
 from ...streams.base import FunctionsOnly, Keys, Said, StreamReader
-from ...streams.events import Begin, Close, Delta, End, Event, Open, Ping, Place, Sealed, hollow
+from ...streams.events import Begin, Close, Delta, End, Event, Open, Ping, Place, Signed, hollow
 from ...streams.framing import Frame
 from .response import METADATA
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ABOUT = ("stream-start", "response-metadata", "raw", "ping")
 """What may come before the response begins."""
 BEHIND = 1 << 20
-"""how far the number of what comes behind a part is from its own"""
+"""how far the number of what comes after a part is from its own"""
 
 # Other parts stand in the response as they are. What the beginning of a tool's input says is
 # compared with the call.
@@ -160,9 +160,9 @@ class ModelReader(StreamReader):
         block = part.opened = self.read_part(part)
         if not isinstance(block, Reasoning):
             return [*self.close_item(), Open(part.index, hollow(block))]
-        return self.open_thought(part, block)
+        return self.open_reasoning(part, block)
 
-    def open_thought(self, part: Part, block: Reasoning) -> list[Event]:
+    def open_reasoning(self, part: Part, block: Reasoning) -> list[Event]:
         """Reasoning, or another part of it: each has a text, be it empty."""
         part.place = "summary" if block.id is not None else "text"
         before = self.item
@@ -184,10 +184,12 @@ class ModelReader(StreamReader):
             return []  # where something begins beside it, it ends with its last part
         block = self.read_part(part)
         assert isinstance(block, Reasoning)
-        return self.sealed(part, block)
+        return self.signed(part, block)
 
-    def sealed(self, part: Part, block: Reasoning) -> list[Event]:
-        signed: list[Event] = [] if block.seal is None else [Sealed(part.index, block.seal)]
+    def signed(self, part: Part, block: Reasoning) -> list[Event]:
+        signed: list[Event] = (
+            [] if block.signature is None else [Signed(part.index, block.signature)]
+        )
         return [*signed, Close(part.index)]
 
     def note(self, part: Part, doc: dict[str, Json]) -> None:
@@ -218,18 +220,18 @@ class ModelReader(StreamReader):
         block = self.read_part(part)
         self.arrive(fields_of(part.opened), fields_of(block), part.at)
         if isinstance(block, Reasoning):
-            return self.close_thought(part, block)
+            return self.close_reasoning(part, block)
         events: list[Event] = [Close(part.index)]
         assert part.opened is not None
-        if (seal := seal_of(block)) not in (None, seal_of(part.opened)):
+        if (signature := signature_of(block)) not in (None, signature_of(part.opened)):
             # It has been passed on unsigned: what signs it comes as a text that says nothing.
-            signed = Text("", at=block.at, extras=Extras(self.dialect.name, seal=seal))
+            signed = Text("", at=block.at, extras=Extras(self.dialect.name, signature=signature))
             events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
             why = "the signature of a text comes behind it; at rest the text bears it"
             self.notes.append(("stream.text", block.at, why))
         return events
 
-    def close_thought(self, part: Part, block: Reasoning) -> list[Event]:
+    def close_reasoning(self, part: Part, block: Reasoning) -> list[Event]:
         if (block.id is not None) != (part.place == "summary") or block.id != getattr(
             part.opened, "id", None
         ):
@@ -237,7 +239,7 @@ class ModelReader(StreamReader):
             self.notes.append(("stream.text", block.at, why))
         self.running[part.index] -= 1
         goes_on = self.item is not None and part.index == self.item.index
-        return [] if goes_on or self.running[part.index] else self.sealed(part, block)
+        return [] if goes_on or self.running[part.index] else self.signed(part, block)
 
     # -- tools ------------------------------------------------------------------------------
 
@@ -286,9 +288,9 @@ class ModelReader(StreamReader):
         self.arrive(fields_of(opened), fields_of(block), part.at)
         if (opened.name, opened.item_id) != (block.name, block.item_id):
             self.notes.append(("stream.text", block.at, "in the end it is another call"))
-        if seal_of(opened) != seal_of(block):
+        if signature_of(opened) != signature_of(block):
             why = "the signature of a call came when the call had been passed on"
-            self.notes.append(("reasoning.seal", block.at, why))
+            self.notes.append(("reasoning.signature", block.at, why))
         if not said:
             return [Delta(part.index, block.arguments), Close(part.index)]
         if said != block.arguments:
@@ -338,9 +340,9 @@ def fields_of(block: Block | None) -> dict[str, Json]:
     return {} if block is None or block.extras is None else block.extras.fields
 
 
-def seal_of(block: Block) -> Seal | None:
+def signature_of(block: Block) -> Signature | None:
     """How a text or a call was signed."""
-    return None if block.extras is None else block.extras.seal
+    return None if block.extras is None else block.extras.signature
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -361,7 +363,7 @@ class Voice:
         self.said: dict[tuple[Place, int], list[str]] = {}
         self.last: tuple[Place, int] | None = None
         self.names: list[str] = []  # of the parts of reasoning
-        self.seal: Seal | None = None
+        self.signature: Signature | None = None
 
 
 class ModelWriter(FunctionsOnly):
@@ -436,7 +438,7 @@ class ModelWriter(FunctionsOnly):
         if not event.text:
             return b""
         apart = block.id is not None and (voice.last != part or not voice.names)
-        opened = self.open_thought(voice, block) if apart or not voice.names else b""
+        opened = self.open_reasoning(voice, block) if apart or not voice.names else b""
         text = event.text
         if voice.last not in (None, part) and block.id is None:
             text = f"\n\n{text}"
@@ -444,17 +446,19 @@ class ModelWriter(FunctionsOnly):
         said = {"type": "reasoning-delta", "id": voice.names[-1], "delta": text}
         return opened + frame(said)
 
-    def open_thought(self, voice: Voice, block: Reasoning) -> bytes:
+    def open_reasoning(self, voice: Voice, block: Reasoning) -> bytes:
         name = f"{voice.name}:{len(voice.names)}" if voice.names else voice.name
         voice.names.append(name)
         self.begins(voice.turn, block.at)
-        parts = self.dialect.write_answer_part(replace(block, content=("x",), seal=None), self.w)
+        parts = self.dialect.write_answer_part(
+            replace(block, content=("x",), signature=None), self.w
+        )
         more = rest_of(parts[0]) if block.id is not None else {}
         return frame({"type": "reasoning-start", "id": name, **more})
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         if (voice := self.voices.get(event.index)) is not None:
-            voice.seal = event.seal
+            voice.signature = event.signature
         return b""
 
     def close(self, event: Close) -> bytes:
@@ -470,20 +474,20 @@ class ModelWriter(FunctionsOnly):
             end = frame({"type": "tool-input-end", "id": voice.name})
             return end + frame({**voice.doc, "input": given})
         if isinstance(block, Reasoning):
-            return self.close_thought(voice, block)
+            return self.close_reasoning(voice, block)
         if isinstance(block, Media) and said:
             whole = replace(block, source=replace(block.source, value=said))
             self.begins(voice.turn, block.at)
             return b"".join(map(frame, self.dialect.write_answer_part(whole, self.w)))
         return b""
 
-    def close_thought(self, voice: Voice, block: Reasoning) -> bytes:
+    def close_reasoning(self, voice: Voice, block: Reasoning) -> bytes:
         texts = {part: "".join(said) for part, said in voice.said.items()}
         whole = replace(
             block,
             content=tuple(text for (place, _), text in texts.items() if place == "text"),
             summary=tuple(text for (place, _), text in texts.items() if place == "summary"),
-            seal=voice.seal or block.seal,
+            signature=voice.signature or block.signature,
         )
         parts = self.dialect.write_answer_part(whole, self.w)
         if not voice.names and parts and parts[0]["type"] != "reasoning":
@@ -494,7 +498,7 @@ class ModelWriter(FunctionsOnly):
             why = "that its texts are parts of their own is known with its signature"
             self.log.approximated("stream.text", block.at, why)
         if parts and not voice.names:
-            out = self.open_thought(voice, block)
+            out = self.open_reasoning(voice, block)
         for number, name in enumerate(voice.names):
             more = rest_of(parts[min(number, len(parts) - 1)]) if parts else {}
             out += frame({"type": "reasoning-end", "id": name, **more})

@@ -56,7 +56,7 @@ class WriteParts(WithOptions):
                 part = self.write_media(block, role, w)
                 return [] if part is None else [part]
             case Reasoning() if role == "assistant":
-                return self.write_thought(block, w)
+                return self.write_reasoning(block, w)
             case ToolCall() if role == "assistant":
                 return [self.write_call(block, w)]
             case Raw() | Hosted() if self.is_family(block.dialect):
@@ -229,27 +229,38 @@ class WriteParts(WithOptions):
                 shares.append({"anthropic": {key: value}})
         return tuple(shares)
 
-    # -- thoughts and calls -----------------------------------------------------------------
+    # -- reasoning and calls -----------------------------------------------------------------
 
-    def write_thought(self, block: Reasoning, w: Writing) -> list[Json]:
-        seal, spelling = block.seal, self.spelling(block)
-        if seal is not None and seal.kind == "encrypted" and seal.issuer == "anthropic":
+    def write_reasoning(self, block: Reasoning, w: Writing) -> list[Json]:
+        signature, spelling = block.signature, self.spelling(block)
+        if (
+            signature is not None
+            and signature.kind == "encrypted"
+            and signature.issuer == "anthropic"
+        ):
             if (self.flat and spelling.get("part") != "reasoning") or "part" in spelling:
                 self.lose_words(block, w)
-                out = {"type": "redacted-reasoning", "data": seal.data}
+                out = {"type": "redacted-reasoning", "data": signature.data}
                 return [self.finish(out, block, w)]
-        shares = [self.write_seal(seal, block.at, w)]
+        shares = [self.write_signature(signature, block.at, w)]
         if block.id is not None:
             shares.append({"openai": {"itemId": block.id}})
-        encrypted = seal is not None and (seal.issuer, seal.kind) == ("openai", "encrypted")
+        encrypted = signature is not None and (signature.issuer, signature.kind) == (
+            "openai",
+            "encrypted",
+        )
         summaries = block.id is not None or encrypted  # by these they are known again
         said = self.words_of(block, summaries, w)
         parts: list[Json] = []
         for index, text in enumerate(said):
             part: dict[str, Json] = {"type": "reasoning", "text": text}
-            native = seal is not None and seal.kind == "signature" and seal.issuer == "anthropic"
-            if seal is not None and native and self.signs(spelling):
-                part["signature"] = seal.data
+            native = (
+                signature is not None
+                and signature.kind == "signature"
+                and signature.issuer == "anthropic"
+            )
+            if signature is not None and native and self.signs(spelling):
+                part["signature"] = signature.data
                 shares[0] = {}
             if index and block.extras is not None:
                 block = replace(block, extras=None)
@@ -257,11 +268,11 @@ class WriteParts(WithOptions):
         return parts
 
     def signs(self, spelling: dict[str, Json]) -> bool:
-        """Whether the signature stands in the thought itself."""
+        """Whether the signature stands in the reasoning itself."""
         return bool(spelling.get("signature", self.flat))
 
     def words_of(self, block: Reasoning, summaries: bool, w: Writing) -> tuple[str, ...]:
-        """The texts of a thought, one part each; what they are is known by their seal."""
+        """The texts of reasoning, one part each; what they are is known by their signature."""
         said = block.words
         if any(block.summary) and said is block.content:
             w.log.dropped("reasoning.summary", block.at, "a thought is said once here")

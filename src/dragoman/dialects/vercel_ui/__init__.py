@@ -1,11 +1,11 @@
 """The AI SDK's UI messages, as ``useChat`` keeps them, and the stream that they come in.
 
 What it does differently from its neighbours: an answer is one message made of parts, and calls and
-thoughts are parts of it; a tool's part is named after the tool and tells how far it has come;
-thoughts bear the seals of whichever provider sealed them; sources stand beside the text. There is
-no place for a model, a reason to stop or counts of tokens but ``metadata``, which is the
-application's: here it holds ``model``, ``finishReason`` and ``usage``. A stream that failed ends
-in ``error``.
+reasoning are parts of it; a tool's part is named after the tool and tells how far it has come;
+reasoning has the signature of the provider that signed it; sources stand beside the text.
+There is no place for a model, a reason to stop or counts of tokens but ``metadata``, which is the
+application's: here it holds ``model``, ``finishReason`` and ``usage``. A stream that failed ends in
+``error``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...core.capabilities import (
     MediaForms,
     ReasoningForm,
 )
-from .._seals import KEPT
+from .._signatures import KEPT
 from .message import Answers
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class VercelUI(Answers):
         developer=False,
         item_ids=NOWHERE,
         refusals=NOWHERE,
-        citations=Citations(forms=("url",), lacks=("span", "quote", "location", "seal")),
+        citations=Citations(forms=("url",), lacks=("span", "quote", "location", "signature")),
         reasoning=ReasoningForm(signatures=KEPT),
         caching=NO_MARKS,
         media=MediaForms(

@@ -37,7 +37,7 @@ from ...model import (
     Raw,
     Reasoning,
     Response,
-    Seal,
+    Signature,
     Source,
     Stop,
     StopReason,
@@ -45,7 +45,7 @@ from ...model import (
     ToolCall,
     Usage,
 )
-from .._seals import SEALS, SIGNATURE, SIGNER, signature_in
+from .._signatures import SIGNATURE, SIGNATURES, SIGNER, signature_in
 
 # https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text#finishreason
 STOP: dict[str, StopReason] = {
@@ -143,11 +143,11 @@ class Answers(Dialect):
             return None
         counts = {key: maybe_int(doc, key, "/metadata/usage") for key in COUNTS}
         sent, made = counts["inputTokens"], counts["outputTokens"]
-        cached, thought = counts["cachedInputTokens"], counts["reasoningTokens"]
-        if sent is None or made is None or (cached or 0) > sent or (thought or 0) > made:
+        cached, reasoning = counts["cachedInputTokens"], counts["reasoningTokens"]
+        if sent is None or made is None or (cached or 0) > sent or (reasoning or 0) > made:
             return None
         usage = Usage(
-            sent - (cached or 0), cached, None, None, made - (thought or 0), thought,
+            sent - (cached or 0), cached, None, None, made - (reasoning or 0), reasoning,
             at="/metadata/usage",
         )  # fmt: skip
         spelling = {} if counts["totalTokens"] == sent + made else {"total": counts["totalTokens"]}
@@ -182,7 +182,7 @@ class Answers(Dialect):
             extras = self.keep_signed(doc, TEXT_KEYS, self.spell_state(doc, "done"), METADATA)
             return Text(need_str(doc, "text", at), at=at, extras=extras)
         if kind == "reasoning":
-            return self.read_thought(doc, at)
+            return self.read_reasoning(doc, at)
         if kind.startswith("tool-") or kind == "dynamic-tool":
             return self.read_tool(doc, kind, at)
         if kind == "file":
@@ -200,22 +200,22 @@ class Answers(Dialect):
         if name != SIGNER:
             spelling = (spelling or {}) | {"vendor": name}
         extras = self.keep(doc, taken, spelling or None, partly={key: (name,)})
-        return replace(extras or Extras(self.name), seal=Seal(signature, SIGNER))
+        return replace(extras or Extras(self.name), signature=Signature(signature, SIGNER))
 
     def spell_state(self, doc: dict[str, Json], usual: str) -> dict[str, Json] | None:
         return None if doc.get("state") == usual else {"state": doc.get("state")}
 
-    def read_thought(self, doc: dict[str, Json], at: str) -> Block:
+    def read_reasoning(self, doc: dict[str, Json], at: str) -> Block:
         meta = maybe_dict(doc, METADATA, at) or {}
-        seal: Seal | None = None
+        signature: Signature | None = None
         partly: dict[str, tuple[str, ...]] = {}
         if (found := signature_in(meta)) is not None:
-            seal, partly[METADATA] = Seal(found[1], SIGNER), (found[0],)
-        for issuer, kinds in SEALS.items():
+            signature, partly[METADATA] = Signature(found[1], SIGNER), (found[0],)
+        for issuer, kinds in SIGNATURES.items():
             said = meta.get(issuer)
             for kind, key in kinds.items():
                 if isinstance(said, dict) and isinstance(said.get(key), str) and sole(said):
-                    seal = Seal(said[key], issuer, kind)  # type: ignore[arg-type]
+                    signature = Signature(said[key], issuer, kind)  # type: ignore[arg-type]
                     partly[METADATA] = (issuer,)
         spelling = self.spell_state(doc, "done") or {}
         if found is not None and found[0] != SIGNER:
@@ -223,7 +223,7 @@ class Answers(Dialect):
         if doc.get("id") is not None:
             spelling["id"] = doc["id"]  # what the stream called it, which nobody needs again
         extras = self.keep(doc, (*TEXT_KEYS, "id"), spelling, partly=partly)
-        return Reasoning((need_str(doc, "text", at),), seal=seal, at=at, extras=extras)
+        return Reasoning((need_str(doc, "text", at),), signature=signature, at=at, extras=extras)
 
     def read_tool(self, doc: dict[str, Json], kind: str, at: str) -> Block:
         dynamic = kind == "dynamic-tool"
@@ -346,7 +346,7 @@ class Answers(Dialect):
             case Text():
                 return self.write_text(block, w)
             case Reasoning():
-                return (self.write_thought(block, w),)
+                return (self.write_reasoning(block, w),)
             case ToolCall():
                 return (self.write_tool(block, w),)
             case Media():
@@ -377,29 +377,31 @@ class Answers(Dialect):
             out["title"] = cite.title
         return self.emit(out, cite, w.log)
 
-    def write_thought(self, block: Reasoning, w: Writing) -> Json:
+    def write_reasoning(self, block: Reasoning, w: Writing) -> Json:
         out: dict[str, Json] = {"type": "reasoning", "text": joined(block.content)}
         self.write_state(out, block, "done")
         if "id" in (spelling := self.spelling(block)):
             out["id"] = spelling["id"]
-        if (meta := self.write_seal(block)) is not None:
+        if (meta := self.write_signature(block)) is not None:
             out[METADATA] = meta
         return self.emit(out, block, w.log)
 
-    def write_seal(self, block: Reasoning) -> Json | None:
-        seal = block.seal
-        key = None if seal is None else SEALS.get(seal.issuer, {}).get(seal.kind)
-        if seal is None or key is None:
+    def write_signature(self, block: Reasoning) -> Json | None:
+        signature = block.signature
+        key = (
+            None if signature is None else SIGNATURES.get(signature.issuer, {}).get(signature.kind)
+        )
+        if signature is None or key is None:
             return None
-        return {self.spelling(block).get("vendor", seal.issuer): {key: seal.data}}
+        return {self.spelling(block).get("vendor", signature.issuer): {key: signature.data}}
 
     def sign(self, out: dict[str, Json], block: Signed, key: str) -> Signed:
         """Say how Google signed a part; the part without its signature."""
         extras = block.extras
-        if extras is None or (seal := extras.seal) is None or seal.issuer != SIGNER:
+        if extras is None or (signature := extras.signature) is None or signature.issuer != SIGNER:
             return block
-        out[key] = {self.spelling(block).get("vendor", SIGNER): {SIGNATURE: seal.data}}
-        return replace(block, extras=replace(extras, seal=None))
+        out[key] = {self.spelling(block).get("vendor", SIGNER): {SIGNATURE: signature.data}}
+        return replace(block, extras=replace(extras, signature=None))
 
     def write_tool(self, call: ToolCall, w: Writing) -> Json:
         spelling = self.spelling(call)

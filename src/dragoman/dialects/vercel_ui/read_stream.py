@@ -20,11 +20,11 @@ from ...model import (
     Json,
     Reasoning,
     Response,
-    Seal,
+    Signature,
     Text,
 )
 from ...streams.base import Keys, Said, StreamReader
-from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Sealed, hollow
+from ...streams.events import Cite, Close, Delta, End, Event, Odd, Open, Signed, hollow
 from ...streams.framing import Frame
 from .message import APPROVAL, OUTCOME, TOOL_FIELDS, UNFINISHED
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DONE = b"[DONE]"
 BEHIND = 1 << 20
-"""how far the number of what comes behind a part is from its own"""
+"""how far the number of what comes after a part is from its own"""
 
 TEXT = ("type", "id", "providerMetadata")
 TOOL = ("type", "toolCallId", "providerMetadata", *TOOL_FIELDS)
@@ -89,7 +89,7 @@ class Part:
         self.said = Said(whole)
         self.open = True
         self.quiet = False  # nothing is said of it elsewhere
-        self.seal: Seal | None = None  # how it was signed when it began
+        self.signature: Signature | None = None  # how it was signed when it began
 
 
 class UIReader(StreamReader):
@@ -203,7 +203,7 @@ class UIReader(StreamReader):
         self.parts.append(part)
         return ()
 
-    # -- texts and thoughts -----------------------------------------------------------------
+    # -- texts and reasoning -----------------------------------------------------------------
 
     def add_part(self, doc: dict[str, Json], whole: bool | None = None) -> Part:
         part = Part(doc, len(self.parts), self.whole if whole is None else whole)
@@ -218,7 +218,7 @@ class UIReader(StreamReader):
         part = self.texts[key] = self.add_part({"type": kind, "text": "", "state": "done"})
         self.note_metadata(part, doc)
         block = self.dialect.read_part(part.doc, kind, f"/parts/{part.index}")
-        part.seal = seal_of(block)
+        part.signature = signature_of(block)
         return (Open(part.index, hollow(block)),)
 
     def note_metadata(self, part: Part, doc: dict[str, Json]) -> None:
@@ -250,12 +250,15 @@ class UIReader(StreamReader):
         events: list[Event] = []
         at = f"/parts/{part.index}"
         block = self.dialect.read_part(part.doc, part.doc["type"], at)
-        if isinstance(block, Reasoning) and block.seal is not None:
-            events.append(Sealed(part.index, block.seal))
+        if isinstance(block, Reasoning) and block.signature is not None:
+            events.append(Signed(part.index, block.signature))
         events.append(Close(part.index))
-        if isinstance(block, Text) and (seal := seal_of(block)) not in (None, part.seal):
+        if isinstance(block, Text) and (signature := signature_of(block)) not in (
+            None,
+            part.signature,
+        ):
             # It has been passed on unsigned: what signs it comes as a text that says nothing.
-            signed = Text("", at=at, extras=Extras(self.dialect.name, seal=seal))
+            signed = Text("", at=at, extras=Extras(self.dialect.name, signature=signature))
             events += [Open(BEHIND + part.index, signed), Close(BEHIND + part.index)]
             why = "the signature of a text comes behind it; at rest the text bears it"
             self.notes.append(("stream.text", at, why))
@@ -277,7 +280,7 @@ class UIReader(StreamReader):
         part.quiet = doc.get("providerExecuted") is True
         self.note_tool(part, doc, "callProviderMetadata")
         block = self.dialect.read_part(tool, tool["type"], f"/parts/{part.index}")
-        part.seal = seal_of(block)
+        part.signature = signature_of(block)
         return () if part.quiet else (Open(part.index, hollow(block)),)
 
     def this_step(self) -> list[Part]:
@@ -328,9 +331,9 @@ class UIReader(StreamReader):
         if part.quiet:
             return events
         at = f"/parts/{part.index}"
-        if seal_of(self.dialect.read_part(part.doc, part.doc["type"], at)) != part.seal:
+        if signature_of(self.dialect.read_part(part.doc, part.doc["type"], at)) != part.signature:
             why = "the signature of a call came when the call had been passed on"
-            self.notes.append(("reasoning.seal", at, why))
+            self.notes.append(("reasoning.signature", at, why))
         given = doc.get("input")
         if not part.said.parts and given not in (None, {}):
             text = given if isinstance(given, str) else encode(given).decode()
@@ -461,9 +464,9 @@ class UIReader(StreamReader):
         return part.doc
 
 
-def seal_of(block: Block) -> Seal | None:
+def signature_of(block: Block) -> Signature | None:
     """How a text or a call was signed."""
-    return None if block.extras is None else block.extras.seal
+    return None if block.extras is None else block.extras.signature
 
 
 def is_input(text: str, given: Json) -> bool:

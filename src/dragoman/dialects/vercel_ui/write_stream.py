@@ -1,6 +1,6 @@
 """Writing the UI message stream of the AI SDK (protocol v1).
 
-Texts, thoughts and tool inputs have ids and may come side by side, so nothing waits. The input of
+Texts, reasoning and tool inputs have ids and may come side by side, so nothing waits. The input of
 a tool comes bit by bit, and whole in the end.
 """
 
@@ -21,12 +21,12 @@ from ...model import (
     Json,
     Media,
     Reasoning,
-    Seal,
+    Signature,
     Text,
     ToolCall,
 )
 from ...streams.base import StreamWriter
-from ...streams.events import Begin, Cite, Close, Delta, Open, Sealed
+from ...streams.events import Begin, Cite, Close, Delta, Open, Signed
 from .message import APPROVAL, METADATA, OUTCOME, STOP, TOOL_FIELDS, UNFINISHED
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Voice:
         self.begun = False
         self.part: tuple[str, int] | None = None
         self.said: list[str] = []
-        self.seal: Seal | None = None
+        self.signature: Signature | None = None
         self.cites: list[Cite] = []
 
 
@@ -143,11 +143,11 @@ class UIWriter(StreamWriter):
             start["inputEncoding"] = "text"  # so that it can be shown before it is whole
         if self.home:
             start |= tool_head(self.dialect.write_tool(call, self.w))
-        elif (signature := self.signature(call)) is not None:
+        elif (signature := self.call_signature(call)) is not None:
             start[METADATA] = signature
         return self.say(start)
 
-    def signature(self, call: ToolCall) -> Json | None:
+    def call_signature(self, call: ToolCall) -> Json | None:
         """How Google signed a call: of one that is on its way, nothing else is carried."""
         out: dict[str, Json] = {}
         self.dialect.sign(out, call, METADATA)
@@ -173,7 +173,7 @@ class UIWriter(StreamWriter):
         if not (event.text or self.home):
             return b""
         if voice.part is not None and voice.part[0] != event.place:
-            return b""  # a thought is said once here
+            return b""  # reasoning is said once here
         text = event.text if voice.part in (None, part) else "\n\n" + event.text
         opened = b"" if voice.begun else self.begin_text(voice, "reasoning")
         voice.part = part
@@ -194,9 +194,9 @@ class UIWriter(StreamWriter):
             self.log.moved("stream.order", event.citation.at, why)
         return frame(doc)
 
-    def seal(self, event: Sealed) -> bytes:
+    def add_signature(self, event: Signed) -> bytes:
         if (voice := self.voices.get(event.index)) is not None:
-            voice.seal = event.seal
+            voice.signature = event.signature
         return b""
 
     def close(self, event: Close) -> bytes:
@@ -208,7 +208,7 @@ class UIWriter(StreamWriter):
         if isinstance(voice.block, ToolCall):
             return self.end_tool(voice, voice.block)
         if isinstance(voice.block, Reasoning):
-            return self.end_thought(voice, voice.block)
+            return self.end_reasoning(voice, voice.block)
         if not voice.begun:
             return b""
         out = frame({"type": "text-end", "id": voice.name, **self.citations(voice.block)})
@@ -236,17 +236,17 @@ class UIWriter(StreamWriter):
             given = object_of(replace(call, arguments=text), self.aside)
         doc: dict[str, Json] = {"type": "tool-input-available", "toolCallId": voice.name}
         doc |= {"toolName": call.name, "input": given}
-        if (signature := self.signature(call)) is not None:
+        if (signature := self.call_signature(call)) is not None:
             doc[METADATA] = signature
         return frame(doc)
 
-    def end_thought(self, voice: Voice, block: Reasoning) -> bytes:
-        sealed = replace(block, content=("",), seal=voice.seal or block.seal)
-        meta = self.dialect.write_seal(sealed)
+    def end_reasoning(self, voice: Voice, block: Reasoning) -> bytes:
+        signed = replace(block, content=("",), signature=voice.signature or block.signature)
+        meta = self.dialect.write_signature(signed)
         out = b""
         if not voice.begun:
             if meta is None:
-                return b""  # a thought without words
+                return b""  # reasoning without words
             out = self.begin_text(voice, "reasoning")
         end: dict[str, Json] = {"type": "reasoning-end", "id": voice.name}
         if meta is not None:

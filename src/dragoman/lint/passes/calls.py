@@ -23,7 +23,7 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from ..json_repair import mend_object
+from ..json_repair import repair_object
 from .context import (
     Bench,
     Conversation,
@@ -63,11 +63,11 @@ def fixed_call(call: ToolCall, log: Ledger) -> ToolCall:
             return call
     except Malformed:
         pass
-    mended = mend_object(call.arguments)
-    if mended is None:
+    repaired = repair_object(call.arguments)
+    if repaired is None:
         return call
     log.approximated("tool_call.arguments", call.at, "invalid JSON repaired")
-    return replace(call, arguments=mended)
+    return replace(call, arguments=repaired)
 
 
 def dedupe_tool_ids(tree: Conversation, bench: Bench) -> Conversation:

@@ -79,10 +79,10 @@ def results_first(tree: Conversation, bench: Bench) -> Conversation:
     groups: dict[int, list[int]] = {}
     for end, calls in turn_ends(messages, bench):
         group = [i for call in calls if (i := found.get(id(call))) is not None]
-        behind = end + 1
-        while behind < len(messages) and messages[behind].role == "tool":
-            behind += 1
-        if any(i >= behind for i in group):
+        after = end + 1
+        while after < len(messages) and messages[after].role == "tool":
+            after += 1
+        if any(i >= after for i in group):
             groups[end] = group
             used.update(group)
     out: list[Message] = []

@@ -33,9 +33,9 @@ def strip_foreign_reasoning(tree: Conversation, bench: Bench) -> Conversation:
 
 
 def is_foreign(block: Reasoning, issuer: str) -> bool:
-    if block.seal is None:
+    if block.signature is None:
         return block.id is None
-    return block.seal.issuer != issuer
+    return block.signature.issuer != issuer
 
 
 def complete_reasoning(tree: Conversation, bench: Bench) -> Conversation:
@@ -64,7 +64,7 @@ def drop_lone_reasoning(tree: Conversation, bench: Bench) -> Conversation:
             message.role == "assistant" and end and isinstance(message.content[end - 1], Reasoning)
         ):
             end -= 1
-        lone = [block for block in message.content[end:] if is_stored_thought(block)]
+        lone = [block for block in message.content[end:] if is_stored_reasoning(block)]
         for block in lone:
             bench.log.dropped("reasoning", block.at, why)
             lose_extras(block, why, bench.log)
@@ -74,7 +74,7 @@ def drop_lone_reasoning(tree: Conversation, bench: Bench) -> Conversation:
     return with_messages(tree, resettle(tree.messages, out))
 
 
-def is_stored_thought(block: Block) -> bool:
+def is_stored_reasoning(block: Block) -> bool:
     return isinstance(block, Reasoning) and block.id is not None
 
 

@@ -26,11 +26,11 @@ class Pass(Struct, frozen=True):
 
     run: Run
     does: str
-    mends: frozenset[str] = frozenset()
+    repairs: frozenset[str] = frozenset()
 
 
-def _pass(run: Run, does: str, *mends: str) -> Pass:
-    return Pass(run, does, frozenset(mends))
+def _pass(run: Run, does: str, *repairs: str) -> Pass:
+    return Pass(run, does, frozenset(repairs))
 
 
 # The order in which they run, unless passes are named. Those without a rule run only if named.
@@ -158,14 +158,16 @@ def run(chosen: Iterable[Pass], tree: Conversation, bench: Bench) -> Conversatio
     return tree
 
 
-def mend(speaker: Dialect, tree: Conversation, doc: Json, facet: str, bench: Bench) -> Conversation:
+def repair(
+    speaker: Dialect, tree: Conversation, doc: Json, facet: str, bench: Bench
+) -> Conversation:
     """Repair what ``check`` finds until it finds nothing that a pass can repair."""
     for _ in range(ROUNDS):
         broken = {problem.rule for problem in speaker.check(doc, facet, bench.log.models)}
-        mended = run((each for each in PASSES.values() if each.mends & broken), tree, bench)
-        if mended is tree:
+        repaired = run((each for each in PASSES.values() if each.repairs & broken), tree, bench)
+        if repaired is tree:
             break
-        tree, doc = mended, speaker.write(mended, Ledger())
+        tree, doc = repaired, speaker.write(repaired, Ledger())
     return tree
 
 

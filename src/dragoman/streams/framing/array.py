@@ -76,7 +76,7 @@ class Array:
         return [("", rest)] if rest else []
 
     def whole(self, data: bytearray, start: int) -> int:
-        return len(data)  # nothing could be said behind an item: the array is not closed
+        return len(data)  # nothing could be said after an item: the array is not closed
 
 
 FRAMER = Array

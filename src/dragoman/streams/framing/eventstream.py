@@ -39,7 +39,7 @@ class EventStream:
         self.limit = limit
         self.buffer = bytearray()
         self.lines: NDJSON | None = None  # where it is JSON after all
-        self.problem: Malformed | None = None  # which comes behind the frames that were whole
+        self.problem: Malformed | None = None  # which comes after the frames that were whole
         self.started = False
 
     def feed(self, data: bytes) -> list[Frame]:

@@ -3,7 +3,7 @@
 Lines end in LF, CRLF or CR; ``data`` lines are joined; comments, ``id`` and ``retry`` say nothing
 here, nor does an event whose data are blank: some servers and gateways send one as a heartbeat
 (but for one that is named ``error``). Unlike a browser, ``close`` gives the last event even if no
-blank line follows it: servers end the body right behind ``[DONE]``.
+blank line follows it: servers end the body right after ``[DONE]``.
 """
 
 from __future__ import annotations

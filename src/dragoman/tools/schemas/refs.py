@@ -53,7 +53,7 @@ def _anchored(root: Json, name: str) -> tuple[Json, str] | None:
 
 
 def children(node: dict[str, Json]) -> Iterator[tuple[str, str, Json]]:
-    """The schemas in a schema: the keyword, the pointer behind it, and the schema."""
+    """The schemas in a schema: the keyword, the pointer after it, and the schema."""
     for key in TABLES:
         table = node.get(key)
         if table.__class__ is dict:

@@ -39,7 +39,7 @@ from .units import Unit, View, align
 VERSION = 2
 
 
-def seal(
+def make(
     original: Json,
     document: Json,
     source: Dialect,
@@ -89,7 +89,7 @@ def seal(
     if (
         losses and converted
     ):  # what is restored makes up for these, so they are no losses on the way home
-        capsule["mended"] = [[loss.kind, loss.what, loss.path] for loss in losses]
+        capsule["repaired"] = [[loss.kind, loss.what, loss.path] for loss in losses]
     if isinstance(heard, Request) and original.__class__ is dict:
         judged = Ledger(models=models)
         source.restored(original, heard, judged)
@@ -176,7 +176,7 @@ def _is_apart(original: Json, back: Json, alike: set[str], turns: str | None) ->
 
 
 def _begin(units: Sequence[Unit]) -> int:
-    """Where the conversation begins, behind the system prompt."""
+    """Where the conversation begins, after the system prompt."""
     return next((n for n, unit in enumerate(units) if not instructs(unit)), len(units))
 
 

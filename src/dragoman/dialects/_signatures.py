@@ -1,4 +1,4 @@
-"""What providers sealed, as the AI SDK keeps it: metadata under the name of the provider.
+"""What providers signed, as the AI SDK keeps it: metadata under the name of the provider.
 
 https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages beside it.
 """
@@ -9,8 +9,8 @@ from ..core.reading import only
 from ..model import SIGNERS as SIGNERS_OF
 from ..model import Json
 
-# issuer -> kind of seal -> key
-SEALS: dict[str, dict[str, str]] = {
+# issuer -> kind of signature -> key
+SIGNATURES: dict[str, dict[str, str]] = {
     "anthropic": {"signature": "signature", "encrypted": "redactedData"},
     "bedrock": {"signature": "signature", "encrypted": "redactedData"},
     "google": {"signature": "thoughtSignature"},
@@ -18,13 +18,13 @@ SEALS: dict[str, dict[str, str]] = {
 }
 KEPT = frozenset(
     (SIGNERS_OF.get(issuer, issuer) if kind == "signature" else issuer, kind)
-    for issuer, kinds in SEALS.items()
+    for issuer, kinds in SIGNATURES.items()
     for kind in kinds
 )
 """what is kept: (who signed or encrypted it, how)"""
 SIGNER = "google"
-"""who signs parts that are no thoughts"""
-SIGNATURE = SEALS[SIGNER]["signature"]
+"""who signs parts that are no reasoning"""
+SIGNATURE = SIGNATURES[SIGNER]["signature"]
 PLAIN_SIGNATURE = only(SIGNATURE)
 SIGNERS = (SIGNER, "vertex", "googleVertex")
 """what it is called, where the answer came by Vertex AI: its provider reads all of these"""
