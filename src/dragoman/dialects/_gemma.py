@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..core.capabilities import (
-    NO_CHOICE,
-    NO_CITATIONS,
-    NO_MARKS,
-    NO_MEDIA,
-    NOWHERE,
-    Capabilities,
-    ReasoningForm,
-)
+from ..core import capabilities as cap
 from ..core.fields import Fields
 from ..core.turns import results_in_place
 from ..core.writing import Rule, Writing, is_blank
@@ -70,18 +62,18 @@ def defuse(text: str, at: str, log: Ledger, control: re.Pattern[str] = CONTROL) 
 class Gemma(Dialect):
     """What no training text has a place for, said aloud."""
 
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
         strict=False,
-        choices=NO_CHOICE,
-        names=NOWHERE,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        citations=NO_CITATIONS,
-        reasoning=ReasoningForm(places=NOWHERE),
-        caching=NO_MARKS,
-        media=NO_MEDIA,
+        choices=cap.NO_CHOICE,
+        names=cap.NOWHERE,
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        reasoning=cap.ReasoningForm(places=cap.NOWHERE),
+        caching=cap.NO_MARKS,
+        media=cap.NO_MEDIA,
     )
 
     def writing(self, log: Ledger, dialect: str | None) -> Writing:

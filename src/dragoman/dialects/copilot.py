@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import EVERYWHERE, NO_MARKS, NO_MODE
+from ..core import capabilities as cap
 from ..core.endpoint import Endpoint
 from ..core.lowering import SEARCH
 from ..core.turns import HOISTED, unhoist
@@ -66,11 +66,11 @@ class Copilot(OpenAIResponses):
     listed = True
     can = replace(
         OpenAIResponses.can,
-        choices=replace(OpenAIResponses.can.choices, parallel=NO_MODE),
-        refusals=EVERYWHERE,
-        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        choices=replace(OpenAIResponses.can.choices, parallel=cap.NO_MODE),
+        refusals=cap.EVERYWHERE,
+        citations=replace(OpenAIResponses.can.citations, places=cap.EVERYWHERE),
         reasoning=replace(REASONING, signatures=frozenset({("copilot", "encrypted")}), by_id=False),
-        caching=NO_MARKS,
+        caching=cap.NO_MARKS,
     )
     fields = FIELDS.refusing(
         "temperature", "top_p", "output", "metadata", "user_id", "service_tier", "cache_key",

@@ -17,7 +17,7 @@ from typing import NoReturn
 from msgspec import MsgspecError
 from msgspec.structs import replace
 
-from ..core.capabilities import EVERYWHERE, ReasoningForm
+from ..core import capabilities as cap
 from ..core.reading import as_dict, compact, decode, need_str
 from ..core.writing import Writing, object_of
 from ..errors import Malformed, Unsayable
@@ -60,7 +60,9 @@ INSTEAD = "; functiongemma, the official form, can say this"
 class FunctionGemmaTeaching(Gemma):
     name = "functiongemma-teaching"
     spec = "docs/dialects/functiongemma-teaching.md"
-    can = replace(Gemma.can, reasoning=ReasoningForm(summaries=EVERYWHERE, parts=EVERYWHERE))
+    can = replace(
+        Gemma.can, reasoning=cap.ReasoningForm(summaries=cap.EVERYWHERE, parts=cap.EVERYWHERE)
+    )
 
     # -- reading ----------------------------------------------------------------------------
 

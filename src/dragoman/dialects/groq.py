@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import NOWHERE
+from ..core import capabilities as cap
 from ..core.fields import Field, text
 from ..lint.evidence import Verdict, told_by
 from ..model import ErrorKind, Json
@@ -50,7 +50,7 @@ class Groq(Compatible):
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False, "reasoning_format": "hidden"}
     enforces = True  # https://console.groq.com/docs/structured-outputs#strict-mode-strict-true
     # There, and https://console.groq.com/docs/openai#currently-unsupported-openai-features
-    can = replace(Compatible.can, names=NOWHERE, developer=False)
+    can = replace(Compatible.can, names=cap.NOWHERE, developer=False)
     fields = Compatible.fields.but(
         Field("service_tier", text, among=("auto", "on_demand", "flex", "performance")),
         methods={"thinking": ("reasoning_effort", *hiding)},

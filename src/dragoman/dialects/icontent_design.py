@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import NOWHERE, Form, ReasoningForm
+from ..core import capabilities as cap
 from ..core.writing import Writing, data_uri
 from ..model import Json, Media, Reasoning, ToolResult
 from .icontent import IContent
@@ -25,10 +25,10 @@ class IContentDesign(IContent):
     can = replace(
         IContent.can,
         result_names=False,
-        reasoning=ReasoningForm(places=NOWHERE),
+        reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         media=replace(
             IContent.can.media,
-            kinds={"image": Form(sources=frozenset({"url", "base64"}), any_data=False)},
+            kinds={"image": cap.Form(sources=frozenset({"url", "base64"}), any_data=False)},
         ),
     )
     has_instruction = False

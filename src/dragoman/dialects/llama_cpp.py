@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import MODES, WORDS, MediaForms
+from ..core import capabilities as cap
 from ..core.fields import Field, Fields, strings, whole
 from ..core.writing import Writing
 from ..lint.evidence import Verdict, told_by
@@ -49,8 +49,8 @@ class LlamaCpp(Continuing):
     # tools/server/server-common.cpp: oaicompat_content_load_media; a format or detail is not read.
     can = replace(
         Continuing.can,
-        choices=replace(Continuing.can.choices, modes=MODES - {"named"}),
-        media=MediaForms(kinds=MORE_MEDIA, texts=WORDS),
+        choices=replace(Continuing.can.choices, modes=cap.MODES - {"named"}),
+        media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
         result_names=True,  # common/chat.cpp, common_chat_msgs_parse_oaicompat
     )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}

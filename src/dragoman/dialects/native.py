@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from ..core.capabilities import Capabilities
+from ..core import capabilities as cap
 from ..core.reading import as_dict, encode, escape, nearest, parse
 from ..core.surrogates import parse_exactly
 from ..core.walk import placed, unplaced
@@ -36,7 +36,7 @@ class Native(Dialect):
     history = None
     model_key = "tree/model"
     lowers = False
-    can = Capabilities(failed=True)
+    can = cap.Capabilities(failed=True)
     has_null_choice = False  # the tree says it
 
     def read_native(self, doc: Json, facet: str) -> Tree:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import EVERYWHERE, NO_MARKS, POINTED, RARE, Form
+from ..core import capabilities as cap
 from ..core.models import DEFAULT, Models
 from ..core.reading import compact, maybe_str
 from ..core.writing import object_of
@@ -116,19 +116,19 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
     can = replace(
         OpenAIResponses.can,
         tools=frozenset(),
-        citations=replace(OpenAIResponses.can.citations, places=EVERYWHERE),
+        citations=replace(OpenAIResponses.can.citations, places=cap.EVERYWHERE),
         media=replace(
             OpenAIResponses.can.media,
             kinds={
                 **OpenAIResponses.can.media.kinds,
-                "image": Form(sources=POINTED, usual="image/png"),
+                "image": cap.Form(sources=cap.POINTED, usual="image/png"),
             },
             roles=OpenAIResponses.can.media.roles | {"assistant"},
             spoken=frozenset({"image"}),
         ),
         result_names=False,
-        caching=NO_MARKS,  # "Strip these before transformation"
-        lacks=RARE - {"service_tier"} | {"error.request_id"},
+        caching=cap.NO_MARKS,  # "Strip these before transformation"
+        lacks=cap.RARE - {"service_tier"} | {"error.request_id"},
     )
     needs_model = True
     pairs = True

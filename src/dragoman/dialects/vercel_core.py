@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import HISTORY
+from ..core import capabilities as cap
 from ..core.fields import Field, whole
 from ..core.reading import (
     as_dict,
@@ -81,7 +81,7 @@ class VercelCore(VercelModelV5):
     result_parts = frozenset({"text", "image"})
     can = replace(
         VercelModelV5.can,
-        item_ids=HISTORY,
+        item_ids=cap.HISTORY,
         counts=frozenset(),
         media=replace(
             VercelModelV5.can.media,

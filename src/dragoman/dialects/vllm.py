@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..core.capabilities import WORDS, MediaForms
+from ..core import capabilities as cap
 from ..core.fields import Field, strings, whole
 from ..core.writing import Writing
 from ..lint.evidence import Verdict, told_by
@@ -42,7 +42,7 @@ class VLLM(Continuing):
     can = replace(
         Continuing.can,
         lacks=Continuing.can.lacks - {"stop.sequence"},
-        media=MediaForms(kinds=MORE_MEDIA, texts=WORDS),
+        media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
     )
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
     issuer = "vllm"

@@ -12,19 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from ..core.capabilities import (
-    EVERYWHERE,
-    NO_CITATIONS,
-    NO_MARKS,
-    NO_MEDIA,
-    NO_MODE,
-    NOWHERE,
-    RARE,
-    RESPONSE,
-    Capabilities,
-    Choices,
-    ReasoningForm,
-)
+from ..core import capabilities as cap
 from ..core.reading import as_dict, as_list, as_str, maybe_list, maybe_str, need_dict, need_str
 from ..core.writing import Writing
 from ..errors import Malformed, Unsayable
@@ -63,21 +51,21 @@ MODES: dict[str, Literal["auto", "none", "required"]] = {
 
 class Xzatoma(Exchanges):
     name = "xzatoma"
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="function",
         strict=False,
-        choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
-        names=NOWHERE,
+        choices=cap.Choices(subsets=cap.NO_MODE, parallel=cap.NO_MODE),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        citations=NO_CITATIONS,
-        reasoning=ReasoningForm(places=RESPONSE, parts=EVERYWHERE),
-        caching=NO_MARKS,
-        media=NO_MEDIA,
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        reasoning=cap.ReasoningForm(places=cap.RESPONSE, parts=cap.EVERYWHERE),
+        caching=cap.NO_MARKS,
+        media=cap.NO_MEDIA,
         candidates=1,
-        lacks=RARE | {"response.id", "response.created", "error.param", "error.request_id"},
+        lacks=cap.RARE | {"response.id", "response.created", "error.param", "error.request_id"},
         counts=frozenset(),
         result_names=False,
     )

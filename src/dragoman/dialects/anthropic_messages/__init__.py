@@ -12,25 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    ALL_MARKS,
-    ANY_MODE,
-    NO_MODE,
-    NOT_TEXT,
-    NOWHERE,
-    POINTED,
-    RARE,
-    RESPONSE,
-    WORDS,
-    Caching,
-    Capabilities,
-    Choices,
-    Citations,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -92,34 +74,39 @@ class AnthropicMessages(Sniff, Rules, Responses):
     )
     stream_signs = (("type", "message_start"), ("type", "content_block_delta"))
 
-    can = Capabilities(
+    can = cap.Capabilities(
         tools=frozenset({"deferred"}),
         freeform="wrapped",
-        choices=Choices(alone=NO_MODE, subsets=NO_MODE, parallel=ANY_MODE - {"none"}),
-        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="string"),
-        names=NOWHERE,
+        choices=cap.Choices(
+            alone=cap.NO_MODE, subsets=cap.NO_MODE, parallel=cap.ANY_MODE - {"none"}
+        ),
+        texts=cap.Texts(empty=cap.NOWHERE, blank=cap.NOWHERE, results="string"),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        reasoning=ReasoningForm(
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        reasoning=cap.ReasoningForm(
             signatures=frozenset({("anthropic", "signature"), ("anthropic", "encrypted")}),
-            unsigned=RESPONSE,
+            unsigned=cap.RESPONSE,
         ),
         unfit={
-            "system": NOT_TEXT | {Passage},
-            "developer": NOT_TEXT | {Passage},
+            "system": cap.NOT_TEXT | {Passage},
+            "developer": cap.NOT_TEXT | {Passage},
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Media, Passage, ToolResult}),
         },
-        citations=Citations(forms=("signed", "place")),
-        caching=Caching(on=ALL_MARKS.on, ttls=("5m", "1h"), longest="1h"),
-        media=MediaForms(
+        citations=cap.Citations(forms=("signed", "place")),
+        caching=cap.Caching(on=cap.ALL_MARKS.on, ttls=("5m", "1h"), longest="1h"),
+        media=cap.MediaForms(
             kinds={
-                "image": Form(
-                    sources=POINTED, usual="image/png", types=DATA_TYPES["image"], any_data=False
+                "image": cap.Form(
+                    sources=cap.POINTED,
+                    usual="image/png",
+                    types=DATA_TYPES["image"],
+                    any_data=False,
                 ),
-                "document": Form(
-                    sources=POINTED | WORDS,
+                "document": cap.Form(
+                    sources=cap.POINTED | cap.WORDS,
                     labels=frozenset({"title", "context", "citable"}),
                     usual="application/pdf",
                     types=DATA_TYPES["document"],
@@ -128,7 +115,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
             }
         ),
         candidates=1,
-        lacks=(RARE - {"stop.sequence"}) | {"response.created", "error.code", "error.param"},
+        lacks=(cap.RARE - {"stop.sequence"}) | {"response.created", "error.code", "error.param"},
         result_names=False,
     )
     tool_search: ClassVar[dict[str, Json] | None] = {

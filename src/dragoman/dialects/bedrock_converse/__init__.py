@@ -13,24 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    ALL_MARKS,
-    MODES,
-    NO_ERROR_FIELDS,
-    NO_MODE,
-    NOT_TEXT,
-    NOWHERE,
-    POINTED,
-    RARE,
-    WORDS,
-    Caching,
-    Capabilities,
-    Choices,
-    Citations,
-    Form,
-    MediaForms,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
@@ -48,34 +31,38 @@ if TYPE_CHECKING:
 class BedrockConverse(Sniff, Responses):
     spec = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
     pairs = True
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
-        choices=Choices(modes=MODES - {"none"}, subsets=NO_MODE, parallel=NO_MODE, omits="unused"),
-        texts=Texts(empty=NOWHERE, blank=NOWHERE, results="same"),
-        names=NOWHERE,
+        choices=cap.Choices(
+            modes=cap.MODES - {"none"}, subsets=cap.NO_MODE, parallel=cap.NO_MODE, omits="unused"
+        ),
+        texts=cap.Texts(empty=cap.NOWHERE, blank=cap.NOWHERE, results="same"),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
         unfit={
-            "system": NOT_TEXT | {Passage},
-            "developer": NOT_TEXT | {Passage},
+            "system": cap.NOT_TEXT | {Passage},
+            "developer": cap.NOT_TEXT | {Passage},
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Passage, ToolResult}),
         },
-        citations=Citations(
+        citations=cap.Citations(
             forms=("url", "place"), lacks=("span", "signature", "file_id", "filename")
         ),
-        caching=Caching(
-            on=ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
+        caching=cap.Caching(
+            on=cap.ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
         ),
-        media=MediaForms(
+        media=cap.MediaForms(
             kinds={
                 **{
-                    kind: Form(sources=POINTED, typed=True, types=TAKEN[kind], scheme="s3://")
+                    kind: cap.Form(
+                        sources=cap.POINTED, typed=True, types=TAKEN[kind], scheme="s3://"
+                    )
                     for kind in ("image", "audio", "video")
                 },
-                "document": Form(
-                    sources=POINTED | WORDS,
+                "document": cap.Form(
+                    sources=cap.POINTED | cap.WORDS,
                     labels=frozenset({"title", "filename", "context", "citable"}),
                     typed=True,
                     types=TAKEN["document"],
@@ -84,7 +71,9 @@ class BedrockConverse(Sniff, Responses):
             }
         ),
         candidates=1,
-        lacks=RARE | NO_ERROR_FIELDS | {"response.id", "response.model", "response.created"},
+        lacks=cap.RARE
+        | cap.NO_ERROR_FIELDS
+        | {"response.id", "response.model", "response.created"},
         counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases = ("bedrock",)

@@ -11,20 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    NO_MARKS,
-    NO_MODE,
-    NOWHERE,
-    RARE,
-    WORDS,
-    Capabilities,
-    Choices,
-    Citations,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -41,31 +28,31 @@ class Cohere(Rules, Sniff, Responses):
     needs_model = True
     serves = ("cohere",)
     pairs = True
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
-        choices=Choices(
+        choices=cap.Choices(
             modes=frozenset({"none", "required"}),
             alone=frozenset({"none"}),
-            subsets=NO_MODE,
-            parallel=NO_MODE,
+            subsets=cap.NO_MODE,
+            parallel=cap.NO_MODE,
         ),
-        texts=Texts(empty=NOWHERE, cited=True, needed=frozenset({"result"})),
-        names=NOWHERE,
+        texts=cap.Texts(empty=cap.NOWHERE, cited=True, needed=frozenset({"result"})),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        citations=Citations(everyone=False, forms=("url", "document")),
-        reasoning=ReasoningForm(),
-        caching=NO_MARKS,
-        media=MediaForms(
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        citations=cap.Citations(everyone=False, forms=("url", "document")),
+        reasoning=cap.ReasoningForm(),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
             kinds={
-                "image": Form(
+                "image": cap.Form(
                     sources=frozenset({"url", "base64"}),
                     labels=frozenset({"detail"}),
                     usual="image/png",
                 ),
-                "document": Form(
-                    sources=WORDS,
+                "document": cap.Form(
+                    sources=cap.WORDS,
                     labels=frozenset(
                         {"title", "filename", "context", "citable", "transcript", "detail"}
                     ),
@@ -74,7 +61,7 @@ class Cohere(Rules, Sniff, Responses):
             code="tool_result.content",
         ),
         candidates=1,
-        lacks=RARE | {"response.model", "response.created", "error.code", "error.param"},
+        lacks=cap.RARE | {"response.model", "response.created", "error.code", "error.param"},
         counts=frozenset({"cache_read", "reasoning"}),
         result_names=False,
     )

@@ -15,21 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    EVERYWHERE,
-    NO_CITATIONS,
-    NO_MARKS,
-    NO_MODE,
-    NOWHERE,
-    RARE,
-    WORDS,
-    Capabilities,
-    Choices,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from .response import Answers
 from .sniff import Sniff
@@ -49,24 +35,24 @@ class CopilotResponses(Sniff, Answers):
     whole_events = True
     event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="function",
-        choices=Choices(subsets=NO_MODE, parallel=NO_MODE),
-        texts=Texts(needed=frozenset({"result"})),
-        names=NOWHERE,
+        choices=cap.Choices(subsets=cap.NO_MODE, parallel=cap.NO_MODE),
+        texts=cap.Texts(needed=frozenset({"result"})),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        citations=NO_CITATIONS,
-        reasoning=ReasoningForm(parts=EVERYWHERE),
-        caching=NO_MARKS,
-        media=MediaForms(
-            kinds={"image": Form(sources=frozenset({"url", "base64"}), usual="image/png")},
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        reasoning=cap.ReasoningForm(parts=cap.EVERYWHERE),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
+            kinds={"image": cap.Form(sources=frozenset({"url", "base64"}), usual="image/png")},
             roles=frozenset({"user"}),
-            texts=WORDS,
+            texts=cap.WORDS,
         ),
-        lacks=RARE | {"response.id", "response.created", "error.request_id"},
+        lacks=cap.RARE | {"response.id", "response.created", "error.request_id"},
         counts=frozenset(),
         result_names=False,
     )

@@ -13,24 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    NO_ERROR_FIELDS,
-    NO_MARKS,
-    NO_MODE,
-    NOT_TEXT,
-    NOWHERE,
-    POINTED,
-    RARE,
-    RESPONSE,
-    WORDS,
-    Capabilities,
-    Choices,
-    Citations,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
 from .response import Responses
@@ -48,34 +31,36 @@ class Gemini(Sniff, Rules, Responses):
     vendor = "google"
     serves = ("google",)
     pairs = True
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
         strict=False,
-        choices=Choices(alone=NO_MODE, subsets=frozenset({"auto", "required"}), parallel=NO_MODE),
-        texts=Texts(empty=RESPONSE),
-        names=NOWHERE,
+        choices=cap.Choices(
+            alone=cap.NO_MODE, subsets=frozenset({"auto", "required"}), parallel=cap.NO_MODE
+        ),
+        texts=cap.Texts(empty=cap.RESPONSE),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        reasoning=ReasoningForm(
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        reasoning=cap.ReasoningForm(
             signatures=frozenset({("google", "signature"), ("google", "encrypted")})
         ),
         unfit={
-            "system": NOT_TEXT,
-            "developer": NOT_TEXT,
+            "system": cap.NOT_TEXT,
+            "developer": cap.NOT_TEXT,
             "user": frozenset({Reasoning, ToolCall, ToolResult}),
             "assistant": frozenset({ToolResult}),
         },
-        citations=Citations(places=RESPONSE, everyone=False, forms=("bare",)),
-        caching=NO_MARKS,
-        media=MediaForms(
+        citations=cap.Citations(places=cap.RESPONSE, everyone=False, forms=("bare",)),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
             kinds=dict.fromkeys(
                 ("image", "audio", "video", "document"),
-                Form(
-                    sources=POINTED | WORDS,
+                cap.Form(
+                    sources=cap.POINTED | cap.WORDS,
                     labels=frozenset({"filename"}),
-                    titled=POINTED | WORDS,
+                    titled=cap.POINTED | cap.WORDS,
                     extended=False,
                     typed=True,
                     any_data=False,
@@ -84,7 +69,7 @@ class Gemini(Sniff, Rules, Responses):
             roles=frozenset({"user", "assistant", "tool"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
-        lacks=RARE | NO_ERROR_FIELDS | {"usage.cache_ttl"},
+        lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"usage.cache_ttl"},
         counts=frozenset({"cache_read", "reasoning"}),
     )
     spec = "https://ai.google.dev/api/generate-content"

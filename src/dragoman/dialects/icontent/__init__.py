@@ -13,17 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    NO_CHOICE,
-    NO_CITATIONS,
-    NO_MARKS,
-    NOWHERE,
-    RARE,
-    WORDS,
-    Capabilities,
-    Form,
-    MediaForms,
-)
+from ...core import capabilities as cap
 from .request import Requests
 from .sniff import Sniff
 
@@ -42,21 +32,21 @@ class IContent(Sniff, Requests):
     model_key = "resolved/model"
     status_key = "status"
     stream_signs = (("speaker", "ai"),)
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
         strict=False,
-        choices=NO_CHOICE,
-        names=NOWHERE,
+        choices=cap.NO_CHOICE,
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        citations=NO_CITATIONS,
-        caching=NO_MARKS,
-        media=MediaForms(
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
             kinds=dict.fromkeys(
                 ("image", "audio", "video", "document"),
-                Form(
+                cap.Form(
                     sources=frozenset({"url", "base64"}),
                     labels=frozenset({"filename"}),
                     titled=frozenset({"url", "base64"}),
@@ -67,10 +57,10 @@ class IContent(Sniff, Requests):
             ),
             roles=frozenset({"system", "user", "assistant", "tool"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
-            texts=WORDS,
+            texts=cap.WORDS,
         ),
         candidates=1,
-        lacks=RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
+        lacks=cap.RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
 
     def read_stream(self, whole: bool) -> StreamReader:

@@ -11,22 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    HISTORY,
-    NO_CITATIONS,
-    NO_MARKS,
-    NO_MODE,
-    NOWHERE,
-    POINTED,
-    RARE,
-    WORDS,
-    Capabilities,
-    Choices,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
@@ -47,36 +32,41 @@ class Mistral(Responses):
     vendor = "mistral"
     serves = ("mistral",)
     pairs = True
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
-        choices=Choices(alone=NO_MODE, subsets=NO_MODE, beside=frozenset({"parallel"})),
-        texts=Texts(needed=frozenset({"result"})),
-        names=NOWHERE,
+        choices=cap.Choices(alone=cap.NO_MODE, subsets=cap.NO_MODE, beside=frozenset({"parallel"})),
+        texts=cap.Texts(needed=frozenset({"result"})),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
         # In a response it is one text, as it arrives in a stream.
-        reasoning=ReasoningForm(signatures=frozenset({("mistral", "signature")}), parts=HISTORY),
+        reasoning=cap.ReasoningForm(
+            signatures=frozenset({("mistral", "signature")}), parts=cap.HISTORY
+        ),
         unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
         refused="end",
-        citations=NO_CITATIONS,  # its own are references to results of tools, which nobody else has
-        caching=NO_MARKS,
-        media=MediaForms(
+        # Its own are references to results of tools, which nobody else has.
+        citations=cap.NO_CITATIONS,
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
             kinds={
-                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
-                "audio": Form(sources=frozenset({"url", "base64"})),
-                "document": Form(
-                    sources=POINTED,
+                "image": cap.Form(
+                    sources=cap.POINTED, labels=frozenset({"detail"}), usual="image/png"
+                ),
+                "audio": cap.Form(sources=frozenset({"url", "base64"})),
+                "document": cap.Form(
+                    sources=cap.POINTED,
                     labels=frozenset({"filename"}),
                     titled=frozenset({"base64"}),
                     extended=False,
                     usual="application/pdf",
                 ),
             },
-            texts=WORDS,
+            texts=cap.WORDS,
         ),
-        lacks=RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
+        lacks=cap.RARE - {"logprobs"} | {"error.request_id", "usage.cache_ttl"},
         counts=frozenset({"cache_read", "cache_write"}),
     )
     aliases: ClassVar[tuple[str, ...]] = ()

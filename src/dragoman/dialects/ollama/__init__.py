@@ -12,20 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...core.capabilities import (
-    NO_CHOICE,
-    NO_CITATIONS,
-    NO_ERROR_FIELDS,
-    NO_MARKS,
-    NOWHERE,
-    RARE,
-    WORDS,
-    Capabilities,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from .response import Responses
 from .sniff import Sniff
@@ -39,27 +26,27 @@ class Ollama(Sniff, Responses):
     whole_events = True
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
         strict=False,
-        choices=replace(NO_CHOICE, omits="always"),
-        texts=Texts(needed=frozenset({"result"})),
-        names=NOWHERE,
+        choices=replace(cap.NO_CHOICE, omits="always"),
+        texts=cap.Texts(needed=frozenset({"result"})),
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        citations=NO_CITATIONS,
-        reasoning=ReasoningForm(),
-        caching=NO_MARKS,
-        media=MediaForms(
-            kinds={"image": Form(sources=frozenset({"base64"}), any_data=False)},
-            texts=WORDS,
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        reasoning=cap.ReasoningForm(),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
+            kinds={"image": cap.Form(sources=frozenset({"base64"}), any_data=False)},
+            texts=cap.WORDS,
             roles=frozenset({"system", "user", "tool"}),
             code="tool_result.content",
         ),
         candidates=1,
-        lacks=RARE | NO_ERROR_FIELDS | {"response.id"},
+        lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.id"},
         counts=frozenset(),
     )
     blank = frozenset({"format"})

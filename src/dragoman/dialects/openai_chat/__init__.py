@@ -11,22 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    NO_MODE,
-    NOT_TEXT,
-    NOWHERE,
-    RARE,
-    RESPONSE,
-    WORDS,
-    Caching,
-    Capabilities,
-    Choices,
-    Citations,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from .response import Responses
 from .rules import Rules
@@ -39,47 +24,47 @@ if TYPE_CHECKING:
 
 
 class OpenAIChat(Sniff, Rules, Responses):
-    can = Capabilities(
-        texts=Texts(needed=frozenset({"result"})),
-        item_ids=NOWHERE,
-        passages=NOWHERE,
-        reasoning=ReasoningForm(places=NOWHERE),
-        unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
-        citations=Citations(
-            places=RESPONSE,
+    can = cap.Capabilities(
+        texts=cap.Texts(needed=frozenset({"result"})),
+        item_ids=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        reasoning=cap.ReasoningForm(places=cap.NOWHERE),
+        unfit={"system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
+        citations=cap.Citations(
+            places=cap.RESPONSE,
             everyone=False,
             forms=("url",),
             lacks=("quote", "signature"),
             spans=True,
             joined=True,
         ),
-        caching=Caching(
+        caching=cap.Caching(
             on=frozenset({"text", "reply", "media", "result part", "document text"}),
             ttls=("30m", "12h"),
         ),
-        media=MediaForms(
+        media=cap.MediaForms(
             kinds={
-                "image": Form(
+                "image": cap.Form(
                     sources=frozenset({"url", "base64"}),
                     labels=frozenset({"detail"}),
                     usual="image/png",
                 ),
-                "audio": Form(sources=frozenset({"base64"})),
-                "document": Form(
+                "audio": cap.Form(sources=frozenset({"base64"})),
+                "document": cap.Form(
                     sources=frozenset({"base64", "file"}),
                     labels=frozenset({"filename"}),
                     titled=frozenset({"base64"}),
                     usual="application/pdf",
                 ),
             },
-            texts=WORDS,
+            texts=cap.WORDS,
         ),
-        choices=Choices(
-            alone=NO_MODE,
+        choices=cap.Choices(
+            alone=cap.NO_MODE,
             subsets=frozenset({"auto", "required"}),
             beside=frozenset({"parallel"}),
         ),
-        lacks=RARE - {"service_tier", "logprobs"} | {"error.request_id", "usage.cache_ttl"},
+        lacks=cap.RARE - {"service_tier", "logprobs"} | {"error.request_id", "usage.cache_ttl"},
         result_names=False,
     )
     spec = "https://platform.openai.com/docs/api-reference/chat"

@@ -13,16 +13,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ...core.capabilities import (
-    EVERYWHERE,
-    NO_MARKS,
-    NO_MODE,
-    RESPONSE,
-    WORDS,
-    Form,
-    MediaForms,
-    ReasoningForm,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.fields import Field, text
 from ...core.models import DEFAULT, Models
@@ -60,11 +51,13 @@ def compatible(
     return (row,)
 
 
-IMAGES = Form(sources=frozenset({"url", "base64"}), labels=frozenset({"detail"}), usual="image/png")
+IMAGES = cap.Form(
+    sources=frozenset({"url", "base64"}), labels=frozenset({"detail"}), usual="image/png"
+)
 MORE_MEDIA = {
     "image": replace(IMAGES, labels=frozenset()),
-    "audio": Form(sources=frozenset({"url", "base64"})),
-    "video": Form(sources=frozenset({"url", "base64"}), usual="video/mp4"),
+    "audio": cap.Form(sources=frozenset({"url", "base64"})),
+    "video": cap.Form(sources=frozenset({"url", "base64"}), usual="video/mp4"),
 }
 """What servers take that are not OpenAI's, under names that are not official."""
 
@@ -79,11 +72,11 @@ class Compatible(OpenAIChat):
     can = replace(
         OpenAIChat.can,
         freeform="wrapped",
-        choices=replace(OpenAIChat.can.choices, subsets=NO_MODE),
-        refusals=RESPONSE,
-        reasoning=ReasoningForm(parts=EVERYWHERE),
-        caching=NO_MARKS,
-        media=MediaForms(kinds={"image": IMAGES}, texts=WORDS),
+        choices=replace(OpenAIChat.can.choices, subsets=cap.NO_MODE),
+        refusals=cap.RESPONSE,
+        reasoning=cap.ReasoningForm(parts=cap.EVERYWHERE),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(kinds={"image": IMAGES}, texts=cap.WORDS),
     )
     has_signatures = False
     enforces = False

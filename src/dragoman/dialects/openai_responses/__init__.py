@@ -13,21 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    EVERYWHERE,
-    NOWHERE,
-    POINTED,
-    RARE,
-    RESPONSE,
-    Caching,
-    Capabilities,
-    Choices,
-    Citations,
-    Form,
-    MediaForms,
-    ReasoningForm,
-    Texts,
-)
+from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.lowering import SEARCH
 from ...model import Json, Raw
@@ -41,13 +27,13 @@ if TYPE_CHECKING:
     from ...streams.base import StreamReader, StreamWriter
 
 
-REASONING = ReasoningForm(
+REASONING = cap.ReasoningForm(
     signatures=frozenset({("openai", "encrypted")}),
-    unsigned=RESPONSE,
-    ids=EVERYWHERE,
+    unsigned=cap.RESPONSE,
+    ids=cap.EVERYWHERE,
     by_id=True,
-    summaries=EVERYWHERE,
-    parts=EVERYWHERE,
+    summaries=cap.EVERYWHERE,
+    parts=cap.EVERYWHERE,
 )
 
 
@@ -99,33 +85,35 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ),
     }  # fmt: skip
 
-    can = Capabilities(
+    can = cap.Capabilities(
         tools=frozenset({"namespace", "deferred", "search"}),
-        choices=Choices(
+        choices=cap.Choices(
             subsets=frozenset({None, "auto", "required"}), beside=frozenset({"parallel"})
         ),
-        texts=Texts(needed=frozenset({"result"})),
-        names=NOWHERE,
-        refusals=RESPONSE,
-        passages=NOWHERE,
-        citations=Citations(
-            places=RESPONSE,
+        texts=cap.Texts(needed=frozenset({"result"})),
+        names=cap.NOWHERE,
+        refusals=cap.RESPONSE,
+        passages=cap.NOWHERE,
+        citations=cap.Citations(
+            places=cap.RESPONSE,
             everyone=False,
             forms=("url",),
             lacks=("quote", "signature"),
             spans=True,
         ),
         reasoning=REASONING,
-        caching=Caching(
+        caching=cap.Caching(
             on=frozenset({"text", "media", "result part", "document text"}), ttls=("30m", "12h")
         ),
-        media=MediaForms(
+        media=cap.MediaForms(
             kinds={
-                "image": Form(sources=POINTED, labels=frozenset({"detail"}), usual="image/png"),
-                "document": Form(
-                    sources=POINTED | {"text"},
+                "image": cap.Form(
+                    sources=cap.POINTED, labels=frozenset({"detail"}), usual="image/png"
+                ),
+                "document": cap.Form(
+                    sources=cap.POINTED | {"text"},
                     labels=frozenset({"filename", "detail"}),
-                    titled=POINTED | {"text"},
+                    titled=cap.POINTED | {"text"},
                     usual="application/pdf",
                 ),
             },
@@ -133,7 +121,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
         ),
         candidates=1,
         failed=True,
-        lacks=RARE - {"response.echo", "service_tier"} | {"error.request_id"},
+        lacks=cap.RARE - {"response.echo", "service_tier"} | {"error.request_id"},
     )
     tool_search: ClassVar[dict[str, Json] | None] = {"type": "tool_search"}
 

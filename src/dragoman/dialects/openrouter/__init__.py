@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...core.capabilities import EVERYWHERE, WORDS, Caching, MediaForms, ReasoningForm
+from ...core import capabilities as cap
 from ...core.fields import Field, whole
 from ...core.reading import maybe_bool, maybe_dict, maybe_int, maybe_str
 from ...core.writing import Writing
@@ -50,17 +50,17 @@ class OpenRouter(Details):
     cache_mark: ClassVar[dict[str, Json]] = {"type": "ephemeral"}
     can = replace(
         Details.can,
-        refusals=EVERYWHERE,
+        refusals=cap.EVERYWHERE,
         lacks=Details.can.lacks | {"error.param"},
-        reasoning=ReasoningForm(
+        reasoning=cap.ReasoningForm(
             signatures=frozenset(
                 (who, how) for who in FORMATS for how in ("signature", "encrypted")
             ),
-            ids=EVERYWHERE,
-            summaries=EVERYWHERE,
-            parts=EVERYWHERE,
+            ids=cap.EVERYWHERE,
+            summaries=cap.EVERYWHERE,
+            parts=cap.EVERYWHERE,
         ),
-        media=MediaForms(
+        media=cap.MediaForms(
             kinds={
                 **OpenAIChat.can.media.kinds,
                 "document": replace(
@@ -69,9 +69,9 @@ class OpenRouter(Details):
                 ),
                 "video": MORE_MEDIA["video"],
             },
-            texts=WORDS,
+            texts=cap.WORDS,
         ),
-        caching=Caching(on=OpenAIChat.can.caching.on | {"tool", "request"}, ttls=("5m", "1h")),
+        caching=cap.Caching(on=OpenAIChat.can.caching.on | {"tool", "request"}, ttls=("5m", "1h")),
     )
     # https://openrouter.ai/docs/features/multimodal/overview
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}

@@ -16,22 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ...core.capabilities import (
-    ALL_MARKS,
-    NO_CITATIONS,
-    NO_MODE,
-    NOT_TEXT,
-    NOWHERE,
-    POINTED,
-    RARE,
-    WORDS,
-    Caching,
-    Capabilities,
-    Choices,
-    Form,
-    MediaForms,
-    Texts,
-)
+from ...core import capabilities as cap
 from .response import Responses
 from .sniff import Sniff
 
@@ -41,8 +26,8 @@ if TYPE_CHECKING:
     from ...streams.base import StreamReader, StreamWriter
 
 
-FILES = Form(
-    sources=POINTED | WORDS,
+FILES = cap.Form(
+    sources=cap.POINTED | cap.WORDS,
     labels=frozenset({"filename"}),
     typed=True,
     any_file=True,
@@ -59,23 +44,23 @@ class VercelModel(Sniff, Responses):
     spec = "https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases: ClassVar[tuple[str, ...]] = ("vercel", "vercel-model-v7")
     needs_model = True
-    can = Capabilities(
+    can = cap.Capabilities(
         freeform="wrapped",
-        choices=Choices(alone=NO_MODE, parallel=NO_MODE, beside=frozenset({"allowed"})),
-        texts=Texts(needed=frozenset({"error", "result"})),
-        names=NOWHERE,
+        choices=cap.Choices(alone=cap.NO_MODE, parallel=cap.NO_MODE, beside=frozenset({"allowed"})),
+        texts=cap.Texts(needed=frozenset({"error", "result"})),
+        names=cap.NOWHERE,
         developer=False,
-        refusals=NOWHERE,
-        passages=NOWHERE,
-        citations=NO_CITATIONS,
-        caching=Caching(on=ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
-        media=MediaForms(
+        refusals=cap.NOWHERE,
+        passages=cap.NOWHERE,
+        citations=cap.NO_CITATIONS,
+        caching=cap.Caching(on=cap.ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
+        media=cap.MediaForms(
             kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
         ),
         emptied=False,
-        unfit={"system": NOT_TEXT, "developer": NOT_TEXT},
+        unfit={"system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         candidates=1,
-        lacks=RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
+        lacks=cap.RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
     stream_signs: ClassVar[tuple[tuple[str, Json], ...]] = (
         ("type", "stream-start"),

@@ -12,17 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.capabilities import (
-    NO_ERROR_FIELDS,
-    NO_MARKS,
-    NOWHERE,
-    RARE,
-    Capabilities,
-    Citations,
-    Form,
-    MediaForms,
-    ReasoningForm,
-)
+from ...core import capabilities as cap
 from .._signatures import KEPT
 from .message import Answers
 
@@ -35,18 +25,18 @@ class VercelUI(Answers):
     spec = "https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol"
     aliases = ("ai-sdk-ui",)
     stream_signs = (("type", "start"), ("type", "start-step"), ("type", "text-start"))
-    can = Capabilities(
-        names=NOWHERE,
+    can = cap.Capabilities(
+        names=cap.NOWHERE,
         developer=False,
-        item_ids=NOWHERE,
-        refusals=NOWHERE,
-        citations=Citations(forms=("url",), lacks=("span", "quote", "location", "signature")),
-        reasoning=ReasoningForm(signatures=KEPT),
-        caching=NO_MARKS,
-        media=MediaForms(
+        item_ids=cap.NOWHERE,
+        refusals=cap.NOWHERE,
+        citations=cap.Citations(forms=("url",), lacks=("span", "quote", "location", "signature")),
+        reasoning=cap.ReasoningForm(signatures=KEPT),
+        caching=cap.NO_MARKS,
+        media=cap.MediaForms(
             kinds=dict.fromkeys(
                 ("image", "audio", "video", "document"),
-                Form(
+                cap.Form(
                     sources=frozenset({"url", "base64"}), labels=frozenset({"filename"}), typed=True
                 ),
             ),
@@ -54,7 +44,7 @@ class VercelUI(Answers):
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),
         candidates=1,
-        lacks=RARE | NO_ERROR_FIELDS | {"response.created"},
+        lacks=cap.RARE | cap.NO_ERROR_FIELDS | {"response.created"},
         counts=frozenset({"cache_read", "reasoning"}),
     )
     stream_headers: ClassVar[dict[str, str]] = {
