@@ -44,18 +44,19 @@ demo: $(PRODUCT)  ## one conversation in every dialect, and what each could not 
 	@$(BIN)/python examples/demo.py
 
 # D=<dialect>: the laws of one dialect, as source and as target, and the tests that bear its name.
-LAWS := tests/test_corpus.py tests/test_streams.py tests/test_every_stream.py tests/test_awkward_streams.py
+LAWS := tests/test_corpus.py tests/streams/test_streams.py tests/streams/test_every_stream.py tests/streams/test_awkward_streams.py
 
 test: $(READY)  ## the tests before a commit, two minutes without node; D=<dialect>: the laws of one dialect
-	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto)
+	@$(BIN)/python -m pytest $(if $(D),--dialect $(D) -n 0 $(LAWS) $(wildcard tests/dialects/test_$(firstword $(subst -, ,$(D)))*.py),--quick -n auto)
 
 test-all: $(READY) $(NODE)  ## all tests, those that need node too
 	@CI=1 $(BIN)/python -m pytest -n auto
 
 # Those that need no SDK of a vendor: these need newer packages than the product does.
-LOWEST := $(addprefix tests/test_,convert.py cli.py commands.py capsule.py streams.py cut_streams.py framing.py hostile_http.py) \
-	tests/test_provider_upstreams.py::test_requests_to_amazons_hosts_are_signed_and_to_others_not \
-	tests/test_provider_upstreams.py::test_vertex_by_its_switch_and_by_its_hosts
+LOWEST := $(addprefix tests/,test_convert.py cli/test_cli.py cli/test_commands.py capsule/test_capsule.py \
+	providers/test_hostile_http.py $(addprefix streams/test_,streams.py cut_streams.py framing.py)) \
+	tests/providers/test_provider_upstreams.py::test_requests_to_amazons_hosts_are_signed_and_to_others_not \
+	tests/providers/test_provider_upstreams.py::test_vertex_by_its_switch_and_by_its_hosts
 
 lowest:  ## the tests with the lowest versions that pyproject.toml takes, in an environment of its own
 	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
@@ -129,7 +130,7 @@ accept: $(READY)  ## write the corpus files that a conversion now gives: make ac
 	@$(BIN)/python tests/accept.py '$(or $(CASE),*)' $(FROM) $(TO)
 
 accept-commands: $(READY)  ## write what the commands now print into their transcripts: make accept-commands [PAGE=<name>]
-	@$(BIN)/python tests/test_commands.py --accept $(PAGE)
+	@$(BIN)/python tests/cli/test_commands.py --accept $(PAGE)
 
 kept: $(READY)  ## write what the conversions of tests/kept now give
 	@PYTHONPATH=. $(BIN)/python tests/kept.py

@@ -15,13 +15,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import places
 from dragoman import Result, Unsayable, testing
 from dragoman.laws import transcript
 from dragoman.laws.transcript import Kind, Transcript
 from dragoman.model import Json
 from dragoman.testing import Document, bodies, is_lossy, load_transcript, load_whole, speaks
 
-ROOT = Path(__file__).parent / "corpus"
+ROOT = places.CORPUS
 EVERYWHERE = (
     "anthropic-messages", "bedrock-converse", "cohere", "gemini", "mistral", "ollama",
     "openai-chat", "openai-responses",

@@ -32,7 +32,7 @@ FEW = 3
 """So many items are kept of a function whose items take long."""
 COSTLY = frozenset(
     (
-        "designs/test_001_copilot.py::test_001_nothing_is_lost_in_silence",
+        "test_001_copilot.py::test_001_nothing_is_lost_in_silence",
         "test_cli.py::test_words_are_completed",
         "test_cost.py::test_checking",
         "test_cost.py::test_reading",
@@ -82,20 +82,26 @@ chosen: dict[str, Any] = {"quick": False, "dialect": None}
 def sampled(name: str, ids: list[str], most: int | None = None) -> list[int]:
     """The places of the items to keep, of all that a function has."""
     count = len(ids)
-    usual = FEW if name.removeprefix("tests/") in COSTLY else ALL + max(count - ALL, 0) // PART
+    usual = FEW if own(name) in COSTLY else ALL + max(count - ALL, 0) // PART
     kept = min(count, most or usual)
     return list(range(count)) if kept == count else sorted(ranked(name, ids)[:kept])
 
 
+def own(name: str) -> str:
+    """The file and the function of a test, whatever folder it is in."""
+    return name.rpartition("/")[2]
+
+
 def ranked(name: str, ids: list[str]) -> list[int]:
     """The places of all items, in an order that has no meaning and never changes."""
+    name = own(name)
     return sorted(range(len(ids)), key=lambda place: crc32(f"{name}[{ids[place]}]".encode()))
 
 
 def spread(name: str, ids: list[str], values: list[Mapping[str, Any]]) -> list[int]:
     """The sample, and of each dialect in each role so many that none is left out."""
     found = set(sampled(name, ids))
-    if len(found) == len(ids) or name.removeprefix("tests/") in COSTLY:
+    if len(found) == len(ids) or own(name) in COSTLY:
         return sorted(found)
     known = set(dialects.names())
     seen: Counter[tuple[str, str]] = Counter()

@@ -82,4 +82,4 @@ def runs(item: pytest.Item) -> bool:
         return False
     if dialect is not None:
         return "[" in item.nodeid or choosing.is_own(item.path.name)
-    return name.removeprefix("tests/") not in choosing.SLOW
+    return choosing.own(name) not in choosing.SLOW

@@ -25,6 +25,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import places
+
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = {".sse", ".ndjson", ".eventstream", ".jsonl", ".json"}
 STREAM = "stream"
@@ -56,7 +58,7 @@ def read_documents(path: Path) -> Iterator[Source]:
 
 
 def streams() -> Iterator[Source]:
-    for path in sorted((ROOT / "tests" / "streams").iterdir()):
+    for path in sorted(places.AWKWARD.iterdir()):
         parts = path.name.split(".")
         if f".{parts[-1]}" in SUFFIXES and len(parts) >= 3:
             yield Source(path.name, parts[-2], STREAM, path.read_bytes())
@@ -137,7 +139,7 @@ def report(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> list[st
     both = [key for key in before if key in after]
     other = [key for key in both if before[key][0] != after[key][0]]
     ledgers = [key for key in both if before[key][1] != after[key][1]]
-    coded = [key for key in ledgers if places(before[key][1]) != places(after[key][1])]
+    coded = [key for key in ledgers if placed(before[key][1]) != placed(after[key][1])]
     counts = f"{len(after)} conversions: {len(other)} documents differ, {len(coded)} ledgers"
     print(f"{counts} (and {len(ledgers) - len(coded)} in their reasons or their order alone)")
     if gone or come:
@@ -155,7 +157,7 @@ def report(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> list[st
     return [*dict.fromkeys([*other, *coded, *ledgers]), *gone, *come]
 
 
-def places(losses: list[str]) -> Counter[str]:
+def placed(losses: list[str]) -> Counter[str]:
     """Kinds, codes and places of printed losses, without their reasons."""
     return Counter(loss.partition(" (")[0] for loss in losses)
 

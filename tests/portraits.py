@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import dragoman
+import places
 from dragoman import dialects
 from dragoman.model import Block, Hosted, Media, Reasoning, Refusal, Response, Text, ToolCall
 
-STREAMS = Path(__file__).parent / "streams"
+STREAMS = places.AWKWARD
 TARGETS = ("anthropic-messages", "openai-chat", "openai-responses")
 
 
 class Stream(NamedTuple):
-    """A file of ``tests/streams``: ``<what is awkward>.<dialect>.sse``, its portraits beside it."""
+    """A file of ``tests/awkward``: ``<what is awkward>.<dialect>.sse``, its portraits beside it."""
 
     path: Path
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
 
+import places
 from dragoman import DragomanError, convert, decompose, dialects
 from dragoman.dialect import FACETS
 from dragoman.testing import Document, load_corpus
@@ -45,7 +45,7 @@ STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).f
 @cache
 def corpus() -> dict[tuple[str, str], list[Document]]:
     found: dict[tuple[str, str], list[Document]] = {}
-    for case in load_corpus(Path(__file__).parent / "corpus"):
+    for case in load_corpus(places.CORPUS):
         for document in case.documents:
             found.setdefault((document.dialect, document.facet), []).append(document)
     return found

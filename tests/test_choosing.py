@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import choosing
+import places
 from choosing import ALL, COSTLY, FEW, OF_A_DIALECT, PART, SLOW, kept, sampled, spread
 from dragoman import dialects
 from dragoman.testing import load_corpus
 
-ROOT = Path(__file__).parent
+ROOT = places.TESTS
 WHOLE = [d for c in load_corpus(ROOT / "corpus") for d in c.documents if not d.degraded]
 LAWS = ("test_identity", "test_pair", "test_audit", "test_the_way_home", "test_determinism")
 STREAMS = [name for name in dialects.names() if "stream" in dialects.get(name).facets()]
@@ -51,7 +51,7 @@ def test_the_laws_of_streams_look_at_every_target() -> None:
     pairs = [(d, target) for target in STREAMS for d in WHOLE if d.facet == "response"]
     ids = [f"{target}-{d.name}" for d, target in pairs]
     values: list[Mapping[str, Any]] = [{"document": d, "target": t} for d, t in pairs]
-    found = spread("tests/test_streams.py::test_rest_is_flight", ids, values)
+    found = spread("tests/streams/test_streams.py::test_rest_is_flight", ids, values)
     assert {pairs[place][1] for place in found} == set(STREAMS)
     assert {pairs[place][0].dialect for place in found} == {d.dialect for d, _ in pairs}
 
@@ -59,7 +59,7 @@ def test_the_laws_of_streams_look_at_every_target() -> None:
 @pytest.mark.parametrize("name", sorted(COSTLY | SLOW))
 def test_what_is_named_exists(name: str) -> None:
     file, _, function = name.partition("::")
-    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    tree = ast.parse(next(ROOT.rglob(file)).read_text("utf-8"))
     assert function in {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
 
 

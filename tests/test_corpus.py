@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from difflib import unified_diff
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 import dragoman
+import places
 import sdk
 from accept import EVERYWHERE
 from choosing import targets
@@ -17,7 +17,7 @@ from dragoman.laws import editing, transcript
 from dragoman.model import History, Request
 from dragoman.testing import Case, Document, Place, bodies, load_corpus, load_transcript
 
-ROOT = Path(__file__).parent / "corpus"
+ROOT = places.CORPUS
 CORPUS = load_corpus(ROOT)
 WHOLE = [document for case in CORPUS for document in case.documents if not document.degraded]
 CASES = {case.name: case for case in CORPUS}
@@ -124,13 +124,13 @@ def test_losses_point_into_the_source(document: Document) -> None:
 
 
 @cache
-def places() -> dict[str, list[Place]]:
+def novel() -> dict[str, list[Place]]:
     return testing.novel_places(WHOLE)
 
 
 @documents
 def test_malformed_or_answer(document: Document) -> None:
-    for body in testing.broken(document.body, places()[document.name]):
+    for body in testing.broken(document.body, novel()[document.name]):
         testing.malformed_or_answer(document.dialect, document.facet, body)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dragoman
+import places
 import sdk
 from dragoman import Exchange, dialects
 from dragoman.core.restoring import tools_of
@@ -29,7 +29,7 @@ from dragoman.model import (
 )
 from dragoman.testing import Document, load_corpus
 
-CORPUS = load_corpus(Path(__file__).parent / "corpus")
+CORPUS = load_corpus(places.CORPUS)
 REQUESTS = [
     document
     for case in CORPUS

@@ -19,12 +19,13 @@ from typing import Any
 import pytest
 
 import dragoman
+import places
 import readme
 from dragoman import dialects
 from dragoman.dialect import Dialect
 from dragoman.ledger import CODES
 
-ROOT = Path(__file__).parents[1]
+ROOT = places.ROOT
 SOURCE = ROOT / "src" / "dragoman"
 
 # Imports point one way: a layer may import from itself and from those above it. A folder stands for
@@ -346,7 +347,7 @@ def defined(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_names_that_nobody_else_uses_begin_with_an_underscore(name: str) -> None:
-    paths = [*SOURCE.rglob("*.py"), *(ROOT / "tests").glob("*.py")]
+    paths = [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     others = {path for path in paths if path != SOURCE / f"{name}.py"} - {Path(__file__)}
     used = set(re.findall(r"\w+", " ".join(path.read_text("utf-8") for path in others)))
     tree = ast.parse((SOURCE / f"{name}.py").read_text("utf-8"))

@@ -8,14 +8,15 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+import places
+
+ROOT = places.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 LOCK = (ROOT / "requirements-dev.lock").read_text("utf-8")
 

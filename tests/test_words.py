@@ -15,10 +15,11 @@ from pathlib import Path
 import click
 import pytest
 
+import places
 from dragoman.cli.app import COMMANDS, app
 from dragoman.explain import _everything
 
-ROOT = Path(__file__).parent.parent
+ROOT = places.ROOT
 SOURCE = ROOT / "src" / "dragoman"
 
 UNCOVERED = ("dialects",)  # the reasons of the losses that writers report

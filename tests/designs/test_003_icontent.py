@@ -5,11 +5,11 @@ Targets are the formats that are always here; ``test_003_to_vercel.py`` has the 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+import places
 from dragoman import Malformed, convert, detect, dialects, formats, read, testing
 from dragoman.model import Media, Reasoning, Source, Text, ToolCall, ToolResult
 from dragoman.tools import llxprt_ids as ids
@@ -19,7 +19,7 @@ PNG = (
     "RU5ErkJggg=="
 )
 TO = ["anthropic-messages", "openai-chat", "openai-responses"]
-CORPUS = testing.load_corpus(Path(__file__).parents[1] / "corpus")
+CORPUS = testing.load_corpus(places.CORPUS)
 
 
 def text(words: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "designs.md"
 DESIGNS = ROOT.parent / "shared" / "designs"
 ROW = re.compile(r'^\| "(?P<quote>.*)" \| (?P<test>[^|]*) \| (?P<met>[^|]*) \|$')
-NAMED = re.compile(r"(?:(tests/\w+\.py)::)?\b(test_\w+)(?!\.py)")
+NAMED = re.compile(r"(?:(tests/[\w/]+\.py)::)?\b(test_\w+)(?!\.py)")
 MET = ("as it says", "in another way: ", "answered: ")
 NUMBERS = ("000", "001", "002", "003", "004")
 
