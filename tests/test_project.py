@@ -36,6 +36,7 @@ LAYERS = [
     {
         "ledger",
         "core/reading",
+        "core/signers",
         "core/media",
         "core/dates",
         "core/duplicates",

@@ -124,18 +124,6 @@ class Signature(Leaf, frozen=True):
     issuer: str
     kind: Literal["signature", "encrypted"] = "signature"
 
-    @property
-    def signer(self) -> str:
-        """Who signed: the vendor of the model, if known, not the platform that serves it."""
-        return SIGNERS.get(self.issuer, self.issuer) if self.kind == "signature" else self.issuer
-
-
-# Of the models that Bedrock serves, Claude alone signs its reasoning, and its signatures are the
-# same everywhere: "`signature` values are compatible across platforms (Claude APIs, Amazon Bedrock,
-# and Vertex AI). Values generated on one platform will be compatible with another."
-# https://platform.claude.com/docs/en/build-with-claude/extended-thinking#thinking-encryption
-SIGNERS = {"bedrock": "anthropic"}
-
 
 class Citation(Node, frozen=True):
     """The source of a statement. ``span`` is in the response, ``location`` in the source."""

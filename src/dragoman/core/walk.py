@@ -29,6 +29,7 @@ from ..model import (
     Usage,
 )
 from .reading import compact, escape, parse
+from .signers import signer
 from .writing import repeats_a_key
 
 S = TypeVar("S", bound=Struct)
@@ -114,7 +115,7 @@ def _meaning(node: Any, at: str) -> Any:
     if isinstance(node, Stop):
         return replace(node, native=None, dialect=None)
     if isinstance(node, Signature):
-        return replace(node, issuer=node.signer)
+        return replace(node, issuer=signer(node))
     if isinstance(node, Failure) and node.kind != "other":
         node = replace(node, type=None)  # the word of whoever said it; the kind is the neutral one
     if isinstance(node, Usage) and node.cache_write_ttl is not None:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from ..ledger import Ledger
 from ..model import (
-    SIGNERS,
     Block,
     Cache,
     Candidate,
@@ -33,6 +32,7 @@ from ..model import (
 from ..tools.pairing import Waiting
 from .models import UNKNOWN, Facts
 from .reading import decode, encode, name_of
+from .signers import SIGNERS, signer
 
 if TYPE_CHECKING:
     from ..dialect import Dialect
@@ -481,7 +481,7 @@ def may_open(dialect: Dialect, signature: Signature) -> bool:
     own = dialect.issuer
     if signature.kind == "encrypted":
         return signature.issuer == own
-    return signature.signer == SIGNERS.get(own, own)
+    return signer(signature) == SIGNERS.get(own, own)
 
 
 UNIONS = frozenset({"oneOf", "allOf", "anyOf"})

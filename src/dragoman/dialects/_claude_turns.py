@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
+from ..core.signers import signer
 from ..core.turns import SILENCE
 from ..core.writing import is_blank
 from ..ledger import Ledger
@@ -80,7 +81,7 @@ def is_signed(block: Block) -> bool:
     return (
         isinstance(block, Reasoning)
         and block.signature is not None
-        and block.signature.signer == CLAUDE
+        and signer(block.signature) == CLAUDE
     )
 
 

@@ -6,7 +6,7 @@ https://ai-sdk.dev/providers/ai-sdk-providers/anthropic#reasoning and the pages 
 from __future__ import annotations
 
 from ..core.reading import only
-from ..model import SIGNERS as SIGNERS_OF
+from ..core.signers import SIGNERS as SIGNERS_OF
 from ..model import Json
 
 # issuer -> kind of signature -> key

@@ -27,6 +27,7 @@ from ..core.reading import (
     need_str,
     uncounted,
 )
+from ..core.signers import signer
 from ..core.writing import Writing, note_joined
 from ..lint.evidence import Verdict
 from ..model import (
@@ -245,7 +246,7 @@ class VercelCore(VercelModelV5):
             return ["".join(block.content)]
         if block.id is not None:
             w.log.dropped("reasoning.id", block.at, "thoughts have no id here")
-        if signature is not None and signature.signer != "anthropic":
+        if signature is not None and signer(signature) != "anthropic":
             why = f"there is no place for what {signature.issuer} sealed"
             w.log.dropped("reasoning.signature", block.at, why)
             signature = None

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ...model import Reasoning, Signature
 from ..capabilities import ReasoningForm
+from ..signers import signer
 from ..writing import joined
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def lower(block: Reasoning, form: ReasoningForm, lowering: Messages) -> Sequence
         return (block,)  # the target wrote it
     signature, name = block.signature, block.id
     words = block.words if block.summary else block.content
-    if signature is not None and (signature.signer, signature.kind) not in form.signatures:
+    if signature is not None and (signer(signature), signature.kind) not in form.signatures:
         log.dropped("reasoning.signature", block.at, _refused(signature, form, to.name))
         signature = None
     if name is not None and place not in form.ids:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ...core.media import lies, sniff
 from ...core.reading import escape
+from ...core.signers import signer
 from ...core.writing import Writing, data_uri, joined, object_of
 from ...errors import Malformed
 from ...ledger import Ledger
@@ -268,10 +269,10 @@ class Write(Read):
         out: dict[str, Json] = {"type": "thinking", "thought": joined(texts)}
         summed = False  # whether what is written here is read as a summary
         if signature is not None:
-            field = SIGNED.get(signature.signer)
+            field = SIGNED.get(signer(signature))
             if signature.kind == "signature" and field is not None:
                 out |= {"sourceField": field, "signature": signature.data}
-            elif signature.signer == "anthropic":
+            elif signer(signature) == "anthropic":
                 if texts:
                     w.log.dropped("reasoning", block.at, "a redacted thought has no words here")
                 out |= {"thought": REDACTED, "sourceField": "thinking", "signature": signature.data}

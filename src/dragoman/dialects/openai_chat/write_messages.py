@@ -161,8 +161,7 @@ class WriteMessages(Parts):
     def write_usual(self, content: Sequence[Block], w: Writing) -> Json | None:
         """A plain text, plain calls or both, which is what nearly every turn holds."""
         text = None
-        calls: list[Json] = []
-        said = len(w.log.losses)
+        calls: list[ToolCall] = []
         for block in content:
             extras = block.extras
             if block.__class__ is ToolCall:
@@ -172,14 +171,8 @@ class WriteMessages(Parts):
                     or block.kind != "function"
                     or block.id is None
                 ):
-                    break
-                name, call_id = block.name, block.id
-                if name not in w.names.staying:
-                    name = w.tool_name(name, block.at)
-                if not w.ids.stays(call_id):
-                    call_id = w.call_id(block)
-                function = {"name": name, "arguments": block.arguments or "{}"}
-                calls.append({"id": call_id, "type": "function", "function": function})
+                    return None
+                calls.append(block)
             elif (
                 block.__class__ is Text
                 and text is None
@@ -190,13 +183,19 @@ class WriteMessages(Parts):
             ):
                 text = block.text
             else:
-                break
-        else:
-            if calls:
-                return {"role": "assistant", "content": text, "tool_calls": calls}
+                return None
+        if not calls:
             return None if text is None else {"role": "assistant", "content": text}
-        del w.log.losses[said:]  # the general way will say them again
-        return None
+        written: list[Json] = []
+        for call in calls:  # nothing is noted before it is sure that all of them are plain
+            name, call_id = call.name, call.id
+            if name not in w.names.staying:
+                name = w.tool_name(name, call.at)
+            if call_id is None or not w.ids.stays(call_id):
+                call_id = w.call_id(call)
+            function = {"name": name, "arguments": call.arguments or "{}"}
+            written.append({"id": call_id, "type": "function", "function": function})
+        return {"role": "assistant", "content": text, "tool_calls": written}
 
     def sort_blocks(self, content: Sequence[Block], w: Writing) -> Said:
         """Text, then refusals, then calls: there is no other order here, and the ledger says so."""

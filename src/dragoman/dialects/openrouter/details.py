@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.reading import as_dict
+from ...core.signers import signer
 from ...core.writing import Writing
 from ...model import Block, Extras, Json, Message, Raw, Reasoning, Signature, Text, ToolCall
 from ..openai_chat.signing import ISSUER, unsigned
@@ -268,7 +269,7 @@ class Details(Compatible):
     def write_details(self, block: Reasoning, count: int, w: Writing) -> list[Json]:
         """Reasoning from elsewhere."""
         signature = block.signature
-        form = UNKNOWN if signature is None else FORMATS[signature.signer]
+        form = UNKNOWN if signature is None else FORMATS[signer(signature)]
         content = block.content if not block.summary or block.words is block.content else ()
         out: list[dict[str, Json]] = [{"type": TEXT, "text": text} for text in content]
         out += [{"type": SUMMARY, "summary": text} for text in block.summary]
@@ -361,7 +362,7 @@ def says(block: Reasoning) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
 def is_sayable(block: Reasoning) -> bool:
     """Whether reasoning from elsewhere has words, or a signature that is known here."""
     return says(block) is not None or (
-        block.signature is not None and block.signature.signer in FORMATS
+        block.signature is not None and signer(block.signature) in FORMATS
     )
 
 

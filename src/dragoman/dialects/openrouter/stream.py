@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, as_list, expected
+from ...core.signers import signer
 from ...ledger import Ledger
 from ...model import Block, Json, Raw, Reasoning, Text, ToolCall
 from ...streams.base import Said
@@ -320,7 +321,7 @@ class OpenRouterWriter(ChatWriter):
         reasoning, signature = self.reasoning.get(event.index), event.signature
         if reasoning is None:
             return self.wait(event)
-        if not (reasoning.parts is not None or signature.signer in FORMATS):
+        if not (reasoning.parts is not None or signer(signature) in FORMATS):
             return b""
         kind = ENCRYPTED if signature.kind == "encrypted" else TEXT
         before = b""
@@ -329,7 +330,7 @@ class OpenRouterWriter(ChatWriter):
         self.signatures.add(signature.data)
         entry = {**reasoning.doc, SEALED[kind]: signature.data}
         if reasoning.parts is None:
-            entry["format"] = FORMATS[signature.signer]
+            entry["format"] = FORMATS[signer(signature)]
             if reasoning.block.id is not None and entry["format"] in ITEMS:
                 entry["id"] = reasoning.block.id
         return before + self.say(reasoning.number, entry)

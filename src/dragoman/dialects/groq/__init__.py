@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from ..core import capabilities as cap
-from ..core.fields import Field, text
-from ..lint.evidence import Verdict, told_by
-from ..model import ErrorKind, Json
-from ._openai import ERRORS
-from .openai_chat.sniff import Marks
-from .openai_chat.variant import Compatible, compatible
+from ...core import capabilities as cap
+from ...core.fields import Field, text
+from ...lint.evidence import Verdict, told_by
+from ...model import ErrorKind, Json
+from .._openai import ERRORS
+from ..openai_chat.sniff import Marks
+from ..openai_chat.variant import Compatible, compatible
 
 if TYPE_CHECKING:
-    from ..streams.base import StreamReader
-    from ..streams.framing import Frame
+    from ...streams.base import StreamReader
 
 MARKS = Marks(
     request={"compound_custom": 0.8, "search_settings": 0.5, "disable_tool_validation": 0.7},
@@ -72,33 +71,9 @@ class Groq(Compatible):
         return told_by(found, super().sniff(doc))
 
     def read_stream(self, whole: bool) -> StreamReader:
-        from .openai_chat.read_stream import ChatReader
-
-        class GroqReader(ChatReader):
-            def parse(self, frame: Frame) -> dict[str, Json]:
-                return broken_off(super().parse(frame))
-
-            def document(self) -> Json | None:
-                return counted(super().document())
+        from .stream import GroqReader
 
         return GroqReader(self, whole)
-
-
-def counted(doc: Json) -> Json:
-    """The counts of a stream stand in ``x_groq``, and beside it only for those who ask."""
-    inner: Json = doc.get("x_groq") if doc.__class__ is dict else None
-    counts: Json = inner.get("usage") if inner.__class__ is dict else None
-    if counts.__class__ is not dict or "prompt_tokens" not in counts:
-        return doc
-    rest = {k: v for k, v in inner.items() if k != "usage"}
-    return {"usage": counts, **doc, "x_groq": rest}
-
-
-def broken_off(doc: dict[str, Json]) -> dict[str, Json]:
-    """groq 1.7, chat_completion_chunk.py: why a stream ended too early is a text in ``x_groq``."""
-    inner = doc.get("x_groq")
-    error = inner.get("error") if inner.__class__ is dict else None
-    return {**doc, "error": {"message": error}} if error.__class__ is str else doc
 
 
 DIALECT = Groq()
