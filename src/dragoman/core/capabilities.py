@@ -126,6 +126,38 @@ class ReasoningForm(Struct, frozen=True, kw_only=True):
     """Where one block has several texts."""
 
 
+class ThinkingForm(Struct, frozen=True, kw_only=True):
+    """How a request asks for reasoning."""
+
+    modes: frozenset[str] = frozenset()
+    """The modes that there are, beside a budget, by the words of ``Thinking``."""
+    efforts: tuple[str, ...] = ()
+    """The levels of effort, the least first."""
+    budgets: bool = False
+    """Whether a budget can be written; it turns reasoning on."""
+    budgeted: bool = False
+    """Whether reasoning that is ``on`` needs a budget."""
+    least: int = 0
+    """The least budget, where a budget counts as output and must leave room for more."""
+    beside: bool = True
+    """Whether an effort may stand beside a mode."""
+    both: bool = True
+    """Whether an effort may stand beside a budget."""
+    idle: frozenset[Literal["effort", "display"]] = frozenset({"display"})
+    """What may be written where reasoning is not turned on."""
+    displays: tuple[str, ...] = ()
+    """What can be said of how reasoning is returned."""
+    shown: str | None = None
+    """What is written for other displays; None: nothing."""
+
+
+NO_THINKING = ThinkingForm()
+BY_EFFORT = ThinkingForm(
+    modes=frozenset({"off"}), efforts=("minimal", "low", "medium", "high", "xhigh", "max")
+)
+"""An effort, of which one level is none."""
+
+
 class Caching(Struct, frozen=True, kw_only=True):
     """What may bear a prompt-cache mark, and how long a cache lives."""
 
@@ -240,6 +272,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     reasoning: ReasoningForm | None = None
     """How reasoning is written; None: its writer looks after it."""
+    thinking: ThinkingForm | None = None
+    """How a request asks for reasoning; None: there is no parameter for it."""
     unfit: Mapping[str, frozenset[type[Block]]] = {}
     """Blocks that a message of a role cannot hold; they are dropped. Others: the writer knows."""
     emptied: bool = True

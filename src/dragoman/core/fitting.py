@@ -97,90 +97,12 @@ def nearest(effort: str, levels: Sequence[str]) -> str:
     if effort in levels or not levels:
         return effort
     if effort not in LADDER:
-        return levels[-1]
+        return "high" if "high" in levels else levels[-1]
     place = LADDER.index(effort)
     lower = [level for level in levels if level in LADDER[:place] and level != "none"]
     if lower:
         return lower[-1]
     return next((level for level in levels if level != "none"), levels[0])
-
-
-def fit_effort(effort: str, facts: Facts, thinking: Thinking, model: str, log: Ledger) -> str:
-    """An effort as the model takes it, which takes some."""
-    near = nearest(effort, facts.efforts or ())
-    if near != effort:
-        why = f"effort {effort!r} is not supported by {model}; {near!r} is written"
-        log.approximated("thinking.effort", thinking.at, why)
-    return near
-
-
-def known_effort(
-    effort: str, facts: Facts, thinking: Thinking, model: str, log: Ledger
-) -> str | None:
-    """An effort of a model whose levels are known; None: it takes no effort."""
-    levels = facts.efforts or ()
-    off = effort == "none" and thinking.mode == "off"
-    if not levels:
-        what = "thinking" if off else "thinking.effort"
-        log.dropped(what, thinking.at, f"reasoning effort is not supported by {model}")
-        return None
-    if not off or effort in levels:
-        return fit_effort(effort, facts, thinking, model, log)
-    log.approximated("thinking", thinking.at, f"reasoning cannot be disabled with {model}")
-    log.invented("thinking.effort", thinking.at, f"{levels[0]!r}, the lowest effort of {model}")
-    return levels[0]
-
-
-def usual_effort(thinking: Thinking, model: str, log: Ledger) -> str:
-    """What is said where reasoning is off unless an effort is written."""
-    why = "enabled reasoning is written as an effort"
-    log.approximated("thinking", thinking.at, why)
-    why = f"'medium': {model} does not reason without an effort"
-    log.invented("thinking.effort", thinking.at, why)
-    return "medium"
-
-
-# -- a request that is broken for its model --------------------------------------------------------
-
-
-def repaired(tree: Request, facts: Facts, log: Ledger) -> Request:
-    """A request as its model takes it, with what the writers of an API of efforts leave out."""
-    tree = fit(tree, facts, log)
-    asked, model = tree.params.thinking, tree.model or "this model"
-    if facts is UNKNOWN or asked is None:
-        return tree
-    thinking = fit_thinking(asked, facts, model, log)
-    if thinking != asked:
-        tree = replace(tree, params=replace(tree.params, thinking=thinking))
-    return tree
-
-
-def fit_thinking(asked: Thinking, facts: Facts, model: str, log: Ledger) -> Thinking | None:
-    """How to reason, where a level or a budget says how much."""
-    if facts.thinking == () and facts.efforts == ():
-        log.dropped("thinking", asked.at, f"thinking is not supported by {model}")
-        return None
-    effort, budget, mode = asked.effort, asked.budget, asked.mode
-    if mode == "off" and facts.thinking is not None and "off" not in facts.thinking:
-        log.dropped("thinking", asked.at, f"thinking cannot be disabled with {model}")
-        mode, budget = None, None
-    elif mode == "off" and facts.thinking is None and facts.efforts is not None:
-        effort, mode = known_effort("none", facts, asked, model, log), None
-    elif effort is not None and facts.efforts is not None:
-        effort = known_effort(effort, facts, asked, model, log)
-    if budget and facts.thinking == ():
-        log.dropped("thinking.budget", asked.at, f"a thinking budget is not supported by {model}")
-        mode, budget = None, None
-    elif budget and facts.budgets is not None:
-        least, most = facts.budgets
-        budget = min(max(budget, least), most)
-        if budget != asked.budget:
-            why = f"a thinking budget of {asked.budget} tokens written as {budget} for {model}"
-            log.approximated("thinking.budget", asked.at, why)
-    if (effort, budget, mode) == (asked.effort, asked.budget, asked.mode):
-        return asked
-    extras = None if asked.extras is None else replace(asked.extras, spelling={})
-    return replace(asked, effort=effort, budget=budget, mode=mode, extras=extras)
 
 
 def without_media(tree: Request, facts: Facts, log: Ledger) -> Request:

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
+from ..core import capabilities as cap
 from ..core.fields import Field, strings, text
 from ..core.writing import Names, Writing
 from ..ledger import Ledger
@@ -56,7 +57,11 @@ class DeepSeek(Compatible):
     endpoints = compatible("https://api.deepseek.com", "DEEPSEEK_API_KEY")
     enforces = True  # https://api-docs.deepseek.com/guides/tool_calls: strict mode
     # "unknown variant `developer`, expected one of `system`, `user`, ..."
-    can = replace(Compatible.can, developer=False)
+    can = replace(
+        Compatible.can,
+        developer=False,
+        thinking=replace(cap.BY_EFFORT, modes=frozenset({"on", "off"})),
+    )
     # @ai-sdk/deepseek 2.0.69 (npm), src/chat: deepseek-chat-options.ts, deepseek-chat-api-types.ts
     fields = (
         Compatible.fields.but(
@@ -122,12 +127,6 @@ class DeepSeek(Compatible):
         if config.mode is None or w.home:
             return super().write_effort(out, config, w)
         out["thinking"] = {"type": "disabled" if config.mode == "off" else "enabled"}
-        if config.mode in ("adaptive", "between-tools"):
-            w.log.approximated("thinking", config.at, f"{self.name} turns reasoning on or off only")
-        elif config.mode == "off" and (config.effort or config.budget):
-            code = "thinking.effort" if config.effort else "thinking.budget"
-            w.log.dropped(code, config.at, "reasoning is off")
-            config = replace(config, effort=None, budget=None)
         return super().write_effort(out, replace(config, mode=None), w)
 
     def write_output(self, form: OutputFormat, w: Writing) -> Json:

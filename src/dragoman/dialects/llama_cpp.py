@@ -51,6 +51,7 @@ class LlamaCpp(Continuing):
         Continuing.can,
         choices=replace(Continuing.can.choices, modes=cap.MODES - {"named"}),
         media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
+        thinking=replace(cap.BY_EFFORT, budgets=True),
         result_names=True,  # common/chat.cpp, common_chat_msgs_parse_oaicompat
     )
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url", "audio": "input_audio"}

@@ -32,7 +32,7 @@ from ..model import (
 )
 from ..streams.base import FunctionsOnly, StreamWriter
 from ..tools import freeform
-from .openai_responses import REASONING, OpenAIResponses
+from .openai_responses import REASONING, THINKING, OpenAIResponses
 from .openai_responses.parts import ItemWriting
 from .openai_responses.request import FIELDS
 
@@ -51,8 +51,6 @@ class OpenResponses(OpenAIResponses):
     endpoints: ClassVar[tuple[Endpoint, ...]] = (Endpoint("/responses"),)  # of any vendor
     aliases: ClassVar[tuple[str, ...]] = ()
     shared: ClassVar[dict[str, frozenset[str]]] = {"openai-responses": KNOWN}
-    # https://github.com/openresponses/openresponses, schema/configuration.tsp
-    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
     fields = FIELDS.but(
         Field("service_tier", text, among=("auto", "default", "flex", "priority")),
         *(Field(name, number) for name in PENALTIES),
@@ -66,6 +64,8 @@ class OpenResponses(OpenAIResponses):
         tools=frozenset(),
         freeform="wrapped",
         reasoning=replace(REASONING, signatures=frozenset({("open-responses", "encrypted")})),
+        # https://github.com/openresponses/openresponses, schema/configuration.tsp
+        thinking=replace(THINKING, efforts=("low", "medium", "high", "xhigh")),
     )
     tool_search: ClassVar[dict[str, Json] | None] = None
 

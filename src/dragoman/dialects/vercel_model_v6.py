@@ -6,6 +6,9 @@ messages; an image is a part of its own; a file is data or an address; there is 
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
+from ..core import capabilities as cap
 from .vercel_model import VercelModel
 
 
@@ -20,7 +23,7 @@ class VercelModelV6(VercelModel):
     references = False
     file_ids = True
     inline_text = False
-    efforts = ()
+    can = replace(VercelModel.can, thinking=cap.NO_THINKING)
     interrupts = False
     said: ClassVar[dict[str, frozenset[str]]] = {
         **VercelModel.said,

@@ -22,7 +22,7 @@ from ..model import Candidate, ErrorKind, Json, OutputFormat, Request, StopReaso
 from ._openai import ERROR_TYPES, ERRORS
 from .openai_chat.response import STOP, STOP_WORDS
 from .openai_chat.sniff import Marks
-from .openai_chat.variant import CONTINUE, MORE_MEDIA, Continuing, compatible
+from .openai_chat.variant import CONTINUE, MORE_MEDIA, OMITTED, Continuing, compatible
 
 STRUCTURED, GUIDED = "structured_outputs", "guided_json"
 MARKS = Marks(
@@ -42,6 +42,7 @@ class VLLM(Continuing):
     can = replace(
         Continuing.can,
         lacks=Continuing.can.lacks - {"stop.sequence"},
+        thinking=replace(cap.BY_EFFORT, budgets=True, displays=(OMITTED,)),
         media=cap.MediaForms(kinds=MORE_MEDIA, texts=cap.WORDS),
     )
     spec = "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"

@@ -8,10 +8,10 @@ an error is two words; searches are asked for with ``search_parameters``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ..core import capabilities as cap
 from ..core.fields import Field, Fields, text, whole
 from ..core.turns import note_error_code, note_error_type
 from ..core.writing import Writing
@@ -47,8 +47,11 @@ class XAI(Compatible):
     issuer = "xai"
     endpoints = compatible("https://api.x.ai/v1", "XAI_API_KEY")
     # xai-sdk 1.21 (PyPI), proto/v6: ReasoningEffort in chat_pb2.pyi, ServiceTier in usage_pb2.pyi
-    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "xhigh")
-    can = replace(Compatible.can, lacks=Compatible.can.lacks | {"error.param"})
+    can = replace(
+        Compatible.can,
+        lacks=Compatible.can.lacks | {"error.param"},
+        thinking=replace(cap.BY_EFFORT, efforts=("low", "medium", "high", "xhigh")),
+    )
     fields = Compatible.fields.but(
         Field("service_tier", text, among=("default", "priority")),
         # @ai-sdk/xai 3.0.138 (npm), src/xai-chat-options.ts

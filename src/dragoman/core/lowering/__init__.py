@@ -29,6 +29,8 @@ Of tools:
 Of tool choices: modes, subsets of tools, whether calls may be parallel, and choices that only one
 dialect knows.
 
+Of parameters: how reasoning is asked for, by mode, effort, budget and display.
+
 And blocks of another dialect: tools that they bring join those of the request, what they say in
 plain words is text, and a compacted history that nobody else can read is reported as such.
 
@@ -44,7 +46,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
 from ..capabilities import ALL_MARKS
-from . import caching, choices, messages, responses, tools
+from . import caching, choices, messages, responses, thinking, tools
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -61,6 +63,8 @@ def lower(tree: Tree, to: Dialect, log: Ledger) -> Tree:
     if isinstance(tree, Request):
         if to.can.caching is not ALL_MARKS:
             tree = caching.request(tree, to, log)
+        if tree.params.thinking is not None:
+            tree = thinking.lower(tree, to, to.facts_of(tree.model, log), log)
         if tree.tool_choice is not None:
             tree = choices.omitted(tree, to, log)
         special = tools.are_special(tree.tools or (), to.can)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core import capabilities as cap
 from ...core.endpoint import VERTEX_BASES, Endpoint
 from ...model import Json, Media, Passage, Reasoning, ToolCall, ToolResult
+from .._claude import THINKING
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -95,6 +96,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Media, Passage, ToolResult}),
         },
+        thinking=THINKING,
         citations=cap.Citations(forms=("signed", "place")),
         caching=cap.Caching(on=cap.ALL_MARKS.on, ttls=("5m", "1h"), longest="1h"),
         media=cap.MediaForms(

@@ -52,7 +52,6 @@ DEFAULT_MAX_TOKENS = 8192
 MOST_MARKS = 4
 IDS = ("[a-zA-Z0-9_-]", 512)
 NAMES = ("[a-zA-Z0-9_-]", 128)
-EFFORTS = ("low", "medium", "high", "xhigh", "max")
 THINKING = {
     "enabled": "on",
     "adaptive": "adaptive",
@@ -264,7 +263,7 @@ class Requests(Turns):
             log.dropped("thinking", config.at, WITHOUT_THINKING)
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
-        return repaired(tree, log.models.facts(self.vendor, tree.model), log)
+        return repaired(tree, self, log.models.facts(self.vendor, tree.model), log)
 
     def note_prefill(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
@@ -333,37 +332,15 @@ class Requests(Turns):
         return replace(params, max_tokens=limit)
 
     def write_thinking_config(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        mode, effort = config.mode, config.effort
-        if mode is not None:
+        if (mode := config.mode or (None if config.budget is None else "on")) is not None:
             thinking: dict[str, Json] = {"type": THINKING_TYPES[mode]}
-            if config.budget is not None and (mode == "on" or w.home):
+            if config.budget is not None:
                 thinking["budget_tokens"] = config.budget
-            elif config.budget is not None:
-                w.log.dropped(
-                    "thinking.budget", config.at, f"{self.name} has no budget for {mode} thinking"
-                )
-            elif mode == "on" and not w.home:
-                thinking["type"] = "adaptive"
-                w.log.approximated(
-                    "thinking", config.at, "thinking without a budget written as adaptive"
-                )
             if config.display is not None:
-                if config.display in ("summarized", "omitted") or w.home:
-                    thinking["display"] = config.display
-                else:
-                    w.log.approximated("thinking.display", config.at, "shown in summary")
-                    thinking["display"] = "summarized"
+                thinking["display"] = config.display
             out["thinking"] = thinking
-        elif config.budget is not None:
-            out["thinking"] = {"type": "enabled", "budget_tokens": config.budget}
-        elif config.display is not None:
-            why = "thinking.display needs thinking"
-            w.log.dropped("thinking.display", config.at, why)
-        if effort is not None:
-            if effort not in EFFORTS and not w.home:
-                w.log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'low'")
-                effort = "low"
-            out["output_config"] = {"effort": effort}
+        if config.effort is not None:
+            out["output_config"] = {"effort": config.effort}
         self.lose(config.extras, config.at, w.log)
 
     def write_output(

@@ -18,6 +18,7 @@ from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
+from .._claude import THINKING
 from .formats import TAKEN
 from .response import Responses
 from .sniff import Sniff
@@ -47,6 +48,7 @@ class BedrockConverse(Sniff, Responses):
             "user": frozenset({Reasoning, ToolCall}),
             "assistant": frozenset({Passage, ToolResult}),
         },
+        thinking=THINKING,
         citations=cap.Citations(
             forms=("url", "place"), lacks=("span", "signature", "file_id", "filename")
         ),

@@ -20,7 +20,6 @@ from .write_blocks import Said
 
 MORE = "additionalModelRequestFields"
 TIERS = ("priority", "default", "flex", "reserved")
-EFFORTS = ("low", "medium", "high", "xhigh", "max")
 THINKING = {
     "enabled": "on",
     "adaptive": "adaptive",
@@ -161,42 +160,18 @@ class ParamFields(Turns):
     def write_thinking(
         self, out: dict[str, Json], more: dict[str, Json], config: Thinking, w: Said
     ) -> None:
-        mode, said = config.mode, dict[str, Json]()
-        if mode is not None:
-            said["type"] = THINKING_TYPES[mode]
-            if config.budget is not None and (mode == "on" or w.home):
+        if (mode := config.mode or (None if config.budget is None else "on")) is not None:
+            said: dict[str, Json] = {"type": THINKING_TYPES[mode]}
+            if config.budget is not None:
                 said["budget_tokens"] = config.budget
-            elif config.budget is not None:
-                w.log.dropped(
-                    "thinking.budget", config.at, f"{self.name} has no budget for {mode} thinking"
-                )
-            elif mode == "on" and not w.home:
-                said["type"] = "adaptive"
-                w.log.approximated(
-                    "thinking", config.at, "thinking without a budget written as adaptive"
-                )
-        elif config.budget is not None:
-            said = {"type": "enabled", "budget_tokens": config.budget}
-            w.log.approximated("thinking", config.at, "with a budget, thinking is on")
-        if config.display is not None and said:
-            said["display"] = config.display
-            if config.display not in ("summarized", "omitted") and not w.home:
-                said["display"] = "summarized"
-                w.log.approximated("thinking.display", config.at, "shown in summary")
-        elif config.display is not None:
-            why = "thinking.display needs thinking"
-            w.log.dropped("thinking.display", config.at, why)
-        if said:
+            if config.display is not None:
+                said["display"] = config.display
             w.moved("thinking", config.at, "in Claude's words, for the model alone")
             more["thinking"] = self.emit(said, config, w.log)
         else:
             self.lose(config.extras, config.at, w.log)
         if config.effort is not None:
-            effort = config.effort
-            if effort not in EFFORTS and not w.home:
-                w.log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'low'")
-                effort = "low"
-            out["outputConfig"] = {"effort": effort}
+            out["outputConfig"] = {"effort": config.effort}
 
     def write_output(self, out: dict[str, Json], form: OutputFormat, w: Said) -> None:
         if form.kind != "schema" or form.schema is None:

@@ -203,7 +203,7 @@ class Requests(ParamFields):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(maker_of(tree.model, log.models), tree.model)
-        tree = repaired(tree, facts, log)
+        tree = repaired(tree, self, facts, log)
         return fitting.without_media(tree, facts, log)
 
     def facts_of(self, model: str | None, log: Ledger) -> Facts:

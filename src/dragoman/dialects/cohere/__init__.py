@@ -43,6 +43,7 @@ class Cohere(Rules, Sniff, Responses):
         refusals=cap.NOWHERE,
         citations=cap.Citations(everyone=False, forms=("url", "document")),
         reasoning=cap.ReasoningForm(),
+        thinking=cap.ThinkingForm(modes=frozenset({"on", "off"}), budgets=True),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={

@@ -200,28 +200,13 @@ class Requests(Tools):
         out["response_format"] = self.emit(said, form, w.log)
 
     def write_thinking(self, out: dict[str, Json], config: Thinking, w: CohereWriting) -> None:
-        log = w.log
-        if config.display is not None:
-            log.dropped("thinking.display", config.at, f"{self.name} always returns reasoning")
-        off = config.mode == "off" or (config.mode is None and config.effort == "none")
-        said: dict[str, Json] = {"type": "disabled" if off else "enabled"}
-        if config.effort is not None:
-            why = f"{self.name} turns reasoning on or off only"
-            note = log.approximated if config.mode is None else log.dropped
-            note("thinking.effort", config.at, why)
-        elif config.mode not in ("on", "off"):
-            if config.mode is None and config.budget is None:
-                self.lose(config.extras, config.at, log)
-                return  # only what should be seen of it
-            log.approximated("thinking", config.at, f"{self.name} turns reasoning on or off only")
+        if config.mode is None and config.budget is None:
+            self.lose(config.extras, config.at, w.log)
+            return
+        said: dict[str, Json] = {"type": "disabled" if config.mode == "off" else "enabled"}
         if config.budget is not None:
-            if off and not w.home:
-                log.dropped(
-                    "thinking.budget", config.at, f"{self.name} has no budget with reasoning off"
-                )
-            else:
-                said["token_budget"] = config.budget
-        out["thinking"] = self.emit(said, config, log)
+            said["token_budget"] = config.budget
+        out["thinking"] = self.emit(said, config, w.log)
 
 
 def why_not_strict(schemas: list[Json]) -> str:

@@ -46,6 +46,7 @@ class CopilotResponses(Sniff, Answers):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(parts=cap.EVERYWHERE),
+        thinking=cap.BY_EFFORT,
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={"image": cap.Form(sources=frozenset({"url", "base64"}), usual="image/png")},

@@ -238,13 +238,7 @@ class Requests(Responses):
     def write_request(self, tree: Request, log: Ledger) -> Json:
         if self.is_home(tree.dialect):
             return super().write_request(tree, log)
-        params = tree.params
-        thinking = params.thinking
-        if thinking is not None and thinking.display is not None:
-            why = "what of the reasoning is seen is not said here"
-            log.dropped("thinking.display", thinking.at, why)
-            params = replace(params, thinking=replace(thinking, display=None))
-        tree = replace(tree, params=params)
+        thinking = tree.params.thinking
         out: dict[str, Json] = super().write_request(tree, log)
         del out["store"]  # there is no such field; nothing is stored
         if out.get("reasoning", {}).get("effort", "none") != "none":

@@ -46,6 +46,17 @@ class Gemini(Sniff, Rules, Responses):
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("google", "signature"), ("google", "encrypted")})
         ),
+        # "You can only set only one of thinking budget and thinking level."
+        thinking=cap.ThinkingForm(
+            modes=frozenset({"off", "adaptive"}),
+            efforts=("minimal", "low", "medium", "high"),
+            budgets=True,
+            budgeted=True,
+            beside=False,
+            both=False,
+            displays=("summarized", "omitted"),
+            shown="summarized",
+        ),
         unfit={
             "system": cap.NOT_TEXT,
             "developer": cap.NOT_TEXT,

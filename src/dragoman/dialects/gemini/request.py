@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ...core import fitting
 from ...core.fields import NAMES, Field, Fields, Reader, flag, labels, number, strings, text, whole
+from ...core.lowering.thinking import repaired
 from ...core.models import Facts
 from ...core.reading import (
     as_dict,
@@ -19,7 +20,7 @@ from ...core.reading import (
     maybe_str,
     need_list,
 )
-from ...core.turns import BUDGETS, SILENCE
+from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
@@ -322,14 +323,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        tree = fitting.repaired(tree, facts, log)
-        asked = tree.params.thinking
-        if asked is not None and asked.effort is not None and (asked.mode or asked.budget):
-            # "You can only set only one of thinking budget and thinking level."
-            what = "thinking" if asked.budget is None else "thinking.budget"
-            log.dropped(what, asked.at, LEVEL_ALONE)
-            asked = replace(asked, mode=None, budget=None)
-            tree = replace(tree, params=replace(tree.params, thinking=asked))
+        tree = repaired(tree, self, facts, log)
         if tree.params.output is not None and tree.tools:
             tree = replace(tree, params=self.fit_output(tree, facts, log))
         return tree
@@ -384,107 +378,20 @@ class Requests(Tools):
         self.lose(params.extras, params.at, w.log)
 
     def write_thinking(self, config: dict[str, Json], thinking: Thinking, w: Saying) -> None:
-        if w.facts.thinking == () and w.facts.efforts == ():
-            # "Thinking is not supported by this model."
-            w.log.dropped("thinking", thinking.at, f"thinking is not supported by {w.model}")
-            self.lose(thinking.extras, thinking.at, w.log)
-            return
         out: dict[str, Json] = {}
         spelling = self.spelling(thinking)
-        self.write_budget(out, thinking, w)
-        if thinking.effort is not None and w.home:
+        if thinking.mode is not None or thinking.budget is not None:
+            # 0 is none, -1 as many as the model likes
+            out["thinkingBudget"] = {"off": 0}.get(thinking.mode or "", thinking.budget or -1)
+        if thinking.effort is not None:
             out["thinkingLevel"] = spelling.get("level", thinking.effort.upper())
-        elif thinking.effort is not None:
-            self.write_effort(out, thinking, thinking.effort, w)
         elif "level" in spelling:
             out["thinkingLevel"] = spelling["level"]
         if thinking.display is not None:
             out["includeThoughts"] = thinking.display != "omitted"
-            if thinking.display not in ("summarized", "omitted"):
-                w.log.approximated("thinking.display", thinking.at, "shown in summary")
         out = self.emit(spelled(out, self.said(thinking)), thinking, w.log)
         if out or w.home:
             config["thinkingConfig"] = out
-
-    def write_effort(
-        self, out: dict[str, Json], thinking: Thinking, effort: str, w: Saying
-    ) -> None:
-        """How hard to think: a level, or a budget for those who know no levels."""
-        if "thinkingBudget" in out:
-            why = "the budget says how much to think, and nothing else"
-            w.log.dropped("thinking.effort", thinking.at, why)
-        elif effort == "none":
-            self.write_off(out, thinking, "thinking.effort", w)
-        elif w.facts.efforts == ():
-            # "thinking_level is not supported by this model."
-            budget = self.fit_budget(BUDGETS.get(effort, BUDGETS["high"]), w)
-            out["thinkingBudget"] = budget
-            why = f"models before Gemini 3 take a budget: {effort!r} is {budget}"
-            w.log.approximated("thinking.effort", thinking.at, why)
-        elif w.facts.efforts:
-            near = fitting.fit_effort(effort, w.facts, thinking, w.model or "", w.log)
-            out["thinkingLevel"] = near.upper()
-        elif effort in LEVELS:
-            out["thinkingLevel"] = effort.upper()
-        else:
-            out["thinkingLevel"] = "HIGH"
-            w.log.approximated("thinking.effort", thinking.at, f"{effort!r} becomes 'HIGH'")
-
-    def fit_budget(self, budget: int, w: Saying) -> int:
-        """A budget within the range of the model."""
-        least, most = w.facts.budgets or (budget, budget)
-        return min(max(budget, least), most)
-
-    def write_off(self, out: dict[str, Json], thinking: Thinking, what: str, w: Saying) -> None:
-        """Not to think, or as little as the model can; some cannot be kept from it."""
-        ways = w.facts.thinking
-        if ways is None or "off" in ways:
-            out["thinkingBudget"] = 0
-            if what != "thinking":
-                w.log.approximated(what, thinking.at, "not to think is a budget of 0")
-            return
-        # "Budget 0 is invalid. This model only works in thinking mode."
-        w.log.approximated(what, thinking.at, "this model always thinks; as little as it can")
-        if w.facts.efforts:
-            level = w.facts.efforts[0]
-            out["thinkingLevel"] = level.upper()
-            if what == "thinking":
-                why = f"{level!r}, the lowest level of {w.model}"
-                w.log.invented("thinking.effort", thinking.at, why)
-        elif w.facts.budgets is not None:
-            least = out["thinkingBudget"] = w.facts.budgets[0]
-            why = f"{least}, the smallest budget of {w.model}"
-            w.log.invented("thinking.budget", thinking.at, why)
-
-    def write_budget(self, out: dict[str, Json], thinking: Thinking, w: Saying) -> None:
-        """How many tokens may be reasoning: 0 is none, -1 as many as the model likes."""
-        mode, budget = thinking.mode, thinking.budget
-        if mode is None and budget is None:
-            return
-        levels = w.facts.efforts != ()
-        if thinking.effort is not None and not w.home and (levels or budget is None):
-            # "You can only set only one of thinking budget and thinking level."
-            what = "thinking" if budget is None else "thinking.budget"
-            w.log.dropped(what, thinking.at, LEVEL_ALONE)
-        elif w.facts.thinking == ():
-            # "Thinking budget is not supported for this model."
-            why = f"a thinking budget is not supported by {w.model}"
-            w.log.dropped("thinking" if budget is None else "thinking.budget", thinking.at, why)
-        elif mode == "off":
-            self.write_off(out, thinking, "thinking", w)
-        elif budget is not None:
-            out["thinkingBudget"] = fit = budget if w.home else self.fit_budget(budget, w)
-            if fit != budget:
-                why = f"a budget of {budget} tokens is {fit} for {w.model}"
-                w.log.approximated("thinking.budget", thinking.at, why)
-            if mode != "on" and not w.home:
-                w.log.approximated(
-                    "thinking", thinking.at, f"a budget turns reasoning on in {self.name}"
-                )
-        else:
-            out["thinkingBudget"] = -1
-            if mode != "adaptive":
-                w.log.approximated("thinking", thinking.at, "thinking without a budget is dynamic")
 
     def write_output(self, config: dict[str, Json], form: OutputFormat, w: Saying) -> None:
         spelling = self.spelling(form)

@@ -19,7 +19,7 @@ from ...lint.evidence import Verdict, told_by
 from ...model import ErrorKind, Json
 from .._openai import ERRORS
 from ..openai_chat.sniff import Marks
-from ..openai_chat.variant import Compatible, compatible
+from ..openai_chat.variant import OMITTED, Compatible, compatible
 
 if TYPE_CHECKING:
     from ...streams.base import StreamReader
@@ -45,11 +45,17 @@ class Groq(Compatible):
     )
     thinking_key = "reasoning"
     # groq 1.7 (PyPI), types/chat: completion_create_params.py, chat_completion_role.py
-    efforts: ClassVar[tuple[str, ...]] = ("low", "medium", "high", "default")
     hiding: ClassVar[dict[str, Json]] = {"include_reasoning": False, "reasoning_format": "hidden"}
     enforces = True  # https://console.groq.com/docs/structured-outputs#strict-mode-strict-true
     # There, and https://console.groq.com/docs/openai#currently-unsupported-openai-features
-    can = replace(Compatible.can, names=cap.NOWHERE, developer=False)
+    can = replace(
+        Compatible.can,
+        names=cap.NOWHERE,
+        developer=False,
+        thinking=replace(
+            cap.BY_EFFORT, efforts=("low", "medium", "high", "default"), displays=(OMITTED,)
+        ),
+    )
     fields = Compatible.fields.but(
         Field("service_tier", text, among=("auto", "on_demand", "flex", "performance")),
         methods={"thinking": ("reasoning_effort", *hiding)},

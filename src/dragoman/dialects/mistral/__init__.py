@@ -45,6 +45,7 @@ class Mistral(Responses):
         reasoning=cap.ReasoningForm(
             signatures=frozenset({("mistral", "signature")}), parts=cap.HISTORY
         ),
+        thinking=cap.BY_EFFORT,
         unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
         refused="end",
         # Its own are references to results of tools, which nobody else has.

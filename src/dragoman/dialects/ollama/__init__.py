@@ -38,6 +38,9 @@ class Ollama(Sniff, Responses):
         passages=cap.NOWHERE,
         citations=cap.NO_CITATIONS,
         reasoning=cap.ReasoningForm(),
+        thinking=cap.ThinkingForm(
+            modes=frozenset({"on", "off"}), efforts=("low", "medium", "high", "max"), beside=False
+        ),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
             kinds={"image": cap.Form(sources=frozenset({"base64"}), any_data=False)},

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 
 from ...core.fields import Field, Fields, flag, number, strings, whole
 from ...core.reading import as_dict, as_str, expected, maybe_bool, maybe_str, need_list
-from ...core.turns import effort_of
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import Json, OutputFormat, Params, Request, Thinking
 from ...tools import freeform
 from .messages import Messages, OllamaWriting
-
-EFFORTS = ("low", "medium", "high", "max")
 
 
 def limit(doc: Mapping[str, Json], key: str, at: str) -> int | None:
@@ -128,29 +125,11 @@ class Requests(Messages):
         self.lose(params.extras, params.at, w.log)
 
     def write_thinking(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        log, effort = w.log, config.effort
-        if config.display is not None:
-            log.dropped("thinking.display", config.at, f"{self.name} always returns reasoning")
-        self.lose(config.extras, config.at, log)
-        if config.mode == "off":
-            if effort is not None:
-                log.dropped("thinking.effort", config.at, "reasoning is off")
-            out["think"] = False
-            return
-        if config.budget is not None:
-            effort = effort or effort_of(config.budget)
-            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
-            log.approximated("thinking.budget", config.at, why)
-        elif effort is not None and config.mode is not None:
-            log.dropped("thinking", config.at, "the effort turns reasoning on")
-        elif config.mode not in (None, "on"):
-            log.approximated("thinking", config.at, f"{self.name} turns reasoning on or off only")
-        if effort is not None and effort not in EFFORTS and not w.home:
-            near = "low" if effort == "minimal" else "high"
-            log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
-            effort = near
-        if effort is not None or config.mode is not None:
-            out["think"] = effort if effort is not None else True
+        self.lose(config.extras, config.at, w.log)
+        if config.effort is not None and config.mode != "off":
+            out["think"] = config.effort
+        elif config.mode is not None:
+            out["think"] = config.mode != "off"
 
     def write_output(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
         self.lose(form.extras, form.at, w.log)

@@ -29,6 +29,7 @@ class OpenAIChat(Sniff, Rules, Responses):
         item_ids=cap.NOWHERE,
         passages=cap.NOWHERE,
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
+        thinking=cap.BY_EFFORT,
         unfit={"system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         citations=cap.Citations(
             places=cap.RESPONSE,

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ...core import fitting
 from ...core.fields import Field, Fields, flag, mapping, number, strings, text, whole
+from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
 from ...core.reading import as_dict, as_str, maybe_bool, maybe_str, need_list
-from ...core.turns import effort_of
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
@@ -29,7 +29,6 @@ from ...tools import freeform, schemas
 from .._openai import short_labels, short_user
 from .tools import Tools
 
-EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast")
 CALLING = frozenset({"tools", "functions", "tool_choice", "function_call", "parallel_tool_calls"})
 FIELDS = Fields(
@@ -68,7 +67,6 @@ class Requests(Tools):
     fields: ClassVar[Fields] = FIELDS
     asks_for_usage: ClassVar[bool] = True
     """Whether a stream counts tokens only for those who ask."""
-    efforts: ClassVar[tuple[str, ...]] = EFFORTS
     model_in_path: ClassVar[bool] = False
     """Whether a request may do without a model, as its address names it."""
 
@@ -215,7 +213,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        tree = fitting.without_media(fitting.repaired(tree, facts, log), facts, log)
+        tree = fitting.without_media(repaired(tree, self, facts, log), facts, log)
         spelled = self.spelling(tree).get("max_tokens")
         usual = self.fields["max_tokens"].key
         if facts.limit_key not in (None, spelled or usual) and tree.extras is not None:
@@ -284,36 +282,10 @@ class Requests(Tools):
         return self.fields
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        log, effort = w.log, config.effort
-        if config.mode == "off":
-            if effort is not None or config.budget is not None:
-                code = "thinking.effort" if effort is not None else "thinking.budget"
-                log.dropped(code, config.at, "reasoning is off")
-            effort = "none"
-        elif effort is None and config.budget is not None:
-            effort = effort_of(config.budget)
-            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
-            log.approximated("thinking.budget", config.at, why)
-        elif config.budget is not None:
-            log.dropped(
-                "thinking.budget", config.at, f"{self.name} has no field for a reasoning budget"
-            )
-        elif config.mode is not None and effort is None and w.facts.thinks == "off":
-            effort = fitting.usual_effort(config, w.model or "", log)
-        elif config.mode is not None:
-            why = f"{self.name} has no switch for reasoning"
-            log.dropped("thinking", config.at, why)
-        if config.display is not None:
-            log.dropped("thinking.display", config.at, f"{self.name} does not return reasoning")
-        if effort is not None and w.facts.efforts is not None:
-            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
+        effort = "none" if config.mode == "off" else config.effort
         if effort is not None:
-            if effort not in self.efforts and effort != "none" and not w.home:
-                near = "low" if effort == "minimal" else "high"
-                log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
-                effort = near
             out["reasoning_effort"] = effort
-        self.lose(config.extras, config.at, log)
+        self.lose(config.extras, config.at, w.log)
 
     def write_output(self, form: OutputFormat, w: Writing) -> Json:
         if form.kind != "schema":

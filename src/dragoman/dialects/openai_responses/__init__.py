@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.lowering import SEARCH
 from ...model import Json, Raw
+from .request import SUMMARIES
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -35,6 +38,8 @@ REASONING = cap.ReasoningForm(
     summaries=cap.EVERYWHERE,
     parts=cap.EVERYWHERE,
 )
+
+THINKING = replace(cap.BY_EFFORT, displays=SUMMARIES, shown="auto")
 
 
 class OpenAIResponses(Sniff, Rules, Responses):
@@ -102,6 +107,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
             spans=True,
         ),
         reasoning=REASONING,
+        thinking=THINKING,
         caching=cap.Caching(
             on=frozenset({"text", "media", "result part", "document text"}), ttls=("30m", "12h")
         ),

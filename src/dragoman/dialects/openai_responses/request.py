@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from ...core import fitting
 from ...core.fields import Field, Fields, flag, labels, number, text, whole
+from ...core.lowering.thinking import repaired
 from ...core.models import UNKNOWN
 from ...core.reading import as_dict, expected, maybe_bool, maybe_dict, maybe_str
-from ...core.turns import effort_of
 from ...core.writing import Names, is_plain
 from ...ledger import Ledger
 from ...lint.rules import JSON_PLEASE, JSON_WORD, says_json
@@ -33,7 +33,6 @@ from .tools import Tools
 LOGPROBS = "message.output_text.logprobs"
 """What must be included in an answer to get token probabilities."""
 # https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
-EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 SUMMARIES = ("auto", "concise", "detailed")
 TIERS = ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
 FORMATS = {"text": "text", "json_object": "json", "json_schema": "schema"}
@@ -69,7 +68,6 @@ class Requests(Tools):
 
     rules: ClassVar[dict[str, str]] = {}
     """What the API demands, as far as ``check`` knows."""
-    efforts: ClassVar[tuple[str, ...]] = EFFORTS
     fields: ClassVar[Fields] = FIELDS
 
     # -- reading ----------------------------------------------------------------------------
@@ -290,7 +288,7 @@ class Requests(Tools):
 
     def fit_model(self, tree: Request, log: Ledger) -> Request:
         facts = log.models.facts(self.vendor, tree.model)
-        return fitting.repaired(tree, facts, log)
+        return repaired(tree, self, facts, log)
 
     def say_json(self, out: dict[str, Json], tree: Request, log: Ledger) -> None:
         """ "Response input messages must contain the word 'json'": the instructions are none."""
@@ -408,58 +406,15 @@ class Requests(Tools):
         self.lose(left.extras, left.at, w.log)
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: ItemWriting) -> None:
-        log, effort = w.log, config.effort
-        if config.mode == "off":
-            if effort is not None:
-                log.dropped("thinking.effort", config.at, "reasoning is off")
-            effort = "none"
-        elif config.mode is not None and config.budget is None and self.must_ask(config, w):
-            effort = fitting.usual_effort(config, w.model or "", log)
-        elif config.mode is not None and config.budget is None:
-            why = f"{self.name} has no switch for reasoning"
-            log.dropped("thinking", config.at, why)
-        if config.budget is not None and effort is None:
-            effort = effort_of(config.budget)
-            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
-            log.approximated("thinking.budget", config.at, why)
-        elif config.budget is not None:
-            log.dropped(
-                "thinking.budget", config.at, f"{self.name} has no field for a reasoning budget"
-            )
         doc: dict[str, Json] = {}
-        if effort is not None and w.facts.efforts is not None:
-            effort = fitting.known_effort(effort, w.facts, config, w.model or "", log)
+        effort = "none" if config.mode == "off" else config.effort
         if effort is not None:
-            if effort not in self.efforts and effort != "none" and not w.home:
-                near = {"minimal": "low", "max": "xhigh"}.get(effort, "high")
-                log.approximated("thinking.effort", config.at, f"{effort!r} becomes {near!r}")
-                effort = near
             doc["effort"] = effort
-        if config.display is not None and w.facts.thinks == "never":
-            why = f"reasoning is not supported by {w.model}"
-            log.dropped("thinking.display", config.at, why)
-        elif config.display is not None:
-            self.write_display(doc, config, config.display, w)
+        if config.display is not None:
+            doc["summary"] = config.display
         if doc:
             out["reasoning"] = doc
-        self.lose(config.extras, config.at, log)
-
-    def must_ask(self, config: Thinking, w: ItemWriting) -> bool:
-        """Whether the model reasons only if an effort is written, and there is none yet."""
-        return config.effort is None and w.facts.thinks == "off"
-
-    def write_display(
-        self, doc: dict[str, Json], config: Thinking, display: str, w: ItemWriting
-    ) -> None:
-        if display in SUMMARIES or w.home:
-            doc["summary"] = display
-        elif display == "summarized":
-            doc["summary"] = "auto"
-            w.log.approximated("thinking.display", config.at, "'summarized' written as 'auto'")
-        else:
-            w.log.dropped(
-                "thinking.display", config.at, f"{display!r} is not supported by {self.name}"
-            )
+        self.lose(config.extras, config.at, w.log)
 
     def write_answer_form(self, out: dict[str, Json], params: Params, w: ItemWriting) -> None:
         text: dict[str, Json] = {}

@@ -52,6 +52,14 @@ class OpenRouter(Details):
         Details.can,
         refusals=cap.EVERYWHERE,
         lacks=Details.can.lacks | {"error.param"},
+        # "One of the following (not both)": an effort or a budget.
+        thinking=replace(
+            cap.BY_EFFORT,
+            modes=frozenset({"on", "off"}),
+            budgets=True,
+            both=False,
+            displays=(OMITTED,),
+        ),
         reasoning=cap.ReasoningForm(
             signatures=frozenset(
                 (who, how) for who in FORMATS for how in ("signature", "encrypted")
@@ -171,7 +179,10 @@ class OpenRouter(Details):
         said: dict[str, Json] = dict(spelling.get("said", {}))
         effort, budget = config.effort, config.budget
         if not w.home:
-            effort, budget = self.only_one(said, config, w)
+            if config.mode is not None and not budget:
+                said["enabled"] = config.mode != "off"
+            if config.display == OMITTED:
+                said["exclude"] = True
         if effort is not None or "none" in spelling:
             said["effort"] = effort or "none"
         if budget is not None:
@@ -180,38 +191,6 @@ class OpenRouter(Details):
             out["reasoning_effort"] = spelling["effort"]
         out["reasoning"] = self.emit(said, config, w.log)
         return None
-
-    def only_one(
-        self, said: dict[str, Json], config: Thinking, w: Writing
-    ) -> tuple[str | None, int | None]:
-        """ "One of the following (not both)": an effort or a budget."""
-        log, effort, budget = w.log, config.effort, config.budget
-        if config.mode == "off":
-            said["enabled"] = False
-            if effort is not None or budget is not None:
-                code = "thinking.effort" if effort is not None else "thinking.budget"
-                log.dropped(code, config.at, "reasoning is off")
-            effort = budget = None
-        elif config.mode is not None:
-            if effort is not None or not budget:
-                said["enabled"] = True
-            if config.mode != "on":
-                log.approximated(
-                    "thinking", config.at, f"{self.name} turns reasoning on or off only"
-                )
-        if effort is not None and budget is not None:
-            log.dropped(
-                "thinking.budget", config.at, f"{self.name} accepts an effort or a budget, not both"
-            )
-            budget = None
-        if config.display == OMITTED:
-            said["exclude"] = True
-        elif config.display is not None:
-            log.dropped("thinking.display", config.at, f"{self.name} returns reasoning or omits it")
-        if effort is not None and effort not in self.efforts:
-            log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
-            effort = "high"
-        return effort, budget
 
     # -- errors -----------------------------------------------------------------------------
 

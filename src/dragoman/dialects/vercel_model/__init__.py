@@ -58,6 +58,7 @@ class VercelModel(Sniff, Responses):
             kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
         ),
         emptied=False,
+        thinking=cap.BY_EFFORT,
         unfit={"system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         candidates=1,
         lacks=cap.RARE | {"usage.cache_ttl", "error.param", "error.request_id"},

@@ -69,7 +69,6 @@ class Version(Dialect):
         }
     )  # fmt: skip
     provider_tool: ClassVar[str] = "provider"
-    efforts: ClassVar[tuple[str, ...]] = ("minimal", "low", "medium", "high", "xhigh", "max")
 
     def is_family(self, dialect: str | None) -> bool:
         """Whether a block that only one dialect knows is of this SDK."""

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ...core import capabilities as cap
 from ...core.fields import Field, Fields, number, strings, whole
 from ...core.reading import as_dict, as_str, expected, maybe_str, need_list
-from ...core.turns import SILENCE, effort_of
+from ...core.turns import SILENCE
 from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
@@ -178,7 +179,7 @@ class Requests(Tools):
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:
         effort = doc.get("reasoning")
-        if not self.efforts or effort.__class__ is not str:
+        if self.can.thinking is cap.NO_THINKING or effort.__class__ is not str:
             return None
         taken.add("reasoning")
         if effort == "none":
@@ -286,41 +287,9 @@ class Requests(Tools):
         out["responseFormat"] = self.emit(doc, form, w.log)
 
     def write_effort(self, out: dict[str, Json], config: Thinking, w: Writing) -> None:
-        log, effort = w.log, config.effort
-        self.lose(config.extras, config.at, log)
-        if config.display is not None:
-            log.dropped(
-                "thinking.display",
-                config.at,
-                f"{self.name} has no field for the display of reasoning",
-            )
-        if not self.efforts:
-            why = f"{self.name} has no field for reasoning"
-            if config.mode is not None:
-                log.dropped("thinking", config.at, why)
-            if effort is not None:
-                log.dropped("thinking.effort", config.at, why)
-            if config.budget is not None:
-                log.dropped("thinking.budget", config.at, why)
-            return
-        if config.mode == "off":
-            if effort is not None:
-                log.dropped("thinking.effort", config.at, "reasoning is off")
-            effort = "none"
-        elif effort is None and config.budget is not None:
-            effort = effort_of(config.budget)
-            why = f"a budget of {config.budget} tokens is about {effort!r} effort"
-            log.approximated("thinking.budget", config.at, why)
-        elif config.budget is not None:
-            log.dropped(
-                "thinking.budget", config.at, f"{self.name} has no field for a reasoning budget"
-            )
-        elif config.mode is not None:
-            log.dropped("thinking", config.at, f"{self.name} has no switch for reasoning")
+        self.lose(config.extras, config.at, w.log)
+        effort = "none" if config.mode == "off" else config.effort
         if effort is not None:
-            if effort not in self.efforts and effort != "none" and not w.home:
-                log.approximated("thinking.effort", config.at, f"{effort!r} becomes 'high'")
-                effort = "high"
             out["reasoning"] = effort
 
 
