@@ -192,23 +192,55 @@ class Form(Struct, frozen=True, kw_only=True):
     """How one kind of media is taken."""
 
     sources: frozenset[str]
-    """From where: ``url``, ``base64``, ``file``, ``text``, ``blocks``."""
+    """From where: ``url``, ``base64``, ``file``, ``text``, ``blocks``. A document of blocks becomes
+    one of text, and text becomes data, where that is taken instead."""
+
     labels: frozenset[str] = frozenset()
     """What can be told of it, by the fields of ``Media``; a file name may stand for a title."""
+    unlabelled: frozenset[str] = frozenset()
+    """Sources with which nothing is told of it all the same."""
     titled: frozenset[str] = frozenset()
     """Sources with which a title is told in the place of a file name."""
     extended: bool = True
     """Whether the name of a file ends with its type."""
+    named: frozenset[str] = frozenset()
+    """Sources that must have a file name; one is made up."""
+    details: frozenset[str] | None = None
+    """The detail levels that there are; None: any."""
+
     typed: bool = False
     """Whether an address or a stored file has a type."""
+    untyped: bool = False
+    """Whether data have none: what they are is told by their first bytes."""
     usual: str | None = None
     """The type of data that must have one, and come without; None: it depends."""
+    pointed: Mapping[str, str] = {}
+    """The same for addresses and stored files, where their ending tells nothing."""
+    evident: tuple[str, ...] = ()
+    """How addresses begin that need no type all the same."""
     types: frozenset[str] | None = None
-    """Types of data that are taken, beside documents that are text; None: any."""
-    scheme: str = ""
-    """How an address must begin."""
+    """Types of data that are taken; None: any. Documents that are text are taken as such."""
+    families: tuple[str, ...] = ()
+    """How types begin that are taken as well."""
+    synonyms: Mapping[str, str] = {}
+    """Types that are written otherwise."""
+    checked: Places = EVERYWHERE
+    """Where types matter."""
+    plain: bool = False
+    """Whether a document of text is ``text/plain`` and nothing else."""
+    encoded: bool = False
+    """Whether data that are text stay data."""
+    verified: bool = False
+    """Whether data must be base64, and of the type that they claim."""
+
     any_data: bool = True
     """Whether data that are not base64 may stand in an address."""
+    absolute: bool = False
+    """Whether an address must have a scheme, as anything else is taken for data."""
+    files: tuple[str, ...] = ()
+    """How the addresses of stored files begin; empty: files have ids."""
+    issuers: tuple[str, ...] = ()
+    """Who stores the files that may be named; empty: the vendor itself."""
     any_file: bool = False
     """Whether files may be named that others store."""
 
@@ -222,6 +254,8 @@ class MediaForms(Struct, frozen=True, kw_only=True):
     because of their role."""
     spoken: frozenset[str] = frozenset()
     """The kinds that the assistant may send, if it is among them."""
+    spoken_in: Places = EVERYWHERE
+    """Where it may."""
     results: Mapping[str, Form] | None = None
     """How they are taken in results, where that is otherwise."""
     code: str = "media"
@@ -233,10 +267,13 @@ class MediaForms(Struct, frozen=True, kw_only=True):
 ALL_MEDIA = MediaForms()
 """Any media, by anyone."""
 NO_MEDIA = MediaForms(
-    roles=frozenset({"system", "user", "assistant"}),
+    roles=frozenset({"system", "developer", "user", "assistant", "tool"}),
     spoken=frozenset({"image", "audio", "video", "document"}),
+    code="tool_result.content",
 )
 
+JPEG = {"image/jpg": "image/jpeg"}
+"""A frequent misspelling, which most reject."""
 POINTED = frozenset({"url", "base64", "file"})
 """Sources of media that are not text."""
 WORDS = frozenset({"text", "blocks"})

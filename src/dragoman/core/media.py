@@ -9,6 +9,8 @@ import base64
 import binascii
 import re
 
+from ..model import MediaKind
+
 # https://www.iana.org/assignments/media-types; the bytes are those of the formats themselves.
 MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", 0, "image/png"),
@@ -20,6 +22,51 @@ MAGIC: tuple[tuple[bytes, int, str], ...] = (
 )
 KNOWN = frozenset(media_type for _, _, media_type in MAGIC)
 """The types that can be told by their first bytes."""
+
+ENDINGS: dict[str, dict[str, str]] = {
+    "image": {
+        "png": "image/png",
+        "jpg": "image/jpeg",
+        "jpeg": "image/jpeg",
+        "gif": "image/gif",
+        "webp": "image/webp",
+    },
+    "document": {
+        "pdf": "application/pdf",
+        "csv": "text/csv",
+        "doc": "application/msword",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "htm": "text/html",
+        "html": "text/html",
+        "txt": "text/plain",
+        "md": "text/markdown",
+    },
+    "video": {
+        "mp4": "video/mp4",
+        "mov": "video/quicktime",
+        "mkv": "video/x-matroska",
+        "webm": "video/webm",
+        "flv": "video/x-flv",
+        "mpeg": "video/mpeg",
+        "mpg": "video/mpeg",
+        "wmv": "video/x-ms-wmv",
+        "3gp": "video/3gpp",
+    },
+    "audio": {
+        "mp3": "audio/mpeg",
+        "wav": "audio/wav",
+        "opus": "audio/opus",
+        "aac": "audio/aac",
+        "flac": "audio/flac",
+        "ogg": "audio/ogg",
+        "mp4": "audio/mp4",
+        "m4a": "audio/mp4",
+        "webm": "audio/webm",
+    },
+}
+"""The types of files by the endings of their names."""
 
 _PREFIX = 32  # characters of base64: 24 bytes, more than any beginning above
 _ALPHABET = re.compile(r"[A-Za-z0-9+/]*={0,2}")
@@ -71,3 +118,19 @@ def text_of(data: str) -> str | None:
     except ValueError:  # not base64, or not UTF-8
         return None
     return text if text and "\0" not in text else None
+
+
+def type_by_ending(kind: str, address: str) -> str | None:
+    """The media type of a file, by the ending of its name.
+
+    >>> type_by_ending("image", "https://example.com/a.JPG?x=1.png")
+    'image/jpeg'
+    """
+    name = address.partition("?")[0].rpartition("/")[2]
+    return ENDINGS[kind].get(name.rpartition(".")[2].lower())
+
+
+def kind_of(media_type: str | None) -> MediaKind:
+    """What a medium is, by its type."""
+    head = plain_type(media_type or "").partition("/")[0]
+    return head if head in ("image", "audio", "video") else "document"  # type: ignore[return-value]

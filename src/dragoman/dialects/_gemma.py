@@ -14,7 +14,6 @@ from ..ledger import Ledger
 from ..model import (
     Block,
     Json,
-    Media,
     Message,
     Node,
     Request,
@@ -109,8 +108,6 @@ class Gemma(Dialect):
             case Text():
                 self.lose(block.extras, block.at, log)
                 return block.text
-            case Media():
-                log.dropped("media", block.at, "there is only text here")
             case _:
                 self.omit(block, log)
         return None

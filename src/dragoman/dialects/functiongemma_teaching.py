@@ -61,7 +61,9 @@ class FunctionGemmaTeaching(Gemma):
     name = "functiongemma-teaching"
     spec = "docs/dialects/functiongemma-teaching.md"
     can = replace(
-        Gemma.can, reasoning=cap.ReasoningForm(summaries=cap.EVERYWHERE, parts=cap.EVERYWHERE)
+        Gemma.can,
+        reasoning=cap.ReasoningForm(summaries=cap.EVERYWHERE, parts=cap.EVERYWHERE),
+        media=replace(Gemma.can.media, roles=Gemma.can.media.roles - {"tool"}),  # no results at all
     )
 
     # -- reading ----------------------------------------------------------------------------

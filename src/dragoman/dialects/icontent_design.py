@@ -12,10 +12,12 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..core import capabilities as cap
-from ..core.writing import Writing, data_uri
+from ..core.writing import data_uri
 from ..model import Json, Media, Reasoning, ToolResult
-from .icontent import IContent
+from .icontent import FILES, IContent
 from .icontent.write import ContentWriting
+
+IMAGES = replace(FILES, labels=frozenset(), titled=frozenset(), typed=False, absolute=True)
 
 
 class IContentDesign(IContent):
@@ -28,7 +30,7 @@ class IContentDesign(IContent):
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         media=replace(
             IContent.can.media,
-            kinds={"image": cap.Form(sources=frozenset({"url", "base64"}), any_data=False)},
+            kinds={"image": IMAGES},
         ),
     )
     has_instruction = False
@@ -54,19 +56,11 @@ class IContentDesign(IContent):
         self.omit(block, w.log)  # somebody else's than the assistant's
         return []
 
-    def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        if block.source.kind == "url" and "://" not in block.source.value[:16]:
-            w.log.dropped("media", block.at, "what is no address is taken for data here")
-            return None
-        return super().write_source(block, w)
-
-    def write_image_or_file(
-        self, source: dict[str, Json], block: Media, w: Writing
-    ) -> dict[str, Json]:
-        data = source["data"]
-        if source["encoding"] == "base64":
-            data = data_uri(source["mimeType"], data)
-        return {"type": "image", "data": data}
+    def write_image_or_file(self, block: Media) -> dict[str, Json]:
+        source = block.source
+        if source.kind == "url":
+            return {"type": "image", "data": source.value}
+        return {"type": "image", "data": data_uri(source.media_type or "image/*", source.value)}
 
 
 DIALECT = IContentDesign()

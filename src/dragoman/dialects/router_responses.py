@@ -121,7 +121,7 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
             OpenAIResponses.can.media,
             kinds={
                 **OpenAIResponses.can.media.kinds,
-                "image": cap.Form(sources=cap.POINTED, usual="image/png"),
+                "image": cap.Form(sources=cap.POINTED, usual="image/png", synonyms=cap.JPEG),
             },
             roles=OpenAIResponses.can.media.roles | {"assistant"},
             spoken=frozenset({"image"}),
@@ -295,10 +295,6 @@ class RouterResponses(signs.Sniff, official.Rules, Responses):
         match block:
             case Text():
                 parts.append(self.write_text(block, OUTPUT, w))
-            case Media() if block.transcript:
-                w.log.approximated("media", block.at, "what was spoken is written here")
-                self.lose(block.extras, block.at, w.log)
-                parts.append({"type": OUTPUT, "text": block.transcript})
             case Media(kind="image"):
                 count = len(parts)
                 self.write_media(block, parts, w)

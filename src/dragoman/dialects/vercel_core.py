@@ -42,7 +42,7 @@ from ..model import (
     Usage,
 )
 from ..tools import freeform
-from .vercel_model import FILES
+from .vercel_model import FILES, FORMS
 from .vercel_model.request import FIELDS
 from .vercel_model.turns import FREE
 from .vercel_model_v5 import VercelModelV5
@@ -86,6 +86,10 @@ class VercelCore(VercelModelV5):
         counts=frozenset(),
         media=replace(
             VercelModelV5.can.media,
+            kinds={
+                kind: replace(form, sources=frozenset({"url", "base64"}))
+                for kind, form in FORMS.items()
+            },
             results={"image": replace(FILES, sources=frozenset({"base64"}))},
         ),
         caching=replace(VercelModelV5.can.caching, on=VercelModelV5.can.caching.on - {"tool"}),

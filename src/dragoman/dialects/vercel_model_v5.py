@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..core import capabilities as cap
 from .vercel_model import FILES, FORMS
 from .vercel_model_v6 import VercelModelV6
 
@@ -32,7 +31,9 @@ class VercelModelV5(VercelModelV6):
         counts=frozenset({"cache_read", "reasoning"}),
         media=replace(
             VercelModelV6.can.media,
-            results=dict.fromkeys(FORMS, replace(FILES, sources=cap.WORDS | {"base64"})),
+            results=dict.fromkeys(
+                FORMS, replace(FILES, sources=frozenset({"base64"}), usual="application/pdf")
+            ),
             code="tool_result.content",
         ),
         caching=replace(

@@ -9,7 +9,8 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ..core import capabilities as cap
-from .vercel_model import VercelModel
+from .vercel_model import FORMS, RESULTS, VercelModel
+from .vercel_model.read_parts import FILE_ID
 
 
 class VercelModelV6(VercelModel):
@@ -17,13 +18,23 @@ class VercelModelV6(VercelModel):
     spec = "https://v6.ai-sdk.dev/docs/reference/ai-sdk-core/model-message"
     aliases = ()
     kin = frozenset({"vercel-core", "vercel-model", "vercel-model-v5"})
+    can = replace(
+        VercelModel.can,
+        thinking=cap.NO_THINKING,
+        media=replace(
+            VercelModel.can.media,
+            kinds={
+                kind: replace(form, any_file=False, issuers=("openai",), files=(FILE_ID,))
+                for kind, form in FORMS.items()
+            },
+            results=RESULTS,
+        ),
+    )
     system = "system"
     system_inside = True
     image_parts = True
     references = False
     file_ids = True
-    inline_text = False
-    can = replace(VercelModel.can, thinking=cap.NO_THINKING)
     interrupts = False
     said: ClassVar[dict[str, frozenset[str]]] = {
         **VercelModel.said,

@@ -22,7 +22,6 @@ from ..model import (
     Extras,
     History,
     Json,
-    Media,
     Message,
     Text,
     Tool,
@@ -201,8 +200,6 @@ class Xzatoma(Exchanges):
         match block:
             case Text():
                 return (block,)
-            case Media():
-                w.log.dropped("media", block.at, "a message is text and calls here")
             case _:
                 self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)

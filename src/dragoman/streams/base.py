@@ -39,13 +39,25 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
+from ..core.lowering import Opening
 from ..core.reading import DEPTH, UNREADABLE, compact, decode, escape, nearest, parse, plain
 from ..core.surrogates import FIRST, HALF, SECOND, WHY, joined, replaced, well_formed
 from ..core.writing import may_open
 from ..dialect import Dialect
 from ..errors import Malformed
 from ..ledger import Ledger
-from ..model import Block, Citation, Failure, Json, Reasoning, Response, Signature, ToolCall
+from ..model import (
+    Block,
+    Citation,
+    Failure,
+    Json,
+    Media,
+    Reasoning,
+    Response,
+    Signature,
+    Text,
+    ToolCall,
+)
 from .events import (
     Begin,
     Cite,
@@ -486,6 +498,47 @@ class BlankReasoning:
         if not self.waiting:
             self.ways |= {Delta: self.write_delta, Close: self.write_close}
         return b"" if summed else b"".join(map(self.write_delta, waited))
+
+
+class Spoken:
+    """Writes the transcript of media that the target does not take from an assistant.
+
+    The text begins with the first word of the transcript; without one, nothing is written. While
+    such a block is open, its events are handled here; all others go directly to the writer.
+    """
+
+    def __init__(self, ways: dict[type, Write], opening: Opening) -> None:
+        self.ways, self.opening = ways, opening
+        self.write_open, self.write_delta, self.write_close = ways[Open], ways[Delta], ways[Close]
+        self.silent: dict[int, Open] = {}
+        self.speaking: set[int] = set()
+        ways[Open] = self.open
+
+    def open(self, event: Open) -> bytes:
+        block = event.block
+        if not isinstance(block, Media) or not self.opening.is_spoken(block):
+            return self.write_open(event)
+        self.silent[event.index] = replace(event, block=Text("", at=block.at))
+        self.ways |= {Delta: self.delta, Close: self.close}
+        return self.delta(Delta(event.index, block.transcript or "", "transcript"))
+
+    def delta(self, event: Delta) -> bytes:
+        index, opened = event.index, b""
+        if index not in self.silent and index not in self.speaking:
+            return self.write_delta(event)
+        if event.place != "transcript" or not event.text:
+            return b""
+        if (begun := self.silent.pop(index, None)) is not None:
+            self.speaking.add(index)
+            opened = self.write_open(begun)
+        return opened + self.write_delta(Delta(index, event.text))
+
+    def close(self, event: Close) -> bytes:
+        written = self.silent.pop(event.index, None) is None
+        self.speaking.discard(event.index)
+        if not self.silent and not self.speaking:
+            self.ways |= {Delta: self.write_delta, Close: self.write_close}
+        return self.write_close(event) if written else b""
 
 
 class InTurns(StreamWriter):

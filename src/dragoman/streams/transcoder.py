@@ -26,7 +26,7 @@ from ..errors import Malformed, Unsupported
 from ..ledger import Ids, Ledger, Loss
 from ..model import Failure, History, Json, Response
 from ..result import Result
-from .base import BlankReasoning, StreamReader, StreamWriter
+from .base import BlankReasoning, Spoken, StreamReader, StreamWriter
 from .events import Cite, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
@@ -103,6 +103,7 @@ class Transcoder:
             self._opening = Opening(self.target)
             self._ways[Open] = self._open_lowered
             self._ways[Cite] = self._cite_lowered
+            Spoken(self._ways, self._opening)
         if self._ways and not self.writer.has_summaries:
             BlankReasoning(self._ways)
         self.limit = limit

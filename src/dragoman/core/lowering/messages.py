@@ -266,7 +266,7 @@ class Messages:
 
     def misplaced(self, block: Block, role: Role) -> Sequence[Block]:
         if isinstance(block, Media) and block.transcript:
-            return (block,)  # which is written as text
+            return media.lower(block, role, self)  # which is written as text
         why = f"a message of the role `{role}` cannot hold this in {self.to.name}"
         self.log.dropped("content.role", block.at, why)
         return ()

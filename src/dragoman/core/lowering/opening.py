@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import Block, Media, Raw, Refusal, Text, ToolCall
 from ...streams.events import Cite, Delta, Event, Open
-from . import citations
+from . import citations, media
 from .messages import Messages, is_known
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Opening:
         if isinstance(block, Raw) and is_known(block) and not self.lowering.to.accepts(block):
             return self.said(event, self.lowering.raw(block)) or [event]
         return [event]
+
+    def is_spoken(self, block: Block) -> bool:
+        """Whether of a medium only its transcript can be written."""
+        return isinstance(block, Media) and media.is_misplaced(block, "assistant", self.lowering)
 
     def begun(self, block: Text | ToolCall) -> Block:
         """A block of which the words are yet to come, so nothing is judged by them."""

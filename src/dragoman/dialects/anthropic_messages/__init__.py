@@ -105,6 +105,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
                     sources=cap.POINTED,
                     usual="image/png",
                     types=DATA_TYPES["image"],
+                    synonyms=cap.JPEG,
                     any_data=False,
                 ),
                 "document": cap.Form(
@@ -112,6 +113,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
                     labels=frozenset({"title", "context", "citable"}),
                     usual="application/pdf",
                     types=DATA_TYPES["document"],
+                    plain=True,  # "source.text.media_type: Input should be 'text/plain'"
                     any_data=False,
                 ),
             }

@@ -13,7 +13,6 @@ from ...core.writing import Writing, is_plain_text, object_of
 from ...model import (
     Block,
     Json,
-    Media,
     Message,
     Text,
     ToolCall,
@@ -279,10 +278,6 @@ class Turns(Tools):
             kind = block.__class__
             if kind is ToolCall:
                 calls.append(block)
-            elif isinstance(block, Media) and block.transcript:
-                w.log.approximated("media", block.at, "what was spoken is written here")
-                self.lose(block.extras, block.at, w.log)
-                (calls if calls else said).append(Text(block.transcript, at=block.at))
             elif calls and not w.answer:
                 # Text after a call makes it unanswered: "`tool_use` ids were found without
                 # `tool_result` blocks immediately after"

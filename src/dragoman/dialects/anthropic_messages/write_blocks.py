@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from ...core.media import plain_type, text_of
 from ...core.writing import (
     Writing,
     is_plain_text,
@@ -32,8 +31,7 @@ from .read_blocks import LOCATIONS
 
 # https://docs.claude.com/en/docs/build-with-claude/vision and .../pdf-support
 DATA_TYPES = {
-    # image/jpg is a frequent misspelling, which the API rejects
-    "image": frozenset({"image/jpeg", "image/jpg", "image/png", "image/gif", "image/webp"}),
+    "image": frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
     "document": frozenset({"application/pdf"}),
 }
 
@@ -234,11 +232,9 @@ class WriteBlocks(Dialect):
         spelled = self.spelling(block).get("source")
         match source.kind:
             case "base64":
-                if not w.home:
-                    return self.write_data(block, w)
-                out = {"type": "base64", "data": source.value}
-                if source.media_type is not None:
-                    out["media_type"] = source.media_type
+                out = {"type": "base64", "media_type": source.media_type, "data": source.value}
+                if source.media_type is None:
+                    del out["media_type"]
             case "url":
                 out = {"type": "url", "url": source.value}
             case "file":
@@ -251,11 +247,6 @@ class WriteBlocks(Dialect):
                 }
                 if source.media_type is None and w.home:
                     del out["media_type"]
-                elif out["media_type"] != "text/plain" and not w.home:
-                    # "source.text.media_type: Input should be 'text/plain'"
-                    why = f"{source.media_type} travels as plain text"
-                    w.log.approximated("media.type", block.at, why)
-                    out["media_type"] = "text/plain"
             case "blocks":
                 if spelled == "string":
                     text = source.blocks[0]
@@ -265,21 +256,6 @@ class WriteBlocks(Dialect):
             case _:
                 assert_never(source.kind)
         return out
-
-    def write_data(self, block: Media, w: Writing) -> Json:
-        """Data from elsewhere, of the few types that this API takes."""
-        media_type, data = block.source.media_type or "", block.source.value
-        media_type = plain_type(media_type)
-        if media_type == "image/jpg":
-            media_type = "image/jpeg"
-            w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
-        if media_type in DATA_TYPES[block.kind]:
-            return {"type": "base64", "media_type": media_type, "data": data}
-        if media_type == "text/plain":
-            w.log.approximated("media", block.at, "plain text travels as text, not as data")
-        else:
-            w.log.approximated("media.type", block.at, f"{media_type} travels as plain text")
-        return {"type": "text", "media_type": "text/plain", "data": text_of(data)}
 
     def finish(
         self, out: dict[str, Json], node: Node, cache: Cache | None, w: Writing

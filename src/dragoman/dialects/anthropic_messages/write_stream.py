@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...core.reading import compact, encode
 from ...core.writing import is_blank
 from ...ledger import Ledger
-from ...model import Citation, Hosted, Json, Media, Raw, Reasoning, Text, ToolCall
+from ...model import Citation, Hosted, Json, Raw, Reasoning, Text, ToolCall
 from ...streams.base import REDACTED_LATE, OneByOne
 from ...streams.events import Begin, Delta, Open, Ping
 
@@ -71,7 +71,7 @@ class AnthropicWriter(OneByOne):
         self.blank = ""
         if isinstance(block, ToolCall) or (self.home and isinstance(block, Text)):
             return self.enter_block()
-        if isinstance(block, Text | Media | Reasoning):
+        if isinstance(block, Text | Reasoning):
             return b""  # it may turn out to be empty, or reasoning to be redacted
         own = isinstance(block, Hosted | Raw) and self.dialect.is_home(block.dialect)
         docs = self.dialect.write_blocks([block], self.w) if self.home or own else ()
@@ -129,11 +129,9 @@ class AnthropicWriter(OneByOne):
         block, text = self.block, event.text
         if isinstance(block, Reasoning):
             return self.think(event)
-        if isinstance(block, Media) and event.place != "transcript":
-            return b""  # what was spoken is written here
         if isinstance(block, ToolCall):
             return self.argue(text)
-        if not isinstance(block, Text | Media):
+        if not isinstance(block, Text):
             return b""
         if self.begun:
             return self.head + encode(text) + TAIL

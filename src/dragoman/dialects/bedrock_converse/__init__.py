@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
 from ...model import Json, Passage, Reasoning, ToolCall, ToolResult
 from .._claude import THINKING
-from .formats import TAKEN
+from .formats import form_of
 from .response import Responses
 from .sniff import Sniff
 
@@ -58,19 +60,17 @@ class BedrockConverse(Sniff, Responses):
         media=cap.MediaForms(
             kinds={
                 **{
-                    kind: cap.Form(
-                        sources=cap.POINTED, typed=True, types=TAKEN[kind], scheme="s3://"
-                    )
+                    kind: form_of(kind, frozenset({"base64", "file"}))
                     for kind in ("image", "audio", "video")
                 },
-                "document": cap.Form(
-                    sources=cap.POINTED | cap.WORDS,
+                "document": replace(
+                    form_of("document", cap.WORDS | {"base64", "file"}),
                     labels=frozenset({"title", "filename", "context", "citable"}),
-                    typed=True,
-                    types=TAKEN["document"],
-                    scheme="s3://",
                 ),
-            }
+            },
+            roles=frozenset({"user", "tool", "assistant"}),
+            spoken=frozenset({"image"}),
+            spoken_in=cap.RESPONSE,
         ),
         candidates=1,
         lacks=cap.RARE

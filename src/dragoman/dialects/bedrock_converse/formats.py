@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ...core.capabilities import Form
+
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html, and of the
 # blocks beside it. The first word of a type is the one that is written.
 IMAGES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
@@ -52,9 +54,12 @@ FORMATS = {
     for kind, words in TYPES.items()
 }
 SYNONYMS = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav"}
-TAKEN = {kind: frozenset(FORMATS[kind]) | SYNONYMS.keys() for kind in FORMATS}
-"""The types of data that are taken, and other names of them."""
-USUAL = {"image": "png", "document": "pdf", "video": "mp4", "audio": "mp3"}
+USUAL = {
+    "image": "image/png",
+    "document": "application/pdf",
+    "video": "video/mp4",
+    "audio": "audio/mpeg",
+}
 
 # "alphanumeric characters, whitespace characters (no more than one in a row), hyphens,
 # parentheses, square brackets"
@@ -69,11 +74,18 @@ def type_of(kind: str, word: str) -> str:
     return TYPES[kind].get(word) or f"{top}/{word}"
 
 
-def word_by_ending(kind: str, address: str) -> str | None:
-    """The word for a file, by the ending of its name."""
-    ending = address.rpartition("/")[2].rpartition(".")[2].lower()
-    ending = {"jpg": "jpeg", "htm": "html", "3gp": "three_gp"}.get(ending, ending)
-    return ending if ending in TYPES[kind] else None
+def form_of(kind: str, sources: frozenset[str]) -> Form:
+    """How media of a kind are taken: data have a format, and so have files, which are in S3."""
+    return Form(
+        sources=sources,
+        typed=True,
+        usual=USUAL[kind],
+        pointed={"file": USUAL[kind]},
+        types=frozenset(FORMATS[kind]),
+        synonyms=SYNONYMS,
+        encoded=True,
+        files=("s3://",),
+    )
 
 
 def document_name(name: str, taken: set[str]) -> str:

@@ -14,10 +14,8 @@ from ...model import (
     Block,
     Hosted,
     Json,
-    Media,
     Message,
     Raw,
-    Text,
     ToolCall,
 )
 from .tools import Tools
@@ -125,12 +123,6 @@ class Turns(Tools):
         for block in content:
             if isinstance(block, ToolCall):
                 calls.append(block)
-            elif isinstance(block, Media) and block.transcript:
-                w.log.approximated("media", block.at, "what was spoken is written here")
-                self.lose(block.extras, block.at, w.log)
-                (calls if calls else said).append(Text(block.transcript, at=block.at))
-            elif isinstance(block, Media) and not (w.answer and block.kind == "image"):
-                self.omit(block, w.log)
             elif calls and not w.answer:
                 # Claude takes a call with text after it for one that was not answered.
                 if not isinstance(block, Hosted | Raw):  # which are not said at all

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from ...core import media
 from ...core.reading import parse
 from ...core.writing import (
     Rule,
@@ -32,14 +31,10 @@ from ...model import (
     ToolResult,
 )
 from .formats import (
-    DOCUMENTS,
     FORMATS,
-    SYNONYMS,
-    USUAL,
     document_name,
     numbered,
     without_ending,
-    word_by_ending,
 )
 from .read_blocks import LOCATIONS, text_of
 
@@ -273,11 +268,8 @@ class WriteBlocks(Dialect):
 
     # -- media ------------------------------------------------------------------------------
 
-    def write_media(self, block: Media, w: Said) -> Json | None:
-        found = self.write_source(block, w)
-        if found is None:
-            return None
-        word, source = found
+    def write_media(self, block: Media, w: Said) -> Json:
+        word, source = self.write_source(block, w)
         if "format" in (spelling := self.spelling(block)):
             word = spelling["format"]
         inner: dict[str, Json] = {} if word is None else {"format": word}
@@ -316,17 +308,15 @@ class WriteBlocks(Dialect):
         if block.citable is not None:
             out["citations"] = {"enabled": block.citable}
 
-    def write_source(self, block: Media, w: Said) -> tuple[str | None, Json] | None:
-        """The format of a medium and where it is; None where it cannot be sent."""
-        source, kind = block.source, block.kind
-        word = FORMATS[kind].get(source.media_type or "")
+    def write_source(self, block: Media, w: Said) -> tuple[str | None, Json]:
+        """The format of a medium and where it is."""
+        source = block.source
+        word = FORMATS[block.kind].get(source.media_type or "")
         match source.kind:
             case "base64":
-                if w.home:
-                    return word, {"bytes": source.value}
-                return self.write_data(block, w), {"bytes": source.value}
+                return word, {"bytes": source.value}
             case "file" | "url":
-                return self.write_place(block, word, w)
+                return word, {"s3Location": {"uri": source.value}}
             case "text":
                 return word, {"text": source.value}
             case "blocks":
@@ -334,38 +324,3 @@ class WriteBlocks(Dialect):
                 return None, {"content": texts}
             case _:
                 assert_never(source.kind)
-
-    def write_place(
-        self, block: Media, word: str | None, w: Said
-    ) -> tuple[str | None, Json] | None:
-        source, log = block.source, w.log
-        if w.facts.stored_media is not None and block.kind not in w.facts.stored_media:
-            # "This model doesn't support the s3Uri field. Remove s3Uri and try again."
-            why = f"{block.kind} input from S3 is not supported by {w.model}"
-            w.log.dropped("media", block.at, why)
-            return None
-        place = {"uri": source.value}
-        if w.home:
-            return word, {"s3Location": place}
-        if word is None:
-            word = word_by_ending(block.kind, source.value) or USUAL[block.kind]
-            log.invented("media.type", block.at, f"the format must be said; it is {word!r} here")
-        if source.kind == "url":
-            log.approximated("media", block.at, "an address in S3 is a file of the account here")
-        return word, {"s3Location": place}
-
-    def write_data(self, block: Media, w: Said) -> str:
-        """The format of data from elsewhere, of the types that this API takes."""
-        said, data, log = block.source.media_type, block.source.value, w.log
-        if said is None:
-            known = FORMATS[block.kind].get(media.sniff(data) or "", USUAL[block.kind])
-            log.invented("media.type", block.at, f"taken for {known}")
-            return known
-        plain = media.plain_type(said)
-        plain = SYNONYMS.get(plain, plain)
-        word = FORMATS[block.kind].get(plain)
-        if word is None:  # a document that is text
-            word, plain = "txt", DOCUMENTS["txt"]
-        if plain != said:
-            log.approximated("media.type", block.at, f"{said} travels as {plain}")
-        return word

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...core.reading import compact, encode
 from ...core.writing import is_blank
 from ...ledger import Ledger
-from ...model import Citation, Json, Media, Reasoning, Text, ToolCall
+from ...model import Citation, Json, Reasoning, Text, ToolCall
 from ...streams.base import OneByOne
 from ...streams.events import Begin, Cite, Delta, Open
 from ...streams.framing.eventstream import write_error, write_frame
@@ -68,8 +68,6 @@ class BedrockWriter(OneByOne):
             return self.enter_call(block)
         if isinstance(block, Text | Reasoning):
             return b""  # it begins with its first word
-        if isinstance(block, Media) and block.kind != "image":
-            return b""  # what was spoken is written here
         docs = self.dialect.write_blocks([block], self.w)
         return b"".join(self.whole(doc) for doc in docs)
 
@@ -137,9 +135,7 @@ class BedrockWriter(OneByOne):
             return self.think(event)
         if isinstance(block, ToolCall):
             return self.argue(text)
-        if isinstance(block, Media) and event.place != "transcript":
-            return b""
-        if not isinstance(block, Text | Media):
+        if not isinstance(block, Text):
             return b""
         if not self.begun_here and not self.home:
             text, self.blank = self.blank + text, ""
@@ -184,9 +180,7 @@ class BedrockWriter(OneByOne):
             out = self.leave_reasoning(block)
         elif isinstance(block, Text) and self.home and not self.begun_here:
             out = self.piece(text="")
-        elif not isinstance(block, Text | ToolCall | Media) or (
-            isinstance(block, Media) and block.kind == "image"
-        ):
+        elif not isinstance(block, Text | ToolCall):
             return b""  # it came whole
         return out + self.stop() if self.begun_here else b""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
+from .parts import DETAILS
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -50,13 +51,13 @@ class Cohere(Rules, Sniff, Responses):
                 "image": cap.Form(
                     sources=frozenset({"url", "base64"}),
                     labels=frozenset({"detail"}),
+                    details=DETAILS,
                     usual="image/png",
                 ),
                 "document": cap.Form(
-                    sources=cap.WORDS,
-                    labels=frozenset(
-                        {"title", "filename", "context", "citable", "transcript", "detail"}
-                    ),
+                    sources=frozenset({"text"}),
+                    labels=frozenset({"title", "citable"}),
+                    plain=True,
                 ),
             },
             code="tool_result.content",

@@ -137,7 +137,6 @@ class Documents(Dialect):
                 w.log.approximated("passage", block.at, "a document without an id is a plain one")
         elif isinstance(block, Media):
             text, title = self.text_of(block, w), block.title
-            self.note_media(block, w)
         else:
             assert isinstance(block, Text)
             text = block.text
@@ -156,36 +155,25 @@ class Documents(Dialect):
     def text_of(self, block: Passage | Media, w: CohereWriting) -> str:
         """The text of a document, as one."""
         if block.citable is not True and not w.home:
-            w.log.approximated("media.citable", block.at, "every document may be cited here")
+            w.log.approximated(
+                "media.citable", block.at, f"every document may be cited in {self.name}"
+            )
         return "\n\n".join(self.texts_of(block, w))
 
     def texts_of(self, block: Passage | Media, w: CohereWriting) -> list[str]:
         """The texts of a document; what is no text in it is lost."""
-        if isinstance(block, Media) and block.source.kind == "text":
+        if isinstance(block, Media):
             return [block.source.value]
-        inner = block.content if isinstance(block, Passage) else block.source.blocks
         texts: list[str] = []
-        for part in inner:
+        for part in block.content:
             if not isinstance(part, Text):
-                code = "passage" if isinstance(block, Passage) else "media"
-                w.log.dropped(code, part.at, "a document is plain text here")
+                w.log.dropped("passage", part.at, f"a passage is text alone in {self.name}")
                 continue
             if texts:
                 self.join_text(part.at, w.log)
             self.lose(part.extras, part.at, w.log)
             texts.append(part.text)
         return texts
-
-    def note_media(self, block: Media, w: CohereWriting) -> None:
-        if w.home:
-            return
-        if block.source.kind == "blocks":
-            w.log.approximated("media", block.at, "a document is plain text here")
-        elif block.source.media_type != PLAIN:
-            w.log.approximated("media.type", block.at, "a document is plain text here")
-        for key in ("filename", "context"):
-            if getattr(block, key) is not None:
-                w.log.dropped(f"media.{key}", block.at, f"a document has no {key} here")
 
 
 def read_data(data: Json) -> tuple[str, str | None, dict[str, Json]]:

@@ -23,7 +23,7 @@ from ...model import (
 from .citations import Citations
 from .documents import CohereWriting, is_document
 
-DETAILS = ("auto", "low", "high")
+DETAILS = frozenset({"auto", "low", "high"})
 
 
 class Parts(Citations):
@@ -85,10 +85,7 @@ class Parts(Citations):
         if source.kind == "base64":
             image["url"] = data_uri(source.media_type or "", source.value)
         if block.detail is not None and (block.detail != "auto" or w.home):
-            if block.detail in DETAILS or w.home:
-                image["detail"] = block.detail
-            else:
-                w.log.dropped("media.detail", block.at, f"a detail is one of {', '.join(DETAILS)}")
+            image["detail"] = block.detail
         return self.emit({"type": "image_url", "image_url": image}, block, w.log)
 
     def texts_in(self, block: Block, w: CohereWriting) -> list[str]:
@@ -104,8 +101,6 @@ class Parts(Citations):
                 if isinstance(block, Media):
                     lose_labels(block, "plain text has", log)
                 found = self.texts_of(block, w)
-            case Media():
-                log.dropped("media", block.at, "only images and documents of text are sent here")
             case _:
                 self.omit(block, log)
         self.lose(block.extras, block.at, log)

@@ -13,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...core import capabilities as cap
 from ...core.endpoint import VERTEX_BASES, Endpoint
 from ...model import Reasoning, ToolCall, ToolResult
+from .read_parts import FILMS, OWN_FILES
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -24,6 +27,18 @@ if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...model import ErrorKind
     from ...streams.base import StreamReader, StreamWriter
+
+IMAGES = ("png", "jpeg", "webp", "heic", "heif")
+DOCUMENTS = frozenset({"application/pdf", "application/x-javascript", "application/x-python"})
+FILES = cap.Form(
+    sources=cap.POINTED,
+    labels=frozenset({"filename"}),
+    titled=cap.POINTED | cap.WORDS,
+    extended=False,
+    typed=True,
+    any_data=False,
+    files=OWN_FILES,
+)
 
 
 class Gemini(Sniff, Rules, Responses):
@@ -66,17 +81,30 @@ class Gemini(Sniff, Rules, Responses):
         citations=cap.Citations(places=cap.RESPONSE, everyone=False, forms=("bare",)),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
-            kinds=dict.fromkeys(
-                ("image", "audio", "video", "document"),
-                cap.Form(
-                    sources=cap.POINTED | cap.WORDS,
-                    labels=frozenset({"filename"}),
-                    titled=cap.POINTED | cap.WORDS,
-                    extended=False,
-                    typed=True,
-                    any_data=False,
+            kinds={
+                # https://ai.google.dev/gemini-api/docs/image-understanding#supported-formats
+                "image": replace(
+                    FILES,
+                    usual="image/png",
+                    pointed={"url": "image/*"},
+                    types=frozenset(f"image/{form}" for form in IMAGES),  # no image/gif
+                    synonyms=cap.JPEG,
+                    checked=cap.HISTORY,
                 ),
-            ),
+                "audio": replace(FILES, usual="audio/wav", pointed={"url": "audio/*"}),
+                "video": replace(
+                    FILES, usual="video/mp4", pointed={"url": "video/*"}, evident=FILMS
+                ),
+                "document": replace(
+                    FILES,
+                    sources=cap.POINTED | {"text"},
+                    usual="application/pdf",
+                    types=DOCUMENTS,
+                    families=("text/",),
+                    checked=cap.HISTORY,
+                    plain=True,
+                ),
+            },
             roles=frozenset({"user", "assistant", "tool"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from ...core.media import kind_of
 from ...core.reading import (
     as_dict,
     compact,
@@ -28,7 +29,6 @@ from ...model import (
     Hosted,
     Json,
     Media,
-    MediaKind,
     Message,
     Raw,
     Reasoning,
@@ -369,19 +369,6 @@ def said_str(doc: dict[str, Json], key: str, at: str, said: dict[str, str]) -> s
     if value is not None and value.__class__ is not str:
         expected("a string", value, f"{at}/{said.get(key, key)}")
     return value
-
-
-def kind_of(media_type: str | None) -> MediaKind:
-    """What a medium is, by its type."""
-    match (media_type or "").partition("/")[0].lower():
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "document"
 
 
 def plain_text(data: str) -> str | None:

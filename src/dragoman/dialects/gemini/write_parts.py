@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...core import media
+from ...core.media import kind_of
 from ...core.reading import parse
 from ...core.turns import HOISTED
 from ...core.writing import Writing, home_only, joined, object_of
@@ -25,22 +24,11 @@ from ...model import (
     ToolCall,
     ToolResult,
 )
-from .read_parts import FILMS, OWN_FILES, Called, ReadParts, kind_of, plain_text
+from .read_parts import FILMS, Called, ReadParts
 from .schema import Saying
 from .spelling import spelled
 
 # What data are taken for when nobody says, and their first bytes do not tell.
-USUAL_TYPES = {
-    "image": "image/png",
-    "audio": "audio/wav",
-    "video": "video/mp4",
-    "document": "application/pdf",
-}
-# https://ai.google.dev/gemini-api/docs/image-understanding#supported-formats
-IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
-SYNONYMS = {"image/jpg": "image/jpeg"}
-# Beside these, every kind of text.
-DOCUMENTS = frozenset({"application/pdf", "application/x-javascript", "application/x-python"})
 EMPTY: Json = {"text": ""}
 
 
@@ -254,12 +242,10 @@ class WriteParts(ReadParts):
 
     # -- media ------------------------------------------------------------------------------
 
-    def write_media(self, block: Media, w: Writing) -> Json | None:
-        if not w.home:
-            fitted = self.fit_media(block, w)
-            if fitted is None:
-                return None
-            block = fitted
+    def write_media(self, block: Media, w: Writing) -> Json:
+        if not w.home and self.kind_again(block.source) != block.kind:
+            why = f"without a type, {self.name} does not know it as {block.kind} input"
+            w.log.approximated("media.type", block.at, why)
         source = block.source
         inner: dict[str, Json] = {}
         if source.media_type is not None:
@@ -276,105 +262,8 @@ class WriteParts(ReadParts):
             inner["displayName"] = block.filename
         return self.finish({key: spelled(inner, self.said(block))}, block, w)
 
-    def fit_media(self, block: Media, w: Writing) -> Media | None:
-        """A medium from elsewhere as this API takes it; None where it cannot be said."""
-        found = self.fit_source(block, w)
-        if found is None:
-            return None
-        if self.kind_again(found) != block.kind:
-            why = f"without a type, a {block.kind} is not known as one"
-            w.log.approximated("media.type", block.at, why)
-        return replace(block, source=found)
-
     def kind_again(self, source: Source) -> str:
         """What a reader takes a medium for."""
         if source.media_type is None and source.value.startswith(FILMS):
             return "video"
         return kind_of(source.media_type)
-
-    def fit_source(self, block: Media, w: Writing) -> Source | None:
-        source = block.source
-        match source.kind:
-            case "base64":
-                return self.fit_data(block, w) if w.answer else self.fit_sendable(block, w)
-            case "url":
-                if source.value.startswith(OWN_FILES):
-                    w.log.approximated("media", block.at, "an address that is a file of Google's")
-                return self.fit_type(block, w)
-            case "file":
-                if not source.value.startswith(OWN_FILES):
-                    w.log.dropped("media", block.at, "not the name of a file that Google stores")
-                    return None
-                return source
-            case "text":
-                if source.media_type != "text/plain":
-                    w.log.approximated("media.type", block.at, "plain text is text/plain here")
-                return Source("text", source.value, "text/plain")
-            case "blocks":
-                if not all(part.__class__ is Text for part in source.blocks):
-                    w.log.dropped("media", block.at, "a document of several kinds of blocks")
-                    return None
-                w.log.approximated("media", block.at, "a document of blocks is one text here")
-                for part in source.blocks:
-                    self.lose(part.extras, part.at, w.log)
-                words = [part.text for part in source.blocks if isinstance(part, Text)]
-                return Source("text", "\n\n".join(words), "text/plain")
-            case _:
-                assert_never(source.kind)
-
-    def fit_sendable(self, block: Media, w: Writing) -> Source | None:
-        """Data of a type that a request may hold, or that can pass for one."""
-        source = self.fit_data(block, w)
-        kind = source.media_type or ""
-        plain = media.plain_type(kind)
-        plain = SYNONYMS.get(plain, plain)
-        if block.kind == "image" and plain not in IMAGES:
-            # "Unsupported MIME type: image/gif"
-            w.log.dropped("media", block.at, f"{kind} is not among {', '.join(IMAGES)}")
-            return None
-        if block.kind == "document" and not (plain in DOCUMENTS or plain.startswith("text/")):
-            if (text := plain_text(source.value)) is None:
-                w.log.dropped("media", block.at, f"{kind} is neither PDF nor text")
-                return None
-            w.log.approximated("media.type", block.at, f"{kind} travels as text/plain")
-            return Source("text", text, "text/plain")
-        if plain != kind:
-            w.log.approximated("media.type", block.at, f"{kind} travels as {plain}")
-        return replace(source, media_type=plain)
-
-    def fit_data(self, block: Media, w: Writing) -> Source:
-        source = block.source
-        kind = source.media_type
-        if kind is None:
-            kind = media.sniff(source.value) or USUAL_TYPES[block.kind]
-            w.log.invented("media.type", block.at, f"data have a type here; taken for {kind}")
-        if kind == "text/plain" and plain_text(source.value) is not None:
-            w.log.approximated("media", block.at, "plain text is text here, not data")
-        return Source("base64", source.value, kind)
-
-    def fit_type(self, block: Media, w: Writing) -> Source:
-        """An address says of which type it is, where it is an image of a known ending."""
-        source = block.source
-        if source.media_type is not None or block.kind == "document":
-            return source
-        if source.value.startswith(FILMS) and block.kind == "video":
-            return source
-        ending = source.value.partition("?")[0].rpartition(".")[2].lower()
-        kind = ENDINGS.get(ending)
-        if kind is None or kind_of(kind) != block.kind:
-            kind = f"{block.kind}/*"
-        w.log.invented("media.type", block.at, f"taken for {kind}")
-        return Source("url", source.value, kind)
-
-
-ENDINGS = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "mp4": "video/mp4",
-    "webm": "video/webm",
-}

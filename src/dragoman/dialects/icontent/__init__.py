@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
+
 from ...core import capabilities as cap
 from .request import Requests
 from .sniff import Sniff
@@ -20,6 +22,16 @@ from .sniff import Sniff
 if TYPE_CHECKING:
     from ...ledger import Ledger
     from ...streams.base import StreamReader, StreamWriter
+
+FILES = cap.Form(
+    sources=frozenset({"url", "base64"}),
+    labels=frozenset({"filename"}),
+    titled=frozenset({"url", "base64"}),
+    extended=False,
+    typed=True,
+    verified=True,
+    any_data=False,
+)
 
 
 class IContent(Sniff, Requests):
@@ -44,17 +56,12 @@ class IContent(Sniff, Requests):
         citations=cap.NO_CITATIONS,
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
-            kinds=dict.fromkeys(
-                ("image", "audio", "video", "document"),
-                cap.Form(
-                    sources=frozenset({"url", "base64"}),
-                    labels=frozenset({"filename"}),
-                    titled=frozenset({"url", "base64"}),
-                    extended=False,
-                    typed=True,
-                    any_data=False,
+            kinds={
+                **dict.fromkeys(("image", "audio", "video"), FILES),
+                "document": replace(
+                    FILES, usual="application/pdf", pointed={"url": "application/pdf"}
                 ),
-            ),
+            },
             roles=frozenset({"system", "user", "assistant", "tool"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
             texts=cap.WORDS,

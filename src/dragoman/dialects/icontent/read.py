@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ...core.media import sniff
+from ...core.media import kind_of, sniff
 from ...core.reading import as_dict, compact, maybe_dict, maybe_str, need_list, need_str, only
 from ...core.turns import mark_custom_results
 from ...core.writing import split_data_uri
@@ -14,7 +14,6 @@ from ...model import (
     Extras,
     Json,
     Media,
-    MediaKind,
     Message,
     Raw,
     Reasoning,
@@ -403,11 +402,6 @@ def read_data(
 def is_wildcard(media_type: str | None) -> bool:
     """Whether a media type says no more than the kind: ``image/*``."""
     return not media_type or media_type.endswith("/*")
-
-
-def kind_of(media_type: str | None) -> MediaKind:
-    head = (media_type or "").partition("/")[0].lower()
-    return head if head in ("image", "audio", "video") else "document"  # type: ignore[return-value]
 
 
 def issuer_of(metadata: dict[str, Json], field: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...core.media import lies, sniff
 from ...core.reading import escape
 from ...core.signers import signer
 from ...core.writing import Writing, data_uri, joined, object_of
@@ -316,43 +315,19 @@ class Write(Read):
     def write_media(self, block: Media, w: ContentWriting) -> list[Json]:
         if w.home and block.source.kind in ("url", "base64"):
             return [self.write_own_media(block, w)]
-        source = self.write_source(block, w)
-        if source is None:
-            self.lose(block.extras, block.at, w.log)
-            return []
-        return [self.emit(self.write_image_or_file(source, block, w), block, w.log)]
+        return [self.emit(self.write_image_or_file(block), block, w.log)]
 
-    def write_image_or_file(
-        self, source: dict[str, Json], block: Media, w: Writing
-    ) -> dict[str, Json]:
-        out: dict[str, Json] = {"type": "media", **source}
+    def write_image_or_file(self, block: Media) -> dict[str, Json]:
+        source = block.source
+        out: dict[str, Json] = {
+            "type": "media",
+            "mimeType": source.media_type or f"{block.kind}/*",
+            "data": source.value,
+            "encoding": source.kind,
+        }
         if block.filename is not None:
             out["filename"] = block.filename
         return out
-
-    def write_source(self, block: Media, w: Writing) -> dict[str, Json] | None:
-        """Data from elsewhere is looked at before it is passed on."""
-        source = block.source
-        if source.kind == "url":
-            media_type = source.media_type
-            if media_type is None and block.kind == "document":
-                media_type = "application/pdf"
-                w.log.invented("media.type", block.at, f"taken for {media_type}")
-            media_type = media_type or f"{block.kind}/*"
-            return {"mimeType": media_type, "data": source.value, "encoding": "url"}
-        data = "".join(source.value.split())
-        if (problem := lies(data, source.media_type)) is not None:
-            w.log.dropped("media", block.at, problem)
-            return None
-        media_type = sniff(data) or source.media_type
-        if media_type is None and block.kind == "document":
-            media_type = "application/pdf"
-            w.log.invented("media.type", block.at, f"taken for {media_type}")
-        elif media_type != source.media_type:
-            why = f"the data is {media_type}, not {source.media_type or 'of a type that is told'}"
-            w.log.approximated("media.type", block.at, why)
-        media_type = media_type or f"{block.kind}/*"
-        return {"mimeType": media_type, "data": source.value, "encoding": "base64"}
 
     def write_own_media(self, block: Media, w: Writing) -> Json:
         source, spelling = block.source, self.spelling(block)

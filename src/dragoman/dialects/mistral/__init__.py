@@ -56,10 +56,11 @@ class Mistral(Responses):
                 "image": cap.Form(
                     sources=cap.POINTED, labels=frozenset({"detail"}), usual="image/png"
                 ),
-                "audio": cap.Form(sources=frozenset({"url", "base64"})),
+                "audio": cap.Form(sources=frozenset({"url", "base64"}), untyped=True),
                 "document": cap.Form(
                     sources=cap.POINTED,
                     labels=frozenset({"filename"}),
+                    unlabelled=frozenset({"file"}),
                     titled=frozenset({"base64"}),
                     extended=False,
                     usual="application/pdf",

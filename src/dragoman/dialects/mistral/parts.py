@@ -95,7 +95,7 @@ class Parts(OpenAIChat):
             out["closed"] = True
         return [self.emit(out, block, w.log)]
 
-    def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
+    def write_audio(self, block: Media, w: Writing) -> dict[str, Json]:
         source, spelling = block.source, self.spelling(block)
         if "object" in spelling:
             return super().write_audio(block, w)
@@ -103,8 +103,6 @@ class Parts(OpenAIChat):
             return super().write_audio(block, w)
         if w.home and source.media_type is not None:
             return {"type": "input_audio", "input_audio": url_of(source)}
-        if source.kind == "base64" and source.media_type is not None:
-            w.log.dropped("media.type", block.at, "the data of a recording speak for themselves")
         return {"type": "input_audio", "input_audio": source.value}
 
     def write_image(self, block: Media, w: Writing) -> dict[str, Json]:
@@ -118,9 +116,9 @@ class Parts(OpenAIChat):
             return super().write_file(block, w)
         if source.kind == "file":
             if block.kind != "document":
-                w.log.approximated("media", block.at, "a stored file does not say what it is")
-            if block.filename is not None:
-                w.log.dropped("media.filename", block.at, "a stored file has its own name")
+                w.log.approximated(
+                    "media", block.at, f"{self.name} is not told what a stored file is"
+                )
             return {"type": "file", "file_id": source.value}
         out: dict[str, Json] = {"type": "document_url", "document_url": url_of(source)}
         if block.filename is not None:

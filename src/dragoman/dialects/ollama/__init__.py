@@ -43,7 +43,7 @@ class Ollama(Sniff, Responses):
         ),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
-            kinds={"image": cap.Form(sources=frozenset({"base64"}), any_data=False)},
+            kinds={"image": cap.Form(sources=frozenset({"base64"}), untyped=True, any_data=False)},
             texts=cap.WORDS,
             roles=frozenset({"system", "user", "tool"}),
             code="tool_result.content",

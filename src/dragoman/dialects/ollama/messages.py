@@ -357,20 +357,14 @@ class Messages(Dialect):
         match block:
             case Text():
                 found = [block.text]
-            case Media():
-                w.log.dropped("media", block.at, "only a user sends images to ollama")
             case _:
                 self.omit(block, w.log)
         self.lose(block.extras, block.at, w.log)
         return found
 
     def write_image(self, block: Media, w: Writing) -> str:
-        source = block.source
-        if source.media_type != (known := sniff(source.value)):
-            note = w.log.dropped if known is None else w.log.approximated
-            note("media.type", block.at, "the data of an image speak for themselves")
         self.lose(block.extras, block.at, w.log)
-        return source.value
+        return block.source.value
 
     def join_result(self, texts: list[tuple[Block, str]], w: Writing) -> str | None:
         """What a result says, as one text; empty texts beside others are left out."""

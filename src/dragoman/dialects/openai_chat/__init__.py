@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
 from ...core.endpoint import Endpoint
+from .parts import AUDIO, AUDIO_SYNONYMS
 from .response import Responses
 from .rules import Rules
 from .sniff import Sniff
@@ -50,11 +51,16 @@ class OpenAIChat(Sniff, Rules, Responses):
                     labels=frozenset({"detail"}),
                     usual="image/png",
                 ),
-                "audio": cap.Form(sources=frozenset({"base64"})),
+                "audio": cap.Form(
+                    sources=frozenset({"base64"}),
+                    types=frozenset(AUDIO.values()),
+                    synonyms=AUDIO_SYNONYMS,
+                ),
                 "document": cap.Form(
                     sources=frozenset({"base64", "file"}),
                     labels=frozenset({"filename"}),
                     titled=frozenset({"base64"}),
+                    named=frozenset({"base64"}),
                     usual="application/pdf",
                 ),
             },

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ...core.reading import as_dict, expected, maybe_int, maybe_str, need_dict, need_str, only
-from ...core.turns import with_extension
 from ...core.writing import Writing, data_uri, split_data_uri
 from ...dialect import NOTHING
 from ...model import (
@@ -33,7 +32,8 @@ TEXT_KEYS = frozenset({"type", "text", "prompt_cache_breakpoint", "cache_control
 MEDIA_KEYS = frozenset({"type", "prompt_cache_breakpoint", "cache_control"})
 CITATION_KEYS = ("url", "title", "start_index", "end_index")
 AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+AUDIO_FORMATS = {media_type: form for form, media_type in AUDIO.items()}
+AUDIO_SYNONYMS = {"audio/x-wav": "audio/wav", "audio/mp3": "audio/mpeg"}
 # Not in the official API, but understood by many servers that speak it.
 UNOFFICIAL = {
     "video_url": "video", "file_url": "document", "audio_url": "audio", "input_audio": "audio",
@@ -51,8 +51,6 @@ class Parts(Signing):
     cache_mark: ClassVar[dict[str, Json]] = {"mode": "explicit"}
     media_urls: ClassVar[dict[str, str]] = {}
     """What can be sent in a way that is not official: kind -> type, and key, of its part."""
-    audio_formats: ClassVar[dict[str, str]] = AUDIO_FORMATS
-    """How recordings are sent: media type -> format."""
     any_audio: ClassVar[bool] = False
     """Whether a recording may have any format, or none that is named."""
 
@@ -287,10 +285,7 @@ class Parts(Signing):
         if block.kind == "image":
             out = self.write_image(block, w)
         elif block.kind == "audio":
-            found = self.write_audio(block, w)
-            if found is None:
-                return []
-            out = found
+            out = self.write_audio(block, w)
         elif block.kind == "document":
             out = self.write_file(block, w)
         else:
@@ -310,22 +305,14 @@ class Parts(Signing):
             image["detail"] = block.detail
         return {"type": "image_url", "image_url": image}
 
-    def write_audio(self, block: Media, w: Writing) -> dict[str, Json] | None:
+    def write_audio(self, block: Media, w: Writing) -> dict[str, Json]:
         source, spelling = block.source, self.spelling(block)
         if "bare" in spelling:
             return {"type": "input_audio", "input_audio": {"data": source.value}}
         kind = source.media_type or ""
-        form = spelling.get("format") or self.audio_formats.get(kind)
-        if form is None and self.any_audio and kind.startswith("audio/"):
-            form = kind.removeprefix("audio/")
+        form = spelling.get("format") or AUDIO_FORMATS.get(kind) or kind.removeprefix("audio/")
         if source.kind == "url" and "audio" in self.media_urls:
             return self.write_unofficial(block)
-        if source.kind != "base64" or form is None:
-            forms = "wav or mp3" if self.audio_formats is AUDIO_FORMATS else "plain"
-            w.log.dropped("media", block.at, f"recordings are sent as {forms} data here")
-            return None
-        if not w.home and AUDIO.get(form, f"audio/{form}") != kind:
-            w.log.approximated("media.type", block.at, f"{kind} is written as {form!r}")
         return {"type": "input_audio", "input_audio": {"data": source.value, "format": form}}
 
     def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
@@ -336,18 +323,9 @@ class Parts(Signing):
             file["file_id"] = source.value
         else:
             file["file_data"] = source.value if spelled else url_of(source)
-            self.name_file(file, block, w)
         if block.filename is not None:
             file["filename"] = block.filename
         return {"type": "file", "file": file}
-
-    def name_file(self, file: dict[str, Json], block: Media, w: Writing) -> None:
-        """Data needs a file name: "Missing required parameter: 'file.filename'"."""
-        if block.filename is not None or w.home:
-            return
-        file["filename"] = with_extension("document", block.source.media_type)
-        why = f"{self.name} requires a file name of data: {file['filename']!r}"
-        w.log.invented("media.filename", block.at, why)
 
     def finish(
         self, out: dict[str, Json], node: Text | Media, cache: Cache | None, w: Writing

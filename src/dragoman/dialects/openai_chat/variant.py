@@ -26,13 +26,9 @@ from ...model import Extras, Json, Message, OutputFormat, Request, Thinking, Too
 from .._model_rules import chat_model
 from .._openai import short_user
 from . import OpenAIChat
-from .parts import AUDIO_FORMATS
+from .parts import AUDIO_SYNONYMS
 from .request import FIELDS
 
-MORE_AUDIO = {
-    **AUDIO_FORMATS,
-    **{f"audio/{form}": form for form in ("flac", "ogg", "aac", "aiff", "m4a")},
-}
 OMITTED = "omitted"
 USER = Field("user_id", text, "user", also=("safety_identifier",), fit=short_user)
 
@@ -56,7 +52,12 @@ IMAGES = cap.Form(
 )
 MORE_MEDIA = {
     "image": replace(IMAGES, labels=frozenset()),
-    "audio": cap.Form(sources=frozenset({"url", "base64"})),
+    "audio": cap.Form(
+        sources=frozenset({"url", "base64"}),
+        types=frozenset(),
+        families=("audio/",),
+        synonyms=AUDIO_SYNONYMS,
+    ),
     "video": cap.Form(sources=frozenset({"url", "base64"}), usual="video/mp4"),
 }
 """What servers take that are not OpenAI's, under names that are not official."""

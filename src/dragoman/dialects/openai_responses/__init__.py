@@ -114,12 +114,17 @@ class OpenAIResponses(Sniff, Rules, Responses):
         media=cap.MediaForms(
             kinds={
                 "image": cap.Form(
-                    sources=cap.POINTED, labels=frozenset({"detail"}), usual="image/png"
+                    sources=cap.POINTED,
+                    labels=frozenset({"detail"}),
+                    usual="image/png",
+                    synonyms=cap.JPEG,
                 ),
                 "document": cap.Form(
-                    sources=cap.POINTED | {"text"},
+                    sources=cap.POINTED,
                     labels=frozenset({"filename", "detail"}),
-                    titled=cap.POINTED | {"text"},
+                    titled=cap.POINTED,
+                    named=frozenset({"base64"}),
+                    synonyms=cap.JPEG,
                     usual="application/pdf",
                 ),
             },

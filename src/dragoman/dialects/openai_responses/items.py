@@ -395,10 +395,6 @@ class Items(Calls):
                     out.append(self.write_said(said, w))
                     said = []
                 said.append(block)
-            elif isinstance(block, Media) and block.transcript:
-                w.log.approximated("media", block.at, "what was spoken is written here")
-                self.lose(block.extras, block.at, w.log)
-                said.append(Text(block.transcript, at=block.at))
             elif isinstance(block, Media | ToolResult):
                 self.omit(block, w.log)
             else:

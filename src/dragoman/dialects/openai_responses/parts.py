@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from ...core.reading import as_dict, expected, maybe_dict, maybe_list, maybe_str, need_str, only
-from ...core.turns import with_extension
 from ...core.writing import Writing, data_uri, split_data_uri
 from ...dialect import Dialect
 from ...ledger import Ledger
@@ -384,29 +382,17 @@ class Parts(Dialect):
     def write_file(self, block: Media, w: Writing) -> dict[str, Json]:
         source, spelled = block.source, self.spelling(block).get("key")
         out: dict[str, Json] = {"type": "input_file"}
-        filename = block.filename
-        media_type = source.media_type
         match source.kind:
             case "file":
                 out["file_id"] = source.value
             case "url":
                 out[spelled or "file_url"] = source.value
-            case "text":
-                if not w.home:
-                    w.log.approximated("media", block.at, "plain text travels as data here")
-                media_type = source.media_type or "text/plain"
-                data = base64.b64encode(source.value.encode()).decode()
-                out["file_data"] = data_uri(media_type, data)
             case _:
-                bare = media_type is None and "media_type" not in self.spelling(block)
+                bare = source.media_type is None and "media_type" not in self.spelling(block)
                 address = self.write_address(block, w)
                 out[spelled or "file_data"] = source.value if bare and w.home else address
-        if filename is None and "file_data" in out and not w.home:
-            # "Missing required parameter: 'input[0].content[0].filename'."
-            filename = with_extension("document", media_type)
-            w.log.invented("media.filename", block.at, f"data need a file name: {filename!r}")
-        if filename is not None:
-            out["filename"] = filename
+        if block.filename is not None:
+            out["filename"] = block.filename
         if block.detail is not None:
             out["detail"] = block.detail
         return out
@@ -417,9 +403,6 @@ class Parts(Dialect):
         if source.kind != "base64":
             return source.value
         media_type = self.spelling(block).get("media_type", source.media_type)
-        if media_type == "image/jpg" and not w.home:  # a frequent misspelling
-            media_type = "image/jpeg"
-            w.log.approximated("media.type", block.at, "image/jpg is image/jpeg")
         return data_uri(media_type or "", source.value)
 
     def finish(self, out: dict[str, Json], block: Media, w: Writing) -> dict[str, Json]:

@@ -18,7 +18,6 @@ from ...model import (
     Block,
     Citation,
     Json,
-    Media,
     Reasoning,
     Refusal,
     Signature,
@@ -102,9 +101,6 @@ class ResponsesWriter(FunctionsOnly):
         block = event.block
         if isinstance(block, Text | Refusal):
             return self.open_text(event.index, block)
-        if isinstance(block, Media) and block.transcript is None:
-            self.parts[event.index] = Part(block, {}, -1, 0)
-            return b""  # what is spoken is written, if it is
         closed = self.close_message()
         if isinstance(block, ToolCall):
             return closed + self.open_call(event.index, block)
@@ -202,11 +198,6 @@ class ResponsesWriter(FunctionsOnly):
             return self.think(event, part)
         if isinstance(part.block, ToolCall):
             part.texts.setdefault(("text", 0), []).append(text)
-        if event.place == "transcript" and isinstance(part.block, Media | Text):
-            opened = b""
-            if isinstance(part.block, Media):
-                opened = self.open_text(event.index, Text("", at=part.block.at))
-            return opened + self.delta(Delta(event.index, text))
         return b""
 
     def think(self, event: Delta, part: Part) -> bytes:

@@ -21,9 +21,10 @@ from ...ledger import Ledger
 from ...lint.evidence import Verdict, objects, told_by
 from ...model import Failure, Json, Media, Params, Request, Thinking, Tool
 from ..openai_chat import OpenAIChat
+from ..openai_chat.parts import AUDIO
 from ..openai_chat.request import FIELDS, OLD_LIMIT
 from ..openai_chat.sniff import Marks
-from ..openai_chat.variant import MORE_AUDIO, MORE_MEDIA, OMITTED, compatible
+from ..openai_chat.variant import MORE_MEDIA, OMITTED, compatible
 from .details import FORMATS, Details
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ MARKS = Marks(
     usage={"is_byok": 0.8, "cost_details": 0.6},
     message={"reasoning_details": 0.7},
     error={"metadata": 0.5},
+)
+MORE_AUDIO = frozenset(AUDIO.values()).union(
+    f"audio/{form}" for form in ("flac", "ogg", "aac", "aiff", "m4a")
 )
 REASONING = ("effort", "max_tokens", "exclude", "enabled")
 MARK = "cache_control"
@@ -74,6 +78,11 @@ class OpenRouter(Details):
                 "document": replace(
                     OpenAIChat.can.media.kinds["document"],
                     sources=frozenset({"url", "base64", "file"}),
+                    named=frozenset({"url", "base64"}),
+                ),
+                "audio": replace(
+                    OpenAIChat.can.media.kinds["audio"],
+                    types=MORE_AUDIO,
                 ),
                 "video": MORE_MEDIA["video"],
             },
@@ -84,7 +93,6 @@ class OpenRouter(Details):
     # https://openrouter.ai/docs/features/multimodal/overview
     media_urls: ClassVar[dict[str, str]] = {"video": "video_url"}
     # @openrouter/sdk 1.3.19 (npm), models: chatcontentaudio.d.ts, chatrequest.d.ts
-    audio_formats: ClassVar[dict[str, str]] = MORE_AUDIO
     says_status = True
     fields = Details.fields.but(
         OLD_LIMIT,
@@ -111,10 +119,8 @@ class OpenRouter(Details):
         """A document may also be sent by its address, in the place of its data."""
         if block.source.kind != "url" or w.home:
             return super().write_file(block, w)
-        if block.filename is None:
-            w.log.invented("media.filename", block.at, "a document needs a file name")
-        name = block.filename or "document.pdf"
-        return {"type": "file", "file": {"file_data": block.source.value, "filename": name}}
+        file = {"file_data": block.source.value, "filename": block.filename}
+        return {"type": "file", "file": file}
 
     # -- what is cached: chatfunctiontool.d.ts, anthropiccachecontroldirective.d.ts ----------
 

@@ -27,17 +27,32 @@ if TYPE_CHECKING:
 
 
 FILES = cap.Form(
-    sources=cap.POINTED | cap.WORDS,
+    sources=cap.POINTED,
     labels=frozenset({"filename"}),
     typed=True,
+    verified=True,
+    any_data=False,
     any_file=True,
 )
 FORMS = {
     "image": replace(FILES, labels=frozenset({"filename", "detail"})),
     "audio": FILES,
     "video": FILES,
-    "document": replace(FILES, labels=frozenset({"filename", "title", "context", "citable"})),
+    "document": replace(
+        FILES,
+        labels=frozenset({"filename", "title", "context", "citable"}),
+        usual="application/pdf",
+        pointed=dict.fromkeys(("url", "file"), "application/pdf"),
+    ),
 }
+RESULTS = {kind: replace(form, pointed={}) for kind, form in FORMS.items()}
+TEXT = cap.POINTED | {"text"}
+
+
+def with_text(*typed: str) -> dict[str, cap.Form]:
+    """The same where a document may be its text; ``typed``: the sources that need a type."""
+    pointed = dict.fromkeys(typed, "application/pdf")
+    return {**FORMS, "document": replace(FORMS["document"], sources=TEXT, pointed=pointed)}
 
 
 class VercelModel(Sniff, Responses):
@@ -55,7 +70,10 @@ class VercelModel(Sniff, Responses):
         citations=cap.NO_CITATIONS,
         caching=cap.Caching(on=cap.ALL_MARKS.on - {"passage"}, ttls=("5m", "1h"), longest="1h"),
         media=cap.MediaForms(
-            kinds=FORMS, roles=frozenset({"user", "assistant", "tool"}), spoken=frozenset(FORMS)
+            kinds=with_text("url", "file"),
+            results=with_text("file"),
+            roles=frozenset({"user", "assistant", "tool"}),
+            spoken=frozenset(FORMS),
         ),
         emptied=False,
         thinking=cap.BY_EFFORT,

@@ -46,8 +46,6 @@ class Version(Dialect):
     """whether a file may be a reference, ``{provider: id}``"""
     file_ids: ClassVar[bool] = False
     """whether a file may be the id that OpenAI gave it, in the place of data"""
-    inline_text: ClassVar[bool] = True
-    """whether a file may be plain text, ``{"type": "text", "text": ...}``"""
     said: ClassVar[dict[str, frozenset[str]]] = {
         "user": frozenset({"text", "image", "file"}),
         "assistant": frozenset(

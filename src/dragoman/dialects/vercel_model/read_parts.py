@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from ...core.media import plain_type, sniff
+from ...core.media import kind_of, sniff
 from ...core.reading import (
     as_dict,
     as_list,
@@ -423,19 +423,6 @@ class ReadParts(WithOptions):
         taken = frozenset({"type", key, type_key, "filename"})
         options = Taker(doc, at)
         return self.media(kind, source, maybe_str(doc, "filename", at), options, taken, spelling)
-
-
-def kind_of(media_type: str | None) -> MediaKind:
-    """Images, recordings and videos are known by their type; all else is a document."""
-    match plain_type(media_type or "").partition("/")[0]:
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "document"
 
 
 def flat_text(parts: tuple[Block, ...]) -> str:

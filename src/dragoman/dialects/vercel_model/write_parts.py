@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...core.media import lies, plain_type, sniff
 from ...core.reading import escape, parse
 from ...core.writing import Writing, data_uri, is_plain_text, joined, object_of
 from ...model import (
@@ -19,13 +17,12 @@ from ...model import (
     Media,
     Raw,
     Reasoning,
-    Source,
     Text,
     ToolCall,
     ToolResult,
 )
 from .options import Options, WithOptions
-from .read_parts import FILE_ID, RESULT_DATA, flat_text, kind_of
+from .read_parts import FILE_ID, RESULT_DATA, flat_text
 
 USUAL_TYPES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
@@ -94,51 +91,24 @@ class WriteParts(WithOptions):
 
     # -- media ------------------------------------------------------------------------------
 
-    def write_media(self, block: Media, role: str, w: Writing) -> Json | None:
-        """An image or a file, verified to be what it claims."""
-        if not w.home:
-            if (checked := self.verify(block, w)) is None:
-                return None
-            block = checked
+    def write_media(self, block: Media, role: str, w: Writing) -> Json:
         spelling = self.spelling(block)
         image = self.image_parts and block.kind == "image" and role == "user"
         if "part" in spelling:
             image = spelling["part"] == "image"
-        data = self.write_data(block, spelling, w)
-        if data is None:
-            return None
+        data = self.write_data(block, spelling)
         out: dict[str, Json] = {"type": "image" if image else "file"}
         out["image" if image else "data"] = data
         self.write_media_type(out, block, spelling, w, needed=not image)
         if block.filename is not None:
             if image:
-                w.log.dropped("media.filename", block.at, "an image has no file name here")
+                why = f"{self.name} has no file names of images"
+                w.log.dropped("media.filename", block.at, why)
             else:
                 out["filename"] = block.filename
         return self.finish(out, block, w, *self.about(block, w))
 
-    def verify(self, block: Media, w: Writing) -> Media | None:
-        """Data that are base64, and of the type they claim; what is corrected is noted."""
-        source = block.source
-        if source.kind == "url" and source.value[:5].lower() == "data:":
-            w.log.dropped("media", block.at, f"{self.name} takes data as base64 only")
-            return None
-        if source.kind != "base64":
-            return block
-        if (why := lies(source.value, source.media_type)) is not None:
-            w.log.dropped("media", block.at, why)
-            return None
-        found, claimed = sniff(source.value), source.media_type
-        if found is None or (claimed is not None and plain_type(claimed) == found):
-            return block
-        if claimed is None:
-            w.log.invented("media.type", block.at, f"it begins like {found}")
-        else:
-            w.log.approximated("media.type", block.at, f"it says {claimed} and is {found}")
-        source = Source("base64", source.value, found)
-        return replace(block, kind=kind_of(found), source=source)
-
-    def write_data(self, block: Media, spelling: dict[str, Json], w: Writing) -> Json | None:
+    def write_data(self, block: Media, spelling: dict[str, Json]) -> Json:
         source, spelled = block.source, spelling.get("data")
         match source.kind:
             case "url":
@@ -150,18 +120,13 @@ class WriteParts(WithOptions):
                     return {"type": "data", "data": source.value}
                 return source.value
             case "file":
-                return self.write_file_id(block, spelled, w)
+                return self.write_file_id(block, spelled)
             case "text" | "blocks":
-                if (text := self.text_of(block, w)) is None:
-                    return None
-                if self.inline_text or w.home:
-                    return {"type": "text", "text": text}
-                w.log.approximated("media", block.at, "plain text travels as data here")
-                return base64.b64encode(text.encode()).decode()
+                return {"type": "text", "text": source.value}
             case _:
                 assert_never(source.kind)
 
-    def write_file_id(self, block: Media, spelled: Json, w: Writing) -> Json | None:
+    def write_file_id(self, block: Media, spelled: Json) -> Json:
         source = block.source
         reference = {source.issuer or "": source.value}
         if spelled == "tagged":
@@ -169,22 +134,7 @@ class WriteParts(WithOptions):
         own = source.issuer == "openai" and source.value.startswith(FILE_ID)
         if spelled == "id" or (self.file_ids and own):
             return source.value
-        if (self.references and source.issuer) or w.home:
-            return reference
-        w.log.dropped("media", block.at, "there is no place for the id of a stored file here")
-        return None
-
-    def text_of(self, block: Media, w: Writing) -> str | None:
-        """The words of a document that is text, or blocks of text."""
-        if block.source.kind == "text":
-            return block.source.value
-        if not all(part.__class__ is Text for part in block.source.blocks):
-            w.log.dropped("media", block.at, "a document of several kinds of blocks")
-            return None
-        w.log.approximated("media", block.at, "a document of blocks is one text here")
-        for part in block.source.blocks:
-            self.lose(part.extras, part.at, w.log)
-        return "\n\n".join(part.text for part in block.source.blocks if isinstance(part, Text))
+        return reference
 
     def write_media_type(
         self,
@@ -202,15 +152,13 @@ class WriteParts(WithOptions):
             if not needed:
                 return
             said = self.usual_type(block)
-            if "/" in said.replace("/*", "") and source.kind != "blocks":
-                w.log.invented("media.type", block.at, f"a file needs a type; taken for {said}")
         if said is not None and ("any" in spelling or not spelling.get("untyped")):
             out[key] = said
 
     def usual_type(self, block: Media) -> str:
         if block.source.kind in ("text", "blocks"):
             return "text/plain"
-        kind = USUAL_TYPES.get(block.kind, "application/pdf")
+        kind = USUAL_TYPES[block.kind]
         return kind if self.image_parts else kind.removesuffix("/*")
 
     def about(self, block: Media, w: Writing) -> tuple[Options, ...]:
@@ -465,17 +413,6 @@ class WriteParts(WithOptions):
     def write_result_media(self, block: Media, w: Writing) -> Json | None:
         """A medium in a result, in the first form that this version has for it."""
         spelling = self.spelling(block)
-        if not w.home:
-            if (checked := self.verify(block, w)) is None:
-                return None
-            block = checked
-        if block.source.kind in ("text", "blocks") and not self.inline_text and not w.home:
-            if (text := self.text_of(block, w)) is None:
-                return None
-            w.log.approximated("media", block.at, "plain text travels as data here")
-            data = base64.b64encode(text.encode()).decode()
-            kind = block.source.media_type or "text/plain"
-            block = replace(block, source=Source("base64", data, kind))
         part = spelling.get("part") or self.result_part(block)
         if part is None:
             why = f"a result cannot hold this {block.kind} here"
@@ -484,7 +421,7 @@ class WriteParts(WithOptions):
         out: dict[str, Json] = {"type": part}
         if part == "file":
             tagged = spelling if w.home else {"data": "tagged"}
-            out["data"] = self.write_data(block, tagged, w)
+            out["data"] = self.write_data(block, tagged)
         else:
             key, what = RESULT_DATA[part]
             value: Json = block.source.value
@@ -498,7 +435,8 @@ class WriteParts(WithOptions):
             if part in ("file", "file-data") or w.home:
                 out["filename"] = block.filename
             else:
-                w.log.dropped("media.filename", block.at, "there is no file name in this place")
+                why = f"{self.name} has no file names of such a part of a result"
+                w.log.dropped("media.filename", block.at, why)
         return self.finish(out, block, w, *self.about(block, w))
 
     def result_part(self, block: Media) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core import capabilities as cap
 from .._signatures import KEPT
-from .message import Answers
+from .message import USUAL_TYPES, Answers
 
 if TYPE_CHECKING:
     from ...ledger import Ledger
@@ -34,12 +34,16 @@ class VercelUI(Answers):
         reasoning=cap.ReasoningForm(signatures=KEPT),
         caching=cap.NO_MARKS,
         media=cap.MediaForms(
-            kinds=dict.fromkeys(
-                ("image", "audio", "video", "document"),
-                cap.Form(
-                    sources=frozenset({"url", "base64"}), labels=frozenset({"filename"}), typed=True
-                ),
-            ),
+            kinds={
+                kind: cap.Form(
+                    sources=frozenset({"url", "base64"}),
+                    labels=frozenset({"filename"}),
+                    typed=True,
+                    usual=usual,
+                    pointed={"url": usual},
+                )
+                for kind, usual in USUAL_TYPES.items()
+            },
             roles=frozenset({"assistant"}),
             spoken=frozenset({"image", "audio", "video", "document"}),
         ),

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from ...core.media import sniff
 from ...core.reading import (
     as_dict,
     as_str,
@@ -427,13 +426,11 @@ class Answers(Dialect):
 
     def write_file(self, block: Media, w: Writing) -> Iterable[Json]:
         source = block.source
-        kind = source.media_type or sniff(source.value) or USUAL_TYPES[block.kind]
+        kind = source.media_type or USUAL_TYPES[block.kind]
         if source.kind == "base64":
             url = data_uri(self.spelling(block).get("type", kind), source.value)
         else:
             url = source.value
-        if source.media_type is None and not w.home:
-            w.log.invented("media.type", block.at, f"taken for {kind}")
         out: dict[str, Json] = {"type": "file", "url": url, "mediaType": kind}
         if block.filename is not None:
             out["filename"] = block.filename
