@@ -239,6 +239,8 @@ def same_dialect(case: Talk) -> None:
         return
     assert text(result.document) == text(case.document), difference(result.document, case.document)
     assert not result.losses, result.losses[0]
+    document = case.without_surrogates()
+    testing.identity(document)
 
 
 def determinism(case: Talk) -> None:

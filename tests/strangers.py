@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import leaves
 from dragoman import Malformed, Transcoder, Unsayable, convert, dialects, read
+from dragoman.ledger import Ledger
 from dragoman.streams.framing import Frame, framer, write_frame
 from dragoman.testing import resolves
 
@@ -135,7 +136,15 @@ def fault(stranger: Stranger, dialect: str, target: str, facet: str) -> str | No
     if target == dialect:
         if text(result.document) != text(stranger.document):
             return f"{stranger.pointer} does not come back"
-        return f"a loss at home: {result.losses[0]}" if result.losses else None
+        if result.losses:
+            return f"a loss at home: {result.losses[0]}"
+        speaker = dialects.get(dialect)
+        back = speaker.write(speaker.read(stranger.document, facet), Ledger())
+        if speaker.spells:
+            there = text(back) == text(stranger.document)
+        else:
+            there = stranger.value in (None, "", [], {}) or travels(stranger, back)
+        return None if there else f"{stranger.pointer} does not come back without its source"
     try:
         read(result.document, target, facet=facet)
     except Malformed as problem:

@@ -61,7 +61,7 @@ LAYERS = [
         "tools/results",
         "tools/schemas",
     },
-    {"dialect", "core/walk", "lint/evidence"},
+    {"dialect", "core/source", "core/walk", "lint/evidence"},
     {"capsule/patching", "capsule/units", "laws/comparing", "lint/rules", "streams/base"},
     {"laws/auditing"},
     {"dialects"},

@@ -16,6 +16,7 @@ from . import dialects
 from .core import duplicates, surrogates
 from .core.models import Models, given
 from .core.reading import load
+from .core.source import with_source
 from .core.surrogates import Whole
 from .core.walk import below
 from .dialect import Dialect, Facet
@@ -97,6 +98,8 @@ def convert(
     reader = dialects.get(source) if source is not None else _detected(value, facet)
     writer = dialects.get(target)
     tree = reader.read(value, facet)
+    if reader.name == writer.name or writer.keeps_source:
+        tree = with_source(tree, value, reader)
     if model is not None:
         tree = with_model(tree, model, facet)
     places = type(reader).locate is not Dialect.locate
@@ -182,10 +185,14 @@ def read(doc: Json | bytes, dialect: str, *, facet: str) -> Tree: ...
 def read(doc: Json | bytes, dialect: str, *, facet: Facet | str = "request") -> Tree:
     """A document as a canonical tree; which one it is, the facet tells.
 
+    The tree keeps the document: written in the same dialect, what was not edited is the same as in
+    the document (``tree.original``).
+
     >>> read({"model": "m", "messages": []}, "openai-chat").model
     'm'
     """
-    return dialects.get(dialect).read(load(doc), facet)
+    value, reader = load(doc), dialects.get(dialect)
+    return with_source(reader.read(value, facet), value, reader)
 
 
 def write(
@@ -242,6 +249,8 @@ def join(
         asked = read
     if target is not None:
         asked, answer = below(asked, "/request"), below(answer, "/response")
+    if request.__class__ is not str:
+        asked = with_source(asked, value, speaker)
     for other in answer.candidates[1:]:
         log.dropped("candidates", other.at, "a history holds one candidate")
     message = speaker.settle(answer.candidates[0].message, log)

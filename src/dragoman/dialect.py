@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .core import source
 from .core.capabilities import LACKED, Capabilities
 from .core.endpoint import Endpoint
 from .core.lowering import lower, omit, roles
@@ -149,6 +150,11 @@ class Dialect:
     """What it can express. All else is lowered before it is written; see ``lowering``."""
     lowers: ClassVar[bool] = True
     """Whether there is anything that the tree can hold and this dialect cannot say."""
+    spells: ClassVar[bool] = True
+    """Whether its readers note the form that a document had, and its writers restore it from that
+    (``Extras``); else it is copied from the document itself (``core.source``)."""
+    keeps_source: ClassVar[bool] = False
+    """Whether what it writes holds the document that the tree was read from."""
     tool_search: ClassVar[dict[str, Json] | None] = None
     """The definition of the provider's own search for deferred tools, if there is one."""
 
@@ -194,6 +200,8 @@ class Dialect:
                 raise Unsupported(f"not a canonical tree: {type(tree).__name__}")
             self._refuse("write", facet)
         log.target = self.name
+        if tree.original is not None and self.is_home(tree.dialect):
+            return source.write(self, tree, _FACET_OF[type(tree)], log)
         if tree.__class__ is Response and tree.failure is not None and not self.holds_failure(tree):
             return self.write_as_error(tree, log)
         try:
@@ -347,6 +355,8 @@ class Dialect:
                 blanks[key] = value
             elif key not in taken:
                 fields[key] = value
+        if not self.spells:
+            blanks = NOTHING
         if fields or blanks or spelling:
             return Extras(self.name, fields, blanks, spelling or {}, parts)
         return None

@@ -34,6 +34,7 @@ from .core import duplicates
 from .core.models import Models, given
 from .core.reading import compact, load
 from .core.restoring import Restorer, restore, tools_of, written
+from .core.source import with_source
 from .core.statuses import kind_of, status_of
 from .core.surrogates import Whole, parse_leniently, well_formed
 from .dialect import Dialect
@@ -163,6 +164,8 @@ class Exchange:
             return Result(value if halves is None else halves.restored(value)[0], self.losses)
         tree = self._client.read(value, "request")
         assert isinstance(tree, Request)
+        if not self.is_converted:
+            tree = with_source(tree, value, self._client)
         if self._model is not None:
             tree = with_model(tree, self._model)
         if stream is not None:

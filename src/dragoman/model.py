@@ -85,9 +85,11 @@ class Extras(Leaf, frozen=True):
     ``fields`` are unknown keys; each is a loss in other dialects. ``blanks`` are keys without
     content (null, an empty list where absence means the same). ``spelling`` tells which of several
     equivalent forms the document used (a string or a list of one text). These two are
-    restored at home and mean nothing anywhere else. ``inner`` names the fields that are what is
-    left of an object, so that a loss is one of its keys and not the whole of it. ``seal`` is what
-    the provider signed of the node itself, a call or a text, and wants back with it.
+    restored in the same dialect and mean nothing anywhere else; dialects that copy the form of a
+    document from the document itself have none (``Dialect.spells``). ``inner`` names the fields
+    that are what is left of an object, so that a loss is one of its keys and not the whole of it.
+    ``signature`` is what the provider signed of the node itself, a call or a text, and wants back
+    with it.
     """
 
     dialect: str
@@ -105,10 +107,31 @@ class Node(Leaf, frozen=True, kw_only=True):
     extras: Extras | None = None
 
 
+class Original(Leaf, frozen=True):
+    """The document that a tree was read from, and the tree as it was read (None: not known).
+
+    Written in the same dialect, what was not edited is copied from it (``core.source``). It says
+    nothing that the tree does not say, so it is no part of equality.
+    """
+
+    doc: Json
+    tree: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "Original(...)"
+
+
 class Root(Node, frozen=True, kw_only=True):
-    """The top of a tree, with the dialect it was read from; there all is written as it was."""
+    """The top of a tree, with the dialect and the document that it was read from."""
 
     dialect: str | None = None
+    original: Original | None = None
 
 
 class Cache(Node, frozen=True):

@@ -13,6 +13,7 @@ from . import dialects
 from .core import duplicates
 from .core.models import Models, given
 from .core.reading import load
+from .core.source import with_source
 from .core.surrogates import WHY, well_formed
 from .dialect import Facet
 from .errors import Malformed, Unsupported
@@ -63,7 +64,7 @@ def repair(
         raise Unsupported(f"repair supports the facets request and messages, not {facet}")
     if passes is not None:
         named = [find(name) for name in passes]
-    tree = speaker.read(value, facet)
+    tree = with_source(speaker.read(value, facet), value, speaker)
     assert isinstance(tree, Request | History)
     bench = Bench(speaker, log)
     if passes is not None:

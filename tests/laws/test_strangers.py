@@ -383,7 +383,6 @@ def counted(path: Path) -> Iterator[str]:
 LISTS = {
     "gemini/response.py read_error": "a list of one error",
     "gemini/pieces.py enter": "a list that grows",
-    "anthropic_messages/response.py read_usage": "counts that were made here",
     "gemini/grounding.py _web": "a list of pages",
     "gemini/turns.py read_contents": "a list of parts",
     "router_responses.py is_silent": "a list of parts",

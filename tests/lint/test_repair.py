@@ -164,7 +164,7 @@ CASES: list[tuple[str, str, list[Any], list[Any], list[str]]] = [
         "results-first",
         ANTHROPIC,
         [said([use("a"), use("b")]), user([text("So?"), result("b"), result("a")])],
-        [said([use("a"), use("b")]), user([result("a"), result("b")]), user("So?")],
+        [said([use("a"), use("b")]), user([result("a"), result("b"), text("So?")])],
         ["moved message.position", "moved message.position"],
     ),
     (  # a group that stands where it should is left in its order

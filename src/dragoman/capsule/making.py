@@ -8,6 +8,7 @@ from itertools import chain
 
 from ..core.models import DEFAULT, Models
 from ..core.reading import encode
+from ..core.source import with_source
 from ..dialect import Dialect
 from ..errors import Malformed, Unsupported
 from ..ledger import Ledger, Loss
@@ -65,6 +66,8 @@ def make(
     log = Ledger(models=models)
     log.restores = True  # as on the way back, when this capsule is there
     heard = target.read(document, facet)
+    if source.name == target.name:
+        heard = with_source(heard, document, target)
     capsule = {"capsule": VERSION, "dialect": source.name, "facet": facet, "patch": None}
     if wants_model(heard, source):  # which the target has no field for
         tree = source.read(original, facet) if tree is None else tree

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..core.reading import encode, escape, follow, nearest
+from ..core.source import with_source
 from ..core.surrogates import parse_exactly
 from ..dialect import Dialect
 from ..errors import CapsuleError, DragomanError
@@ -152,6 +153,8 @@ class Proof:
         stays = {id(loss) for loss in claimed}
         try:
             tree = self.dialect.read(document, self.facet)
+            if self.client.name == self.dialect.name:
+                tree = with_source(tree, document, self.dialect)
             if wants_model(tree, self.client):  # which the client named
                 tree = replace(tree, model=getattr(self.heard, "model", None))
             again = self.client.write(tree, Ledger(self.log.now, None, self.log.models))

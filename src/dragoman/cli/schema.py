@@ -69,11 +69,19 @@ def native(facet: str) -> Json:
     import msgspec
 
     (tree,), parts = msgspec.json.schema_components([FACETS[facet]], ref_template="#/$defs/{name}")
+    for part in parts.values():
+        part.get("properties", {}).pop("original", None)
+    parts.pop("Original", None)
     envelope: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"native {facet}",
         "type": "object",
-        "properties": {"dragoman": {"const": 1}, "facet": {"const": facet}, "tree": tree},
+        "properties": {
+            "dragoman": {"const": 1},
+            "facet": {"const": facet},
+            "tree": tree,
+            "source": {},
+        },
         "required": ["dragoman", "facet", "tree"],
     }
     return envelope | {"$defs": parts}

@@ -245,9 +245,13 @@ def place_of(block: Block, at: str, extras: Extras | None) -> str:
 
 
 def split_results(
-    blocks: list[Block], at: str, extras: Extras | None, out: list[Message], joined: Extras
+    blocks: list[Block],
+    at: str,
+    extras: Extras | None,
+    out: list[Message],
+    joined: Extras | None = None,
 ) -> None:
-    """Tool results leave the user turn; how they shared it is a matter of spelling: ``joined``."""
+    """Tool results leave the user turn; ``joined`` tells how they shared it, if that is noted."""
     first = True
     after_result = bool(out) and out[-1].role == "tool"
     run: list[Block] = []
@@ -267,7 +271,7 @@ def split_results(
         note: Extras | None
         if first:
             note = extras
-            if after_result:
+            if after_result and joined is not None:
                 note = extras or Extras(joined.dialect)
                 note = replace(note, spelling=note.spelling | {"joined": False})
         else:

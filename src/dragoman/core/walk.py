@@ -39,11 +39,13 @@ def rebuild(node: S, change: Callable[[Any, str], Any], at: str = "") -> S:
     """The tree with ``change(node, pointer)`` applied to every struct, leaves first.
 
     The pointer is the node's place in the tree itself. Plain JSON inside the tree (schemas,
-    payloads) is not entered.
+    payloads) is not entered, nor is the original.
     """
     changes: dict[str, Any] = {}
     for field in node.__struct_fields__:
         value = getattr(node, field)
+        if field == "original":
+            continue
         where = f"{at}/{escape(field)}"
         if isinstance(value, Struct):
             new: Any = rebuild(value, change, where)
@@ -63,13 +65,15 @@ def rebuild(node: S, change: Callable[[Any, str], Any], at: str = "") -> S:
 
 
 def unplaced(tree: S) -> S:
-    """The tree without the places it was read from."""
+    """The tree without the places and the document that it was read from."""
 
     def change(node: Any, at: str) -> Any:
         if isinstance(node, Params) and node.ats:
             node = replace(node, ats={})
         elif isinstance(node, Tool | OutputFormat) and node.schema_at is not None:
             node = replace(node, schema_at=None)
+        elif isinstance(node, Root) and node.original is not None:
+            node = replace(node, original=None)
         return replace(node, at="") if isinstance(node, Node) and node.at else node
 
     return rebuild(tree, change)

@@ -1,7 +1,9 @@
 """The canonical tree itself, as JSON: ``{"dragoman": 1, "facet": "request", "tree": {...}}``.
 
-It can say all that any dialect can say, extras and spellings included, so a document that goes
-through it comes back to its own dialect exactly. ``docs/model.md`` describes the tree.
+It can say all that any dialect can say, extras included. A document that goes through it comes back
+to its own dialect exactly: where the dialect's writer would make another document of the tree, the
+one that it was read from stands beside the tree, under ``source``. ``docs/model.md`` describes the
+tree.
 """
 
 from __future__ import annotations
@@ -11,20 +13,22 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..core import capabilities as cap
 from ..core.reading import as_dict, encode, escape, nearest, parse
 from ..core.surrogates import parse_exactly
 from ..core.walk import placed, unplaced
 from ..dialect import FACETS, Dialect
-from ..errors import Malformed
+from ..errors import DragomanError, Malformed
 from ..ledger import Ledger
-from ..model import Json, Tree
+from ..model import Json, Original, Root, Tree
 
 if TYPE_CHECKING:
     from ..streams.base import StreamReader, StreamWriter
 
 VERSION = 1
+ROOTS = ("tool_choice", "failure")  # those inside of others
 
 
 class Native(Dialect):
@@ -36,6 +40,7 @@ class Native(Dialect):
     history = None
     model_key = "tree/model"
     lowers = False
+    keeps_source = True
     can = cap.Capabilities(failed=True)
     has_null_choice = False  # the tree says it
 
@@ -45,7 +50,7 @@ class Native(Dialect):
             raise Malformed(f"not a native document of version {VERSION}", "/dragoman")
         if doc.get("facet") != facet:
             raise Malformed(f"expected a {facet}, got {doc.get('facet')!r}", "/facet")
-        for key in doc.keys() - {"dragoman", "facet", "tree"}:
+        for key in doc.keys() - {"dragoman", "facet", "tree", "source"}:
             raise Malformed(f"a native document has no field {key!r}", f"/{escape(key)}")
         try:
             tree = msgspec.convert(doc.get("tree"), FACETS[facet])
@@ -53,7 +58,14 @@ class Native(Dialect):
             raise malformed(problem) from None
         except RecursionError:
             raise Malformed("nested too deeply", "/tree") from None
+        for at, root in (("", tree), *((f"/{key}", getattr(tree, key, None)) for key in ROOTS)):
+            if isinstance(root, Root) and root.original is not None:
+                raise Malformed("object contains unknown field original", f"/tree{at}")
         located: Any = placed(tree, "/tree")
+        if "source" in doc:
+            if located.dialect is None:
+                raise Malformed("a source needs the dialect of its tree", "/source")
+            located = replace(located, original=Original(doc["source"]))
         return located  # type: ignore[no-any-return]
 
     def locate(self, doc: Json, at: str) -> str:
@@ -69,8 +81,11 @@ class Native(Dialect):
         return where
 
     def write_native(self, tree: Tree, facet: str, log: Ledger) -> Json:
-        body = plain(unplaced(tree))
-        return {"dragoman": VERSION, "facet": facet, "tree": body}
+        out = {"dragoman": VERSION, "facet": facet, "tree": plain(unplaced(tree))}
+        original = tree.original
+        if original is not None and (original.tree is None or is_spelled(tree, original.doc)):
+            out["source"] = original.doc
+        return out
 
     def read_stream(self, whole: bool) -> StreamReader:
         from ._native_stream import NativeReader
@@ -87,6 +102,17 @@ class Native(Dialect):
             facet = doc.get("facet")
             if isinstance(facet, str) and facet in FACETS:
                 yield facet, 1.0, ("it says so: 'dragoman' and 'facet'",)
+
+
+def is_spelled(tree: Tree, doc: Json) -> bool:
+    """Whether the writer of its dialect would make another document of a tree than it had been."""
+    from . import get
+
+    assert tree.dialect is not None
+    try:
+        return bool(get(tree.dialect).write(replace(tree, original=None), Ledger()) != doc)
+    except DragomanError:  # the tree was edited
+        return True
 
 
 def _add_facets() -> None:

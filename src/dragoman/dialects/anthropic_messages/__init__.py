@@ -36,6 +36,7 @@ class AnthropicMessages(Sniff, Rules, Responses):
     needs_model = True
     serves = ("anthropic",)
     pairs = True
+    spells = False
     aliases = ("anthropic", "claude")
     blank = frozenset({"stop_sequences"})
     statuses: ClassVar[Mapping[ErrorKind, int]] = {"overloaded": 529}

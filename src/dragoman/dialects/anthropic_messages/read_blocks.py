@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
-
 from ...core.reading import (
     as_dict,
     compact,
@@ -23,7 +21,6 @@ from ...core.reading import (
     tokens,
 )
 from ...core.turns import mark_custom_results, split_results
-from ...core.writing import is_plain_text
 from ...dialect import Dialect
 from ...errors import Malformed
 from ...model import (
@@ -49,9 +46,6 @@ from ...model import (
 
 NAME = "anthropic-messages"
 
-# A user turn of one text is written as a bare string; this remembers that it was a list.
-AS_LIST = Extras(NAME, spelling={"content": "list"})
-JOINED = Extras(NAME, spelling={"joined": True})
 NOBODY: frozenset[str] = frozenset()
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -161,8 +155,6 @@ class ReadBlocks(Dialect):
         content = doc.get("content")
         extras = None if PLAIN_MESSAGE(doc) else self.keep(doc, ("role", "content"))
         where = f"{at}/content"
-        if role == "system" and not any(m.role != "system" for m in out):
-            extras = self.respell(extras, place="message")
         if content.__class__ is str:
             out.append(Message(role, (Text(content, at=where),), at=at, extras=extras))
             return
@@ -179,17 +171,12 @@ class ReadBlocks(Dialect):
                 if block.__class__ is ToolResult:
                     results += 1
         if not results:
-            if len(blocks) == 1 and is_plain_text(blocks[0]):
-                extras = AS_LIST if extras is None else self.respell(extras, content="list")
             out.append(Message(role, tuple(blocks), at=at, extras=extras))
         elif results == len(blocks) and extras is None:  # the usual turn of results
-            if out and out[-1].role == "tool":
-                extras = self.respell(None, joined=False)
             for block in blocks:
-                out.append(Message("tool", (block,), at=block.at, extras=extras))
-                extras = None
+                out.append(Message("tool", (block,), at=block.at))
         else:
-            split_results(blocks, at, extras, out, JOINED)
+            split_results(blocks, at, extras, out)
 
     def read_results(self, docs: list[Json], at: str) -> list[Message] | None:
         """A turn of nothing but usual results, as most are: each a message of its own; else None.
@@ -206,21 +193,15 @@ class ReadBlocks(Dialect):
             if kind != "tool_result" or call_id.__class__ is not str or not PLAIN_RESULT(doc):
                 return None
             where = at + token[index]
-            extras = None
             if content.__class__ is str:
                 text = Text(content, at=where + "/content")
             elif (words := only_text(content)) is not None:
-                text, extras = Text(words, at=where + "/content/0"), AS_LIST
+                text = Text(words, at=where + "/content/0")
             else:
                 return None
-            result = ToolResult(call_id, (text,), at=where, extras=extras)
+            result = ToolResult(call_id, (text,), at=where)
             out.append(Message("tool", (result,), at=where))
         return out
-
-    def respell(self, extras: Extras | None, **spelling: Json) -> Extras:
-        if extras is None:
-            return Extras(NAME, spelling=spelling)
-        return replace(extras, spelling=extras.spelling | spelling)
 
     def read_blocks(
         self, docs: list[Json], at: str, custom: frozenset[str] = NOBODY
@@ -285,7 +266,6 @@ class ReadBlocks(Dialect):
     def read_text(self, doc: dict[str, Json], at: str) -> Block:
         citations = doc.get("citations")
         cited: tuple[Citation, ...] = ()
-        spelling: dict[str, Json] | None = None
         if citations:
             if citations.__class__ is not list:
                 expected("a list", citations, f"{at}/citations")
@@ -294,19 +274,17 @@ class ReadBlocks(Dialect):
                 for index, item in enumerate(citations)
                 if (where := f"{at}/citations/{index}")
             )
-        elif citations is not None:
-            spelling = {"citations": citations}
         return Text(
             need_str(doc, "text", at),
             cited,
             self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, TEXT_KEYS, spelling),
+            extras=self.keep(doc, TEXT_KEYS),
         )
 
     def read_citation(self, doc: dict[str, Json], at: str) -> Citation:
         kind = need_str(doc, "type", at)
-        quote = maybe_str(doc, "cited_text", at)
+        quote = maybe_str(doc, "cited_text", at) or None
         if kind == "web_search_result_location":
             index = maybe_str(doc, "encrypted_index", at)
             return Citation(
@@ -345,19 +323,17 @@ class ReadBlocks(Dialect):
             return None
         where = f"{at}/cache_control"
         mark = as_dict(mark, where)
-        spelling = None if mark.get("type") == "ephemeral" else {"type": mark.get("type")}
-        extras = self.keep(mark, ("type", "ttl"), spelling)
-        return Cache(maybe_str(mark, "ttl", where), at=where, extras=extras)
+        taken = ("type", "ttl") if mark.get("type") == "ephemeral" else ("ttl",)
+        return Cache(maybe_str(mark, "ttl", where), at=where, extras=self.keep(mark, taken))
 
     def read_thinking(self, doc: dict[str, Json], at: str) -> Block:
         signature = maybe_str(doc, "signature", at)
-        spelling = {"signature": ""} if signature == "" else None
         text = need_str(doc, "thinking", at)
         return Reasoning(
             (text,) if text or not signature else (),  # reasoning, and not shown: only signed
             signature=Signature(signature, self.issuer) if signature else None,
             at=at,
-            extras=self.keep(doc, THINKING_KEYS, spelling),
+            extras=self.keep(doc, THINKING_KEYS),
         )
 
     def read_redacted(self, doc: dict[str, Json], at: str) -> Block:
@@ -372,11 +348,8 @@ class ReadBlocks(Dialect):
         call_id = maybe_str(doc, "id", at)  # answers that were written by hand may have none
         if call_id is None or not PLAIN_CALL(doc):
             cache = self.read_cache(doc, at)
-            extras = self.keep(doc, CALL_KEYS)
-            if extras is not None and extras.fields.get("caller") == {"type": "direct"}:
-                fields = dict(extras.fields)
-                blanks = extras.blanks | {"caller": fields.pop("caller")}  # the default
-                extras = Extras(NAME, fields, blanks)
+            direct = doc.get("caller") == {"type": "direct"}  # the default
+            extras = self.keep(doc, (*CALL_KEYS, "caller") if direct else CALL_KEYS)
         if name in custom and arguments.keys() == {"input"} and isinstance(arguments["input"], str):
             return ToolCall(
                 call_id, name, arguments["input"], "custom", cache=cache, at=at, extras=extras
@@ -386,28 +359,26 @@ class ReadBlocks(Dialect):
     def read_result(self, doc: dict[str, Json], at: str) -> Block:
         content = doc.get("content")
         parts: tuple[Block, ...] = ()
-        listed = False  # a list where a string or nothing would have done
         if content.__class__ is str:
             parts = (Text(content, at=f"{at}/content"),)
         elif content.__class__ is list:
             parts = tuple(self.read_blocks(content, f"{at}/content"))
-            listed = not parts or (len(parts) == 1 and is_plain_text(parts[0]))
         elif content is not None:
             expected("a string or a list", content, f"{at}/content")
         call_id = need_str(doc, "tool_use_id", at)
         if content is not None and PLAIN_RESULT(doc):
-            return ToolResult(call_id, parts, at=at, extras=AS_LIST if listed else None)
+            return ToolResult(call_id, parts, at=at)
         return ToolResult(
             call_id,
             parts,
             maybe_bool(doc, "is_error", at),
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, RESULT_KEYS, {"content": "list"} if listed else None),
+            extras=self.keep(doc, RESULT_KEYS),
         )
 
     def read_image(self, doc: dict[str, Json], at: str) -> Block:
-        source, spelling, known = self.read_source(doc, at)
+        source, known = self.read_source(doc, at)
         if source is None:
             return Raw(NAME, doc, at=at)
         return Media(
@@ -415,11 +386,11 @@ class ReadBlocks(Dialect):
             source,
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(doc, IMAGE_KEYS, spelling, partly={"source": known}),
+            extras=self.keep(doc, IMAGE_KEYS, partly={"source": known}),
         )
 
     def read_document(self, doc: dict[str, Json], at: str) -> Block:
-        source, spelling, known = self.read_source(doc, at)
+        source, known = self.read_source(doc, at)
         if source is None:
             return Raw(NAME, doc, at=at)
         return Media(
@@ -430,9 +401,7 @@ class ReadBlocks(Dialect):
             citable=self.read_citable(doc, at),
             cache=self.read_cache(doc, at),
             at=at,
-            extras=self.keep(
-                doc, DOCUMENT_KEYS, spelling, partly={"source": known, "citations": CITABLE}
-            ),
+            extras=self.keep(doc, DOCUMENT_KEYS, partly={"source": known, "citations": CITABLE}),
         )
 
     def read_citable(self, doc: dict[str, Json], at: str) -> bool | None:
@@ -440,10 +409,8 @@ class ReadBlocks(Dialect):
         citations = maybe_dict(doc, "citations", at)
         return None if citations is None else maybe_bool(citations, "enabled", f"{at}/citations")
 
-    def read_source(
-        self, doc: dict[str, Json], at: str
-    ) -> tuple[Source | None, dict[str, Json] | None, frozenset[str]]:
-        """Where a medium is, its spelling and the keys that were taken.
+    def read_source(self, doc: dict[str, Json], at: str) -> tuple[Source | None, frozenset[str]]:
+        """Where a medium is, and the keys that were taken.
 
         None for a kind of source that is not known; the block is kept raw.
         """
@@ -451,7 +418,6 @@ class ReadBlocks(Dialect):
         where = f"{at}/source"
         kind = source.get("type")
         media_type = maybe_str(source, "media_type", where)
-        spelling: dict[str, Json] | None = None
         match kind:
             case "base64":
                 found = Source("base64", need_str(source, "data", where), media_type)
@@ -460,19 +426,19 @@ class ReadBlocks(Dialect):
             case "file":
                 found = Source("file", need_str(source, "file_id", where), issuer=self.issuer)
             case "text":
-                found = Source("text", need_str(source, "data", where), media_type)
+                # "source.text.media_type: Input should be 'text/plain'"
+                found = Source("text", need_str(source, "data", where), media_type or "text/plain")
             case "content":
                 content = source.get("content")
                 if content.__class__ is str:
                     blocks: list[Block] = [Text(content, at=f"{where}/content")]
-                    spelling = {"source": "string"}
                 else:
                     docs = need_list(source, "content", where)
                     blocks = self.read_blocks(docs, f"{where}/content")
                 found = Source("blocks", blocks=tuple(blocks))
             case _:
-                return None, None, NOBODY
-        return found, spelling, SOURCE_KEYS[kind]
+                return None, NOBODY
+        return found, SOURCE_KEYS[kind]
 
     def read_passage(self, doc: dict[str, Json], at: str) -> Block:
         content = self.read_blocks(need_list(doc, "content", at), f"{at}/content")

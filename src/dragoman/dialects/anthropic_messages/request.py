@@ -8,10 +8,9 @@ from ...core.fields import Field, Fields, flag, number, strings, text, whole
 from ...core.models import UNKNOWN
 from ...core.reading import as_dict, expected, maybe_dict, maybe_int, maybe_str, need_list
 from ...core.turns import SILENCE
-from ...core.writing import Writing, is_plain_text
+from ...core.writing import Writing
 from ...ledger import Ledger
 from ...model import (
-    Extras,
     History,
     Json,
     Message,
@@ -90,14 +89,13 @@ class Requests(Turns):
         doc = as_dict(doc, "")
         tools = doc.get("tools")
         tools = None if tools is None else self.read_tool_list(tools, "/tools")
-        spelling: dict[str, Json] = {}
-        messages = self.read_conversation(doc, tools, spelling)
+        messages = self.read_conversation(doc, tools)
         said = maybe_dict(doc, "tool_choice", "")
         choice = None if said is None else self.read_choice(said, "/tool_choice")
         if choice is not None and choice.mode == "named":
             if any(tool.name == choice.name and tool.kind == "custom" for tool in tools or ()):
                 choice = replace(choice, kind="custom")
-        params, partly = self.read_params(doc, spelling)
+        params, partly = self.read_params(doc)
         return Request(
             maybe_str(doc, "model", ""),
             tuple(messages),
@@ -106,23 +104,21 @@ class Requests(Turns):
             params,
             True if messages and begins_answer(messages[-1]) else None,
             dialect=NAME,
-            extras=self.keep(doc, FIELDS.taken, spelling, partly=partly),
+            extras=self.keep(doc, FIELDS.taken, partly=partly),
         )
 
     def read_messages(self, doc: Json) -> History:
-        spelling: dict[str, Json] = {}
         if doc.__class__ is list:
-            messages = self.read_history(doc, "", frozenset())
-            return History(tuple(messages), dialect=NAME, extras=Extras(NAME, spelling={"bare": 1}))
+            return History(tuple(self.read_history(doc, "", frozenset())), dialect=NAME)
         doc = as_dict(doc, "")
-        messages = self.read_conversation(doc, None, spelling)
-        extras = self.keep(doc, ("messages", "system"), spelling)
+        messages = self.read_conversation(doc, None)
+        extras = self.keep(doc, ("messages", "system"))
         return History(tuple(messages), dialect=NAME, extras=extras)
 
     def read_conversation(
-        self, doc: dict[str, Json], tools: tuple[Tool, ...] | None, spelling: dict[str, Json]
+        self, doc: dict[str, Json], tools: tuple[Tool, ...] | None
     ) -> list[Message]:
-        """System prompt and messages; spellings that no message can hold go to ``spelling``."""
+        """System prompt and messages."""
         custom = frozenset(t.name for t in tools if t.kind == "custom") if tools else frozenset()
         messages = self.read_history(need_list(doc, "messages", ""), "/messages", custom)
         system = doc.get("system")
@@ -134,25 +130,19 @@ class Requests(Turns):
         if system.__class__ is not list:
             expected("a string or a list", system, "/system")
         if not system:
-            spelling["system"] = []
             return messages
         blocks = tuple(self.read_blocks(system, "/system"))
-        extras = None
-        if len(blocks) == 1 and is_plain_text(blocks[0]):
-            extras = self.respell(None, content="list")
-        return [Message("system", blocks, at="/system", extras=extras), *messages]
+        return [Message("system", blocks, at="/system"), *messages]
 
-    def read_params(
-        self, doc: dict[str, Json], spelling: dict[str, Json]
-    ) -> tuple[Params, dict[str, tuple[str, ...]]]:
+    def read_params(self, doc: dict[str, Json]) -> tuple[Params, dict[str, tuple[str, ...]]]:
         partly: dict[str, tuple[str, ...]] = {}
         if (usual := FIELDS.usual(doc)) is not None:
             return usual, partly
         ats: dict[str, str] = {}
-        given = FIELDS.read(doc, ats, spelling, set(), partly)
+        given = FIELDS.read(doc, ats, {}, set(), partly)
         if not FIELDS.special.isdisjoint(doc):
             given["thinking"] = self.read_thinking_config(doc, partly)
-            given["output"] = self.read_output(doc, partly, spelling)
+            given["output"] = self.read_output(doc, partly)
             given["cache"] = self.read_cache(doc, "")
         return Params(**given, ats=ats), partly
 
@@ -179,10 +169,7 @@ class Requests(Turns):
         )
 
     def read_output(
-        self,
-        doc: dict[str, Json],
-        partly: dict[str, tuple[str, ...]],
-        spelling: dict[str, Json],
+        self, doc: dict[str, Json], partly: dict[str, tuple[str, ...]]
     ) -> OutputFormat | None:
         """The schema of the answer, in its place or where the beta had it (``output_format``)."""
         config = maybe_dict(doc, "output_config", "") or {}
@@ -195,9 +182,8 @@ class Requests(Turns):
                 if key == "format":
                     partly["output_config"] = (*partly.get("output_config", ()), "format")
                 else:
-                    partly["output_format"] = ("type", "schema")
-                    spelling["output"] = "output_format"
-                extras = self.keep(form, ("type", "schema")) if key == "format" else None
+                    partly["output_format"] = tuple(form)
+                extras = self.keep(form, ("type", "schema"))
                 return OutputFormat(
                     "schema", schema=form["schema"], at=at, extras=extras, schema_at="/schema"
                 )
@@ -221,7 +207,7 @@ class Requests(Turns):
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
             tools = self.write_tool_list(tree.tools, w)
-            if tools or w.home:
+            if tools:
                 out["tools"] = tools
         if tree.tool_choice is not None:
             self.write_request_choice(out, tree, tree.tool_choice, w)
@@ -230,8 +216,6 @@ class Requests(Turns):
             # "messages: at least one message is required"
             self.add_user_turn(tree.at, log)
             out["messages"] = [{"role": "user", "content": SILENCE}]
-        if "system" in (spelling := self.spelling(tree)):
-            out["system"] = spelling["system"]
         if w.marks:
             self.limit_marks(w)
         turns = out["messages"]
@@ -291,11 +275,6 @@ class Requests(Turns):
     def write_messages(self, tree: History, log: Ledger) -> Json:
         out: dict[str, Json] = {}
         self.write_conversation(out, tree.messages, self.writing(log, tree.dialect))
-        spelling = self.spelling(tree)
-        if "bare" in spelling:
-            return out["messages"]
-        if "system" in spelling:
-            out["system"] = spelling["system"]
         return self.emit(out, tree, log)
 
     def write_request_choice(
@@ -320,7 +299,7 @@ class Requests(Turns):
         if params.thinking is not None:
             self.write_thinking_config(out, params.thinking, w)
         if params.output is not None:
-            self.write_output(out, params.output, self.spelling(tree).get("output"), w)
+            self.write_output(out, params.output, w)
         self.lose(params.extras, params.at, w.log)
 
     def with_limit(self, params: Params, w: Writing) -> Params:
@@ -343,9 +322,7 @@ class Requests(Turns):
             out["output_config"] = {"effort": config.effort}
         self.lose(config.extras, config.at, w.log)
 
-    def write_output(
-        self, out: dict[str, Json], form: OutputFormat, spelled: Json, w: Writing
-    ) -> None:
+    def write_output(self, out: dict[str, Json], form: OutputFormat, w: Writing) -> None:
         if form.kind != "schema" or form.schema is None:
             if form.kind != "text":  # which needs no saying
                 w.log.dropped("output", form.at, f"{self.name} has JSON output with a schema only")
@@ -360,11 +337,8 @@ class Requests(Turns):
         if not w.home:
             schema = schemas.trimmed(schema, schemas.CLAUDE).told(form, w.log)
         doc: dict[str, Json] = {"type": "json_schema", "schema": schema}
-        if spelled == "output_format":
-            out["output_format"] = doc
-        else:
-            self.emit(doc, form, w.log)
-            out["output_config"] = out.get("output_config", {}) | {"format": doc}
+        self.emit(doc, form, w.log)
+        out["output_config"] = out.get("output_config", {}) | {"format": doc}
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:
         return Writing(log, IDS, NAMES, self.is_home(dialect), answer)

@@ -66,6 +66,7 @@ RESPONSE_KEYS = frozenset(
     {"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details"}
     | {"usage"}
 )
+USUAL = {"type": "message", "role": "assistant"}
 STOP_KEYS = frozenset({"stop_sequence", "stop_details"})
 USAGE_KEYS = (
     "input_tokens",
@@ -89,20 +90,17 @@ class Responses(Requests):
             return Response(None, None, (), failure=self.read_error(doc), dialect=NAME)
         blocks = tuple(self.read_blocks(need_list(doc, "content", ""), "/content"))
         usage = maybe_dict(doc, "usage", "")
-        spelling: dict[str, Json] = {}
-        for key, usual in (("type", "message"), ("role", "assistant")):
-            if doc.get(key) != usual:
-                spelling[key] = doc.get(key)
-        spelling |= {key: None for key in ("stop_reason", "stop_sequence") if key not in doc}
         stop = self.read_stop(doc)
         taken = RESPONSE_KEYS if stop is not None else RESPONSE_KEYS - STOP_KEYS
+        if doc.get("type") != "message" or doc.get("role") != "assistant":
+            taken = taken - {key for key, usual in USUAL.items() if doc.get(key) != usual}
         return Response(
             maybe_str(doc, "id", ""),
             maybe_str(doc, "model", ""),
             (Candidate(Message("assistant", blocks, at=""), stop, at=""),),
             None if usage is None else self.read_usage(usage, "/usage"),
             dialect=NAME,
-            extras=self.keep(doc, taken, spelling),
+            extras=self.keep(doc, taken),
         )
 
     def read_stop(self, doc: dict[str, Json]) -> Stop | None:
@@ -123,21 +121,15 @@ class Responses(Requests):
             counts = {t: maybe_int(created, key, at) for t, key in TTLS.items()}
             ttl = {t: count for t, count in counts.items() if count is not None}
         written = maybe_int(doc, "cache_creation_input_tokens", at)
-        spelling: dict[str, Json] = {}
-        if ttl and len(ttl) < len(TTLS):
-            spelling["cache_creation"] = {TTLS[t]: count for t, count in ttl.items()}
+        spelling: dict[str, Json] = {}  # counts that contradict each other
         if written is None and ttl:
             written = sum(ttl.values())
-            spelling["cache_creation_input_tokens"] = None
         if reasoning is not None and reasoning > output:
             spelling["output_tokens"] = output
         partly = {
             "output_tokens_details": ("thinking_tokens",),
             "cache_creation": tuple(TTLS.values()),
         }
-        for key in ("input_tokens", "output_tokens"):
-            if key not in doc:
-                spelling[key] = None
         usage = Usage(
             maybe_int(doc, "input_tokens", at) or 0,
             maybe_int(doc, "cache_read_input_tokens", at),
@@ -180,11 +172,10 @@ class Responses(Requests):
         w = self.writing(log, tree.dialect, answer=True)
         candidate = tree.candidates[0] if tree.candidates else Candidate(Message("assistant"))
         message = candidate.message
-        out: dict[str, Json] = {"id": tree.id, "type": "message", "role": "assistant"}
+        out: dict[str, Json] = {"id": tree.id, **USUAL, "model": tree.model}
         if tree.id is None and not w.home:
             out["id"] = log.ids("msg") if log.ids else "msg_1"
             log.invented("response.id", "", f"an answer has an id: {out['id']!r}")
-        out["model"] = tree.model
         if tree.model is None and not w.home:
             out["model"] = ""
             log.invented("response.model", "", "an answer names its model")
@@ -198,14 +189,6 @@ class Responses(Requests):
             self.invent_usage("", log)
         self.lose(candidate.extras, candidate.at, log)
         self.lose(message.extras, message.at, log)
-        if w.home:
-            for key in ("id", "model"):
-                if out[key] is None:
-                    del out[key]
-            for key, value in self.spelling(tree).items():
-                out[key] = value
-                if value is None:
-                    del out[key]
         return self.emit(out, tree, log)
 
     def write_stop(self, out: dict[str, Json], candidate: Candidate, log: Ledger) -> None:
@@ -243,10 +226,7 @@ class Responses(Requests):
         self.note_counts(usage, log)
         if usage.reasoning is not None:
             out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
-        for key, value in self.spelling(usage).items():
-            out[key] = value
-            if value is None:
-                del out[key]
+        out |= {key: n for key, n in self.spelling(usage).items() if n is not None}
         return self.emit(out, usage, log)
 
     def settle(self, message: Message, log: Ledger) -> Message:
@@ -268,65 +248,45 @@ class Responses(Requests):
 
     def settle_citation(self, cite: Citation, log: Ledger) -> Citation:
         extras = cite.extras
-        if extras is None or "file_id" not in (extras.fields | extras.blanks):
+        if extras is None or "file_id" not in extras.fields:
             return cite
-        if "file_id" in extras.fields:
-            log.dropped("text.citations", f"{cite.at}/file_id", "only an answer names the file")
+        log.dropped("text.citations", f"{cite.at}/file_id", "only an answer names the file")
         fields = {k: v for k, v in extras.fields.items() if k != "file_id"}
-        blanks = {k: v for k, v in extras.blanks.items() if k != "file_id"}
-        return replace(cite, extras=Extras(NAME, fields, blanks, extras.spelling))
+        return replace(cite, extras=Extras(NAME, fields))
 
     # -- errors -----------------------------------------------------------------------------
 
     def read_error(self, doc: Json) -> Failure:
         if doc.__class__ is str:
-            return Failure("other", doc, dialect=NAME, extras=self.respell(None, whole=True))
+            return Failure("other", doc, dialect=NAME)
         doc = as_dict(doc, "")
+        taken = ("type", "request_id") if doc.get("type") == "error" else ("request_id",)
         inner = doc.get("error")
-        if inner.__class__ is dict:
-            word = maybe_str(inner, "type", "/error")
-            keys = [k for k in ("type", "message") if inner.get(k).__class__ is str]
-            extras = self.keep(
-                doc,
-                ("request_id",),
-                {"has": [k for k in ("type", "message", "request_id") if k in doc], "says": keys},
-                partly={"error": keys},
-            )
-            if extras is not None and doc.get("type") == "error":
-                fields = {k: v for k, v in extras.fields.items() if k != "type"}
-                extras = replace(extras, fields=fields)
-            return Failure(
-                ERRORS.get(word or "", "other"),
-                message_of(inner),
-                word,
-                request_id=maybe_str(doc, "request_id", ""),
-                dialect=NAME,
-                at="",
-                extras=extras,
-            )
-        extras = Extras(NAME, doc, spelling={"bare": True})
-        return Failure("other", message_of(doc), dialect=NAME, extras=extras)
+        name = maybe_str(doc, "request_id", "")
+        if inner.__class__ is not dict:  # some gateway's
+            extras = self.keep(doc, taken)
+            return Failure("other", message_of(doc), request_id=name, dialect=NAME, extras=extras)
+        word = maybe_str(inner, "type", "/error")
+        keys = [k for k in ("type", "message") if inner.get(k).__class__ is str]
+        return Failure(
+            ERRORS.get(word or "", "other"),
+            message_of(inner),
+            word,
+            request_id=name,
+            dialect=NAME,
+            extras=self.keep(doc, taken, partly={"error": keys}),
+        )
 
     def write_error(self, tree: Failure, log: Ledger) -> Json:
-        spelling = self.spelling(tree)
-        if spelling.get("whole"):
-            return tree.message
-        if spelling.get("bare") and tree.extras is not None:
-            return tree.extras.fields
-        home = self.is_home(tree.dialect)
-        inner: dict[str, Json] = {}
-        if home and tree.type is not None:
-            inner["type"] = tree.type
-        elif not home:
-            inner["type"] = ERROR_TYPES.get(tree.kind, "api_error")
+        word = tree.type
+        if not self.is_home(tree.dialect):
+            word = ERROR_TYPES.get(tree.kind, "api_error")
             if tree.kind not in ERROR_TYPES:
                 note_error_type(tree, "api_error", log)
-        if not home or "message" in spelling.get("says", ("message",)):
-            inner["message"] = tree.message
         self.note_error(tree, log)
+        inner: dict[str, Json] = {} if word is None else {"type": word}
+        inner["message"] = tree.message
         out: dict[str, Json] = {"type": "error", "error": inner}
-        if home and "type" not in spelling.get("has", ("type",)):
-            del out["type"]
         if tree.request_id is not None:
             out["request_id"] = tree.request_id
         return self.emit(out, tree, log)

@@ -48,8 +48,7 @@ class Tools(Blocks):
         name = need_str(doc, "name", at)
         description = maybe_str(doc, "description", at)
         schema = doc.get("input_schema")
-        spelling: dict[str, Json] | None = None if kind is None else {"type": kind}
-        extras = self.keep(doc, TOOL_KEYS, spelling)
+        extras = self.keep(doc, TOOL_KEYS)
         strict = maybe_bool(doc, "strict", at)
         cache = self.read_cache(doc, at)
         deferred = maybe_bool(doc, "defer_loading", at)
@@ -74,15 +73,14 @@ class Tools(Blocks):
     def write_tool(self, tool: Tool, w: Writing) -> Json:
         if tool.kind == "hosted":
             return tool.payload
-        tool = freeform.as_function(tool, w.home)
+        tool = freeform.as_function(tool)
         out: dict[str, Json] = {"name": w.tool_name(tool.name, tool.at)}
         if tool.description is not None:
             out["description"] = tool.description
-        if tool.schema is not None or not w.home:
-            out["input_schema"] = self.write_schema(tool, w)
+        if (schema := tool.schema if w.home else object_schema(tool, w.log)) is not None:
+            out["input_schema"] = schema
         strict = tool.strict
         if strict and not w.home:
-            schema = out["input_schema"]
             out["input_schema"], strict = schemas.strictly(tool, schema, schemas.CLAUDE, w.log)
         if strict is not None:
             out["strict"] = strict
@@ -90,12 +88,7 @@ class Tools(Blocks):
             out["defer_loading"] = tool.deferred
         if tool.cache is None and (tool.extras is None or self.is_mute(tool.extras)):
             return out
-        if "type" in (spelling := self.spelling(tool)):
-            out["type"] = spelling["type"]
         return self.finish(out, tool, tool.cache, w)
-
-    def write_schema(self, tool: Tool, w: Writing) -> Json:
-        return tool.schema if w.home else object_schema(tool, w.log)
 
     def read_tool_choice(self, doc: Json) -> ToolChoice:
         return self.read_choice(as_dict(doc, ""), "")
@@ -130,8 +123,8 @@ class Tools(Blocks):
         out: dict[str, Json] = {"type": KINDS[mode]}
         if mode == "named":
             out["name"] = w.tool_name(choice.name or "", choice.at)
-        if choice.parallel is not None and (w.home or not choice.parallel):
-            out["disable_parallel_tool_use"] = not choice.parallel
+        if choice.parallel is False:
+            out["disable_parallel_tool_use"] = True
         return self.emit(out, choice, w.log)
 
     def writing(self, log: Ledger, dialect: str | None, *, answer: bool = False) -> Writing:

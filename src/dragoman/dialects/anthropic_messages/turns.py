@@ -31,8 +31,7 @@ class Turns(Tools):
             messages = results_in_place(messages, w.log)
         leading = 0
         for message in messages:
-            role = message.role
-            if role != "system" or self.is_inline(message):
+            if message.role != "system" or (w.home and (leading or self.is_inline(message))):
                 break
             leading += 1
         if leading:
@@ -40,8 +39,8 @@ class Turns(Tools):
         out["messages"] = self.write_turns(messages[leading:], w)
 
     def is_inline(self, message: Message) -> bool:
-        """Whether a leading system turn was said inside the messages, at home."""
-        return message.extras is not None and self.spelling(message).get("place") == "message"
+        """Whether a leading system turn has fields, which only a turn can have."""
+        return message.extras is not None and self.is_home(message.extras.dialect)
 
     def write_system(self, out: dict[str, Json], messages: Sequence[Message], w: Writing) -> None:
         first = messages[0]
@@ -55,9 +54,8 @@ class Turns(Tools):
             ):
                 out["system"] = block.text  # the usual shape
                 return
-        spelled = None if first.extras is None else self.spelling(first).get("content")
         only = first.content[0] if len(messages) == len(first.content) == 1 else None
-        if only is not None and is_plain_text(only, w.home) and spelled != "list":
+        if only is not None and is_plain_text(only, home=False):
             self.note_system(first, w)
             out["system"] = only.text
             return
@@ -84,7 +82,7 @@ class Turns(Tools):
         for index, message in enumerate(messages):
             role, content, extras = message.role, message.content, message.extras
             # The usual turns: one result, what the model said and called, or one plain text.
-            if (extras is not None and (home or not self.is_mute(extras))) or waiting:
+            if (extras is not None and not self.is_mute(extras)) or waiting:
                 pass
             elif role == "tool":
                 if (turn is not None or not results) and len(content) == 1:
@@ -104,8 +102,8 @@ class Turns(Tools):
                     results, turn = False, None
                     continue
             elif (
-                (role == "assistant" or role == "user")
-                and (text.extras is None or (not home and self.is_mute(text.extras)))
+                (role == "assistant" or (role == "user" and not (home and results)))
+                and (text.extras is None or self.is_mute(text.extras))
                 and text.cache is None
                 and not text.citations
             ):
@@ -133,9 +131,6 @@ class Turns(Tools):
     ) -> None:
         """A turn of any shape; a result joins the results before it."""
         role = message.role
-        joined = results and role == "tool"
-        if message.extras is not None:
-            joined = self.spelling(message).get("joined", joined)
         if role == "tool":
             doc: dict[str, Json] = {
                 "role": "user",
@@ -145,12 +140,21 @@ class Turns(Tools):
                 self.emit(doc, message, w.log)
         else:
             doc = self.write_turn(message, role, w)
-        if joined and out:
+        if results and self.joins(message, w):
             self.join_turn(out[-1], doc["content"])
         elif doc["content"] or w.home:
             out.append(doc)
         else:
             self.omit_message(message, w.log)
+
+    def joins(self, message: Message, w: Writing) -> bool:
+        """Whether a turn after results is part of theirs: results are, and the user's words may be.
+
+        A turn with fields of its own stays one.
+        """
+        if message.extras is not None and self.is_home(message.extras.dialect):
+            return False
+        return message.role == "tool" or (w.home and message.role == "user")
 
     def write_assistant(self, message: Message, out: list[dict[str, Json]], w: Writing) -> None:
         """What the model said and called, with nothing to the turn itself that could get lost."""
@@ -251,9 +255,8 @@ class Turns(Tools):
 
     def write_turn(self, message: Message, role: str, w: Writing) -> dict[str, Json]:
         content = message.content
-        spelled = None if message.extras is None else self.spelling(message).get("content")
         doc: dict[str, Json]
-        if len(content) == 1 and spelled != "list" and is_plain_text(content[0], w.home):
+        if len(content) == 1 and is_plain_text(content[0], home=False):
             doc = {"role": role, "content": content[0].text}
         else:
             blocks: Sequence[Block] = content

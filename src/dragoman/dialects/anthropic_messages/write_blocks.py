@@ -97,8 +97,6 @@ class WriteBlocks(Dialect):
             out["citations"] = [self.write_citation(cite, w) for cite in block.citations]
         if block.extras is None and block.cache is None:
             return out
-        if not block.citations and "citations" in (spelling := self.spelling(block)):
-            out["citations"] = spelling["citations"]
         return self.finish(out, block, block.cache, w)
 
     def write_citation(self, cite: Citation, w: Writing) -> Json:
@@ -109,7 +107,7 @@ class WriteBlocks(Dialect):
         if cite.location is None or cite.document is None:
             out = {"type": "web_search_result_location", "cited_text": cite.quote, "url": cite.url}
             out |= {"title": cite.title, "encrypted_index": signature and signature.data}
-            return self.emit(said_only(out) if w.home else out, cite, w.log)
+            return self.emit(out, cite, w.log)
         unit, first, last = cite.location
         if cite.kind == "passage":
             kind = "search_result_location"
@@ -117,14 +115,13 @@ class WriteBlocks(Dialect):
             units = {"char": "char_location", "page": "page_location"}
             kind = units.get(unit, "content_block_location")
         _, start, end = LOCATIONS[kind]
-        quote = cite.quote if w.home else cite.quote or ""
-        out = {"type": kind, "cited_text": quote, start: first, end: last}
+        out = {"type": kind, "cited_text": cite.quote or "", start: first, end: last}
         if cite.kind == "passage":
             out |= {"source": cite.url, "title": cite.title}
             out["search_result_index"] = cite.document
         else:
             out |= {"document_index": cite.document, "document_title": cite.title}
-        return self.emit(said_only(out) if w.home else out, cite, w.log)
+        return self.emit(out, cite, w.log)
 
     def write_call(self, call: ToolCall, w: Writing) -> Json:
         if call.kind == "custom":
@@ -168,13 +165,10 @@ class WriteBlocks(Dialect):
             ):  # the usual shape
                 return {"type": "tool_result", "tool_use_id": call_id, "content": only.text}
         out: dict[str, Json] = {"type": "tool_result", "tool_use_id": call_id}
-        listed = extras is not None and self.spelling(result).get("content") == "list"
-        if len(content) == 1 and not listed and is_plain_text(first := content[0], w.home):
+        if len(content) == 1 and is_plain_text(first := content[0], home=False):
             out["content"] = first.text
-        elif content or listed:
-            parts = self.write_blocks(self.fit_result(content, w), w)
-            if parts or listed:
-                out["content"] = parts
+        elif content and (parts := self.write_blocks(self.fit_result(content, w), w)):
+            out["content"] = parts
         if result.is_error is not None:
             out["is_error"] = result.is_error
         if extras is None and result.cache is None:
@@ -204,13 +198,11 @@ class WriteBlocks(Dialect):
             text = joined(block.content)
             out = {"type": "thinking", "thinking": text, "signature": signature.data}
             return self.emit(out, block, w.log)
-        if w.home if block.extras is None else self.is_home(block.extras.dialect):
-            out = {"type": "thinking", "thinking": "".join(block.content)}
-            return self.emit(out | self.spelling(block), block, w.log)
-        self.lose(block.extras, block.at, w.log)
-        why = "the signature is empty: nobody signed this reasoning"
-        w.log.invented("reasoning.signature", block.at, why)
-        return {"type": "thinking", "thinking": joined(block.content), "signature": ""}
+        if not (w.home if block.extras is None else self.is_home(block.extras.dialect)):
+            why = "the signature is empty: nobody signed this reasoning"
+            w.log.invented("reasoning.signature", block.at, why)
+        out = {"type": "thinking", "thinking": joined(block.content), "signature": ""}
+        return self.emit(out, block, w.log)
 
     def write_media(self, block: Media, w: Writing) -> Json:
         out: dict[str, Json] = {"type": block.kind, "source": self.write_source(block, w)}
@@ -229,7 +221,6 @@ class WriteBlocks(Dialect):
     def write_source(self, block: Media, w: Writing) -> Json:
         source = block.source
         out: dict[str, Json]
-        spelled = self.spelling(block).get("source")
         match source.kind:
             case "base64":
                 out = {"type": "base64", "media_type": source.media_type, "data": source.value}
@@ -245,13 +236,7 @@ class WriteBlocks(Dialect):
                     "media_type": source.media_type or "text/plain",
                     "data": source.value,
                 }
-                if source.media_type is None and w.home:
-                    del out["media_type"]
             case "blocks":
-                if spelled == "string":
-                    text = source.blocks[0]
-                    assert isinstance(text, Text)
-                    return {"type": "content", "content": text.text}
                 out = {"type": "content", "content": self.write_blocks(source.blocks, w)}
             case _:
                 assert_never(source.kind)
@@ -270,14 +255,4 @@ class WriteBlocks(Dialect):
         out: dict[str, Json] = {"type": "ephemeral"}
         if cache.ttl is not None:
             out["ttl"] = cache.ttl
-        if (spelled := self.spelling(cache)) and "type" in spelled:
-            if spelled["type"] is None:
-                del out["type"]
-            else:
-                out["type"] = spelled["type"]
         return self.emit(out, cache, w.log)
-
-
-def said_only(doc: dict[str, Json]) -> dict[str, Json]:
-    """An object without its nulls; those that the source wrote are among its extras."""
-    return {key: value for key, value in doc.items() if value is not None}
