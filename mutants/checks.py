@@ -19,6 +19,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 import kept
+import seeds
 from dragoman import dialects, testing
 from dragoman.testing import Document, load_corpus
 from kept import Case, Outcome
@@ -72,10 +73,12 @@ def _is_kept(case: Case, wanted: Outcome) -> None:
 
 
 def corpus_checks() -> Iterator[Check]:
-    """Cases that are kept; identity, pair, audit and way home, for one document and target each."""
+    """Cases that are kept; identity, pair, audit, way home and edits, each of one document."""
     names = dialects.names()
     yield from (kept_check(*each) for each in kept.load())
-    for case in load_corpus(ROOT / "tests" / "corpus"):
+    corpus = load_corpus(ROOT / "tests" / "corpus")
+    yield from _of_edits(corpus)
+    for case in corpus:
         for document in case.documents:
             if document.degraded:
                 continue
@@ -99,6 +102,16 @@ def _of_pair(case: testing.Case, document: Document, target: str, stamp: int) ->
     if number % 5 == 0:
         law = partial(testing.for_all, testing.home, document, (target,))
         yield Check(name, "home", stamp, law)
+
+
+def _of_edits(corpus: Iterable[testing.Case]) -> Iterator[Check]:
+    """A document and a target after each edit that clients make."""
+    whole = [d for case in corpus for d in case.documents if not d.degraded]
+    for document, targets in seeds.echoed(whole):
+        stamp = crc32(repr(document.body).encode())
+        for target in targets:
+            law = partial(testing.echoes, document, target)
+            yield Check(f"{document.name} > {target}", "edits", stamp, law)
 
 
 class Instead:

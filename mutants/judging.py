@@ -28,10 +28,12 @@ from typing import Any, NamedTuple
 from .checks import Check, Reach
 from .mutating import Module, function_code
 
-LAWS = ("kept", "pair", "identity", "audit", "home", "test")
+LAWS = ("kept", "pair", "identity", "audit", "home", "test", "edits")
 QUICK = ("kept", "pair", "identity")
 """Those that take least."""
-MOST = {"kept": 400, "pair": 600, "identity": 150, "audit": 100, "home": 100, "test": 60}
+MOST = {
+    "kept": 400, "pair": 600, "identity": 150, "audit": 100, "home": 100, "test": 60, "edits": 150,
+}  # fmt: skip
 """So many checks of each law are asked for one mutant, as unlike each other as can be."""
 SECONDS = {"test": 4}
 """CPU time after which a check counts as failed; most take a thousandth of it."""

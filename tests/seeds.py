@@ -10,7 +10,7 @@ value of the same place, a document remains one that the reader takes (nearly al
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -18,7 +18,8 @@ from zlib import crc32
 import places
 from dragoman import DragomanError, convert, decompose, dialects
 from dragoman.dialect import FACETS
-from dragoman.testing import Document, load_corpus
+from dragoman.laws.editing import TURNS
+from dragoman.testing import Document, load_corpus, speaks
 from portraits import streams
 
 MOST = 80
@@ -49,6 +50,23 @@ def corpus() -> dict[tuple[str, str], list[Document]]:
         for document in case.documents:
             found.setdefault((document.dialect, document.facet), []).append(document)
     return found
+
+
+STEP = 11
+"""One conversation goes to every so many dialects, so that those of a dialect go to all of them."""
+
+
+def echoed(documents: Iterable[Document]) -> Iterator[tuple[Document, list[str]]]:
+    """Conversations, and the dialects that each is edited in, in some seventeen ways."""
+    talks: dict[str, list[Document]] = {name: [] for name in TURNS}
+    for document in documents:
+        if document.dialect in talks and document.facet in ("request", "messages"):
+            talks[document.dialect].append(document)
+    for found in talks.values():
+        step = min(STEP, len(found))
+        for number, document in enumerate(found):
+            near = [name for place, name in enumerate(TURNS) if (number + place) % step == 0]
+            yield document, [name for name in near if speaks(name, document.facet)]
 
 
 @cache

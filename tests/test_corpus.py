@@ -13,9 +13,10 @@ import sdk
 from accept import EVERYWHERE
 from choosing import targets
 from dragoman import testing
-from dragoman.laws import editing, transcript
+from dragoman.laws import transcript
 from dragoman.model import History, Request
 from dragoman.testing import Case, Document, Place, bodies, load_corpus, load_transcript
+from seeds import echoed
 
 ROOT = places.CORPUS
 CORPUS = load_corpus(ROOT)
@@ -88,26 +89,14 @@ def test_the_way_home(document: Document) -> None:
     testing.for_all(testing.home, document, targets(document))
 
 
-TALKS = {
-    name: [d for d in WHOLE if d.dialect == name and d.facet in ("request", "messages")]
-    for name in editing.TURNS
-}
-# Each document is edited in some seventeen ways: one goes to every so many targets, so that those
-# of a dialect go to all of them together.
-STEP = 11
-
-
 @everywhere
 @pytest.mark.parametrize(
-    ("document", "number"),
-    [pytest.param(d, n, id=d.name) for talks in TALKS.values() for n, d in enumerate(talks)],
+    ("document", "ways"), [pytest.param(d, ways, id=d.name) for d, ways in echoed(WHOLE)]
 )
-def test_the_way_home_after_edits(document: Document, number: int) -> None:
-    step = min(STEP, len(TALKS[document.dialect]))
+def test_the_way_home_after_edits(document: Document, ways: list[str]) -> None:
     chosen = set(targets(document))
-    for place, target in enumerate(editing.TURNS):
-        near = (number + place) % step == 0 and target in chosen
-        if near and testing.speaks(target, document.facet):
+    for target in ways:
+        if target in chosen:
             testing.echoes(document, target)
 
 

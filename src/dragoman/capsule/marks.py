@@ -35,25 +35,36 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
     if list(was) == now:
         return True
     places = [_place(pieces, shown, path) for path in now]
-    stood = [_container(pieces, path) for path in was]
-    if len(stood) == len(places) and all(a[0] is b[0] for a, b in zip(stood, places, strict=True)):
+    stood = [_container(pieces, path) for path in held]
+    if len(was) == len(now) and all(_is_among(at, key, stood) for at, key, _ in places):
         return True  # the same blocks under other numbers: texts before them were joined or split
     for path in reversed(held):
         at, key = _container(pieces, path)
-        if any(at is other and key == name for other, name, _ in places):
+        if _is_among(at, key, [place[:2] for place in places]):
             places = [place for place in places if place[0] is not at or place[1] != key]
             continue  # it stands where it stood, so it is what it was
         if at.__class__ is dict and at.pop(key, None) is not None:
             _tidy(pieces, path, at)
     placed = True
-    for at, key, value in places:
+    for at, key, value in reversed(places):  # so that what stands after a block is there already
         if at.__class__ is dict and value.__class__ is dict:
             at[key] = value[key]
         elif at.__class__ is list and value.__class__ is list:
-            at.insert(max(0, len(at) - (len(value) - 1 - int(key))), value[int(key)])
+            at.insert(_spot(at, value, int(key)), value[int(key)])
         else:
             placed = False
     return placed
+
+
+def _is_among(at: Json, key: str, places: list[tuple[Json, str]]) -> bool:
+    return any(at is other and key == name for other, name in places)
+
+
+def _spot(items: list[Json], guide: list[Json], index: int) -> int:
+    """Where an item of the guide is to be put: before what stands after it."""
+    after = _after(guide, index + 1)
+    found = (n for n in range(len(items), -1, -1) if _after(items, n) == after)
+    return next(found, max(0, len(items) - (len(guide) - 1 - index)))
 
 
 def _tidy(pieces: list[Json], path: Json, at: Json) -> None:
@@ -68,12 +79,18 @@ def _tidy(pieces: list[Json], path: Json, at: Json) -> None:
 
 
 def _place(pieces: list[Json], shown: list[Json], path: Json) -> tuple[Json, str, Json]:
-    """Where a mark belongs that stands at a path now: what holds it, its key, what holds it now."""
+    """Where a mark belongs that stands at a path now: what holds it, its key, what holds it now.
+
+    What holds nothing else goes with it: a block of its own, or options that are not there yet.
+    """
     value, key = _container(shown, path)
-    if value.__class__ is dict and len(value) == 1:
+    at, _ = _container(pieces, path, shown)
+    while value.__class__ is dict and len(value) == 1 and len(path) > 2:
+        if at.__class__ is dict and not path[-2].isdigit():
+            break
         path = path[:-1]
         value, key = _container(shown, path)
-    at, _ = _container(pieces, path, shown)
+        at, _ = _container(pieces, path, shown)
     return at, key, value
 
 
