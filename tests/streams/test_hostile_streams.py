@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dragoman
 from choosing import examples
-from dragoman.model import Response
+from dragoman.model import Response, Text
 from dragoman.streams.framing import Frame, framer
 from dragoman.testing import broken
 from portraits import TARGETS, streams
@@ -280,3 +280,36 @@ def test_memory_is_flat(source: str, target: str, begin: bytes, word: Say) -> No
     short = peak(source, target, begin, word, 200)
     long = peak(source, target, begin, word, 20_000)
     assert long - short < 20_000, f"{short} bytes for 200 words, {long} for 20,000"
+
+
+def second_word(number: int) -> bytes:
+    choice = {"index": 1, "delta": {"content": f"word {number} "}, "finish_reason": None}
+    return b"data: " + json.dumps({"id": "1", "choices": [choice]}).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "gemini"])
+def test_what_waits_for_candidate_0_has_a_limit(target: str) -> None:
+    transcoder = dragoman.Transcoder("openai-chat", target, collect=False, limit=100_000)
+    for number in range(2_000):
+        transcoder.feed(second_word(number))
+    assert transcoder.response.failure is not None
+    assert "100,000 bytes of other candidates" in str(transcoder.response.failure)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("collect", [True, False])
+def test_a_candidate_without_those_before_it_is_written_in_the_end(
+    target: str, collect: bool
+) -> None:
+    transcoder = dragoman.Transcoder("openai-chat", target, collect=collect)
+    said = b"".join(map(transcoder.feed, map(second_word, range(3))))
+    ended = {"id": "1", "choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]}
+    said += transcoder.feed(b"data: " + json.dumps(ended).encode() + b"\n\ndata: [DONE]\n\n")
+    said += transcoder.close()
+    heard = dragoman.Transcoder(target, target)
+    heard.feed(said)
+    heard.close()
+    (candidate,) = heard.response.candidates
+    (text,) = candidate.message.content
+    assert isinstance(text, Text)
+    assert text.text == "word 0 word 1 word 2 "

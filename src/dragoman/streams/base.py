@@ -33,7 +33,7 @@ repeats the response. ``docs/streams.md`` has the same for users.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 from zlib import crc32
 
@@ -140,6 +140,7 @@ class StreamReader:
         self.notes_on_ids: list[str] = []  # where the last event has another id for an item
         self.unknown: dict[str, tuple[str, str]] = {}  # keys of events -> the first event, place
         self.superseded: dict[str, None] = {}  # keys that stood in an object that another replaced
+        self.numbers: Collection[int] | None = None  # of candidates so far, where frames name them
         self.late: dict[str, None] = {}  # fields of blocks that had been passed on without them
 
     def read(self, frame: Frame) -> Sequence[Event]:

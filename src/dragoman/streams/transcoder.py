@@ -27,6 +27,7 @@ from ..ledger import Ids, Ledger, Loss
 from ..model import Failure, History, Json, Response
 from ..result import Result
 from .base import BlankReasoning, Spoken, StreamReader, StreamWriter
+from .candidates import InOrder
 from .events import Cite, End, Event, Fail, Odd, Open
 from .events import decompose as pieces
 from .framing import LIMIT, TOTAL, Frame, framer, write_frame
@@ -99,13 +100,18 @@ class Transcoder:
             self._read_frame, self._read = self._read, self._read_checked
         self.frames = framer(self.source.framings or self.source.framing, limit)
         self._ways = {} if self.same else dict(self.writer.ways)
+        layers: list[BlankReasoning | Spoken] = []
         if self._ways and self.target.lowers:
             self._opening = Opening(self.target)
             self._ways[Open] = self._open_lowered
             self._ways[Cite] = self._cite_lowered
-            Spoken(self._ways, self._opening)
+            layers.append(Spoken(self._ways, self._opening))
         if self._ways and not self.writer.has_summaries:
-            BlankReasoning(self._ways)
+            layers.append(BlankReasoning(self._ways))
+        self._in_order: InOrder | None = None
+        if self._ways and self.reader.numbers is not None:
+            one = self.target.can.candidates == 1
+            self._in_order = InOrder(self._ways, layers, self.reader.numbers, one=one, limit=limit)
         self.limit = limit
         self._count = 0  # frames so far
         self.ended = False
@@ -269,6 +275,8 @@ class Transcoder:
             return
         if self.same:
             self.writer.begun = self.reader.begun is not None
+        if self._in_order is not None:
+            out.append(self._in_order.release(ended=True))
         if self._names is not None:
             self.log.ids = self._names.again()  # what was named on the way keeps its name
         if self._amend is not None:

@@ -115,7 +115,7 @@ class GeminiReader(StreamReader):
     def __init__(self, dialect: Gemini, whole: bool) -> None:
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
-        self.voices: dict[int, Voice] = {}
+        self.numbers = self.voices = dict[int, Voice]()
         self.count = 0  # blocks so far
 
     def read(self, frame: Frame) -> Sequence[Event]:

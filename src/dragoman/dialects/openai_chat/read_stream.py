@@ -156,7 +156,7 @@ class ChatReader(StreamReader):
         super().__init__(dialect, whole)
         self.head: dict[str, Json] | None = None
         self.same: tuple[Json, ...] = ()
-        self.speakers: dict[int, Speaker] = {}
+        self.numbers = self.speakers = dict[int, Speaker]()
         self.count = 0  # of blocks
         self.last = b""
 

@@ -109,7 +109,9 @@ class ChatWriter(FunctionsOnly, InTurns):
         delta: dict[str, Json] = {"role": "assistant"}
         if not self.home:
             delta |= {"content": None, "refusal": None}
-        return voice, self.chunk(number, delta)
+        # OpenAI's client takes no candidate before the one with the next lower index.
+        before = self.voice(number - 1)[1] if number and not self.home else b""
+        return voice, before + self.chunk(number, delta)
 
     def open(self, event: Open) -> bytes:
         voice, begun = self.voice(event.candidate)
