@@ -404,6 +404,10 @@ class Dialect:
         """Report a message of which nothing is left, and which is dropped."""
         roles.omit_message(message, self, log)
 
+    def omit_prefill(self, message: Message, log: Ledger) -> None:
+        """Report a prefill of which nothing is left."""
+        roles.omit_prefill(message, self, log)
+
     def merge_prompt(self, message: Message, log: Ledger) -> None:
         """Report a system message that becomes part of the one before it."""
         roles.merge_prompt(message, self, log)

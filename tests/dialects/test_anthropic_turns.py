@@ -161,6 +161,16 @@ def thinking(text: str) -> Turn:
             ["Hi", "YoYo", ".", "A.", "Bye"],
             ["message.empty 3", "message.boundary 2"],
         ),
+        (  # what goes on began with thinking
+            [HI, thinking("A."), YO, thinking("B."), BYE],
+            ["Hi", "A.YoB.", "Bye"],
+            ["message.boundary 2", "message.boundary 3"],
+        ),
+        (
+            [HI, YO, thinking("A."), thinking("B."), BYE],
+            ["Hi", "Yo", ".", "A.B.", "Bye"],
+            ["message.empty 2", "message.boundary 3"],
+        ),
         ([HI, thinking("A."), BYE, thinking("B."), BYE], ["Hi", "A.", "Bye", "B.", "Bye"], []),
     ],
 )
@@ -219,3 +229,34 @@ def test_only_what_the_model_said_last_loses_its_final_space(
     assert (content if isinstance(content, str) else content[-1]["text"]) == said
     told = [loss.split()[1] for loss in lost]
     assert [what for what in told if what == "text.space"] == losses
+
+
+SIGNED = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "EqQBCgIYAhIM"}}}
+UNSIGNED = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+
+
+def last_turn(*blocks: Turn, **fields: Any) -> dragoman.Result:
+    """A conversation of Bedrock that ends with a turn of the assistant, for Anthropic."""
+    asked = {"role": "user", "content": [{"text": "Hi"}]}
+    body = {"modelId": "m", "messages": [asked, {"role": "assistant", "content": [*blocks]}]}
+    body |= {"inferenceConfig": {"maxTokens": 2000}, **fields}
+    return dragoman.convert(body, source="bedrock-converse", target="anthropic", facet="request")
+
+
+@pytest.mark.parametrize("said", [[], [{"text": "Well,"}]])
+@pytest.mark.parametrize("reasoning", [SIGNED, UNSIGNED])
+def test_a_last_turn_has_no_thinking_unless_it_is_enabled(
+    reasoning: Turn, said: list[Turn]
+) -> None:
+    result = last_turn(reasoning, *said)
+    assert dragoman.check(result.document, "anthropic") == []
+    noted = [(loss.kind, loss.what, loss.path) for loss in result.losses]
+    assert ("dropped", "reasoning", "/messages/1/content/0") in noted
+    assert (("approximated", "prefill", "/messages/1") in noted) is not bool(said)
+
+
+def test_a_last_turn_keeps_its_thinking_if_it_is_enabled() -> None:
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    result = last_turn(SIGNED, {"text": "Well,"}, additionalModelRequestFields=thinking)
+    assert result.document["messages"][1]["content"][0]["type"] == "thinking"
+    assert dragoman.check(result.document, "anthropic") == []

@@ -28,6 +28,8 @@ PREFILL_WITHOUT_THINKING = (
     "block, and this one has none"
 )
 
+FINAL_THINKING = "a final assistant turn has no thinking blocks unless thinking is enabled"
+
 
 def without_final_space(tree: Request, log: Ledger) -> Request:
     """ "final assistant content cannot end with trailing whitespace" """
@@ -43,6 +45,26 @@ def without_final_space(tree: Request, log: Ledger) -> Request:
     return replace(tree, messages=(*tree.messages[:-1], replace(last, content=content)))
 
 
+def without_final_thinking(tree: Request, log: Ledger) -> Request:
+    """ "When thinking is disabled, an `assistant` message in the final position cannot contain
+    `thinking`." Turns of the assistant that follow each other are one.
+    """
+    messages = list(tree.messages)
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "system":
+            continue
+        if message.role != "assistant":
+            break
+        for block in message.content:
+            if isinstance(block, Reasoning):
+                log.dropped("reasoning", block.at, FINAL_THINKING)
+        content = tuple(block for block in message.content if not isinstance(block, Reasoning))
+        if len(content) < len(message.content):
+            messages[index] = replace(message, content=content)
+    return replace(tree, messages=tuple(messages))
+
+
 def apart(tree: Request, log: Ledger) -> Request:
     """ "If an assistant message contains any thinking blocks, the first block must be `thinking`."
 
@@ -51,19 +73,17 @@ def apart(tree: Request, log: Ledger) -> Request:
     if not are_signed(tree.messages):
         return tree  # as most are not
     places: set[int] = set()
-    speaking = False  # a turn of the assistant goes on that began without thinking
+    begun: bool | None = None  # whether the turn of the assistant that goes on began with thinking
     for index, message in enumerate(tree.messages):
         if message.role == "assistant":
             signed = any(is_signed(block) for block in message.content)
-            if speaking and signed:
+            if begun is False and signed:
                 places.add(index)
-            # A turn without a word changes nothing, unless thinking begins with it.
-            if any(map(is_said, message.content)):
-                speaking = speaking or not signed
-            elif signed:
-                speaking = False
-        elif message.role == "tool" or any(map(is_said, message.content)):
-            speaking = False
+                begun = True
+            elif begun is None and (signed or any(map(is_said, message.content))):
+                begun = signed
+        elif any(map(is_said, message.content)):
+            begun = None
     return replace(tree, messages=tuple(spoken(tree.messages, places, log))) if places else tree
 
 

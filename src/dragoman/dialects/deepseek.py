@@ -102,7 +102,7 @@ class DeepSeek(Compatible):
         if tree.prefill and out["messages"] and out["messages"][-1]["role"] == "assistant":
             out["messages"][-1]["prefix"] = True
         elif tree.prefill:
-            log.dropped("prefill", tree.messages[-1].at, "nothing is left to go on with")
+            log.approximated("prefill", tree.messages[-1].at, "nothing is left to go on with")
         return out
 
     def read_effort(self, doc: dict[str, Json], taken: set[str]) -> Thinking | None:

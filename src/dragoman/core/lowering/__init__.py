@@ -46,7 +46,7 @@ from msgspec.structs import replace
 from ...ledger import Ledger
 from ...model import History, Request, Response, Toolbox, ToolChoice, Tree
 from ..capabilities import ALL_MARKS
-from . import caching, choices, messages, responses, thinking, tools
+from . import caching, choices, messages, responses, roles, thinking, tools
 from .messages import Messages
 from .opening import Opening
 from .roles import omit
@@ -96,6 +96,9 @@ def _request(tree: Request, lowering: Messages) -> Request:
     brought = [tool for raw in lowering.carriers(tree.messages) for tool in raw.tools]
     found = named.begin(own, brought)
     said = lowering.all(tree.messages)
+    if tree.prefill and (not said or said[-1].at != tree.messages[-1].at):
+        roles.omit_prefill(tree.messages[-1], lowering.to, lowering.log)
+        tree = replace(tree, prefill=None)
     written = named.end(found, brought)
     choice = None if tree.tool_choice is None else named.choice(tree.tool_choice)
     if tree.tools is None and not written:

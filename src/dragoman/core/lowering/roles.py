@@ -29,6 +29,11 @@ def omit_message(message: Message, to: Dialect, log: Ledger) -> None:
     log.dropped("message.empty", message.at, why)
 
 
+def omit_prefill(message: Message, to: Dialect, log: Ledger) -> None:
+    """Report a beginning of the reply of which nothing is left."""
+    log.approximated("prefill", message.at, f"nothing of the prefill can be written for {to.name}")
+
+
 def merge_prompt(message: Message, to: Dialect, log: Ledger) -> None:
     """Report a system message that becomes part of the one before it."""
     log.approximated("message.boundary", message.at, f"{to.name} has one system prompt")

@@ -41,6 +41,7 @@ from .._claude_turns import (
     lacks_thinking,
     why_unthinking,
     without_final_space,
+    without_final_thinking,
 )
 from .blocks import NAME
 from .turns import Turns
@@ -203,6 +204,8 @@ class Requests(Turns):
             tree = apart(tree, log)
         self.write_params(out, tree, w)
         if not w.home and not (ends_in_words(tree) and no_prefill(tree, facts, thinks(out))):
+            if "thinking" not in out or out["thinking"]["type"] == "disabled":
+                tree = without_final_thinking(tree, log)
             tree = without_final_space(tree, log)
         # Tools come before the system prompt and the messages: that is the order of the cache.
         if tree.tools is not None:
@@ -219,7 +222,7 @@ class Requests(Turns):
         if w.marks:
             self.limit_marks(w)
         turns = out["messages"]
-        if tree.messages and turns and not w.home and turns[-1]["role"] == "assistant":
+        if tree.messages and turns and not w.home:
             self.note_prefill(out, tree, w)
         if "thinking" in out and not w.home and not log.restores:
             self.fit_thinking(out, tree, log)
@@ -252,6 +255,10 @@ class Requests(Turns):
     def note_prefill(self, out: dict[str, Json], tree: Request, w: Writing) -> None:
         """The model goes on with an assistant's turn that ends the conversation, or refuses it."""
         last, turns = tree.messages[-1], out["messages"]
+        if turns[-1]["role"] != "assistant":
+            if tree.prefill:
+                self.omit_prefill(last, w.log)
+            return
         if not begins_answer(last) and (last.role == "assistant" or not is_beginning(turns[-1])):
             return
         if refused := no_prefill(tree, w.facts, thinks(out)):

@@ -221,10 +221,12 @@ class Requests(ParamFields):
         if not begins_answer(last):
             if last.role == "assistant" or not turns or not is_beginning(turns[-1]):
                 return
-        if refused := self.refuses_prefill(tree, w):
-            if turns[-1]["role"] == "assistant":
-                turns.append({"role": "user", "content": [{"text": CONTINUE}]})
-                w.log.approximated("prefill", last.at, refused)
+        if not turns or turns[-1]["role"] != "assistant":
+            if tree.prefill:
+                self.omit_prefill(last, w.log)
+        elif refused := self.refuses_prefill(tree, w):
+            turns.append({"role": "user", "content": [{"text": CONTINUE}]})
+            w.log.approximated("prefill", last.at, refused)
         elif not begins_answer(last):
             w.log.approximated("prefill", last.at, LAST_LEFT_OUT)
         elif not tree.prefill:

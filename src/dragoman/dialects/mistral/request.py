@@ -63,7 +63,7 @@ class Requests(Messages):
                 why = "the model goes on with this turn here, and does not answer anew"
                 log.approximated("prefill", last.at, why)
         elif tree.prefill:
-            log.dropped("prefill", last.at, "nothing is left to go on with")
+            log.approximated("prefill", last.at, "nothing is left to go on with")
         return out
 
     def note_left_out(self, messages: list[Json], last: Message, log: Ledger) -> None:

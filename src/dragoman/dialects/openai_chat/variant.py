@@ -162,7 +162,7 @@ class Continuing(Compatible):
             if spelling.get("prompt", True):
                 out[PROMPT] = False  # the two exclude each other
         elif tree.prefill and not begun:
-            log.dropped("prefill", tree.messages[-1].at, "nothing is left to go on with")
+            log.approximated("prefill", tree.messages[-1].at, "nothing is left to go on with")
         elif begun and not tree.prefill and self.goes_on and not self.is_home(tree.dialect):
             log.approximated("prefill", tree.messages[-1].at, "the model goes on with it here")
         return out
