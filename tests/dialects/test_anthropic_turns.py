@@ -238,7 +238,7 @@ UNSIGNED = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
 def last_turn(*blocks: Turn, **fields: Any) -> dragoman.Result:
     """A conversation of Bedrock that ends with a turn of the assistant, for Anthropic."""
     asked = {"role": "user", "content": [{"text": "Hi"}]}
-    body = {"modelId": "m", "messages": [asked, {"role": "assistant", "content": [*blocks]}]}
+    body: Turn = {"modelId": "m", "messages": [asked, {"role": "assistant", "content": [*blocks]}]}
     body |= {"inferenceConfig": {"maxTokens": 2000}, **fields}
     return dragoman.convert(body, source="bedrock-converse", target="anthropic", facet="request")
 

@@ -39,6 +39,13 @@ def fitted(cache: Cache, what: str, to: Dialect, place: Place, log: Ledger) -> C
     return replace(cache, ttl=ttl)
 
 
+def omit(block: Block, to: Dialect, log: Ledger) -> None:
+    """Report the mark of a block that is dropped, where it does not stand in the block."""
+    cache = getattr(block, "cache", None)
+    if isinstance(cache, Cache) and not f"{cache.at}/".startswith(f"{block.at}/"):
+        log.dropped("cache", cache.at, f"the block that it marks is not written for {to.name}")
+
+
 def result(block: ToolResult, to: Dialect, log: Ledger) -> ToolResult:
     """A result whose mark stands on its last text, where results bear none and their texts do."""
     cache, content, can = block.cache, block.content, to.can.caching

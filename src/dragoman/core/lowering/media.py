@@ -16,7 +16,7 @@ from ...model import Block, Media, Role, Source, Text
 from ..capabilities import ALL_MEDIA, Form, MediaForms
 from ..media import kind_of, lies, plain_type, sniff, text_of, type_by_ending
 from ..turns import with_extension
-from . import roles
+from . import caching, roles
 
 if TYPE_CHECKING:
     from .messages import Messages
@@ -54,6 +54,7 @@ def lower(block: Media, role: Role, lowering: Messages) -> Sequence[Block]:
     why = _refused(block, can, kinds, lowering)
     if why is not None:
         log.dropped(can.code if role == "tool" else "media", block.at, why)
+        caching.omit(block, to, log)
         return ()
     if block.source.kind in can.texts:
         return _text(block, role, lowering)

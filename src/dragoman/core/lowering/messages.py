@@ -269,6 +269,7 @@ class Messages:
             return media.lower(block, role, self)  # which is written as text
         why = f"a message of the role `{role}` cannot hold this in {self.to.name}"
         self.log.dropped("content.role", block.at, why)
+        caching.omit(block, self.to, self.log)
         return ()
 
     def call(self, call: ToolCall) -> ToolCall:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...ledger import Ledger
 from ...model import Block, Hosted, Message, Raw
 from ..turns import SILENCE
+from . import caching
 
 if TYPE_CHECKING:
     from ...dialect import Dialect
@@ -21,6 +22,7 @@ def omit(block: Block, to: Dialect, log: Ledger) -> None:
         log.dropped("raw", block.at, f"a block that only {block.dialect} knows")
     else:
         log.dropped("content.role", block.at, f"{to.name} has no form for this block in this role")
+    caching.omit(block, to, log)
 
 
 def omit_message(message: Message, to: Dialect, log: Ledger) -> None:

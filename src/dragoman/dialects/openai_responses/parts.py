@@ -453,12 +453,11 @@ class Parts(Dialect):
 
 
 def read_address(url: str, spelling: dict[str, Json]) -> Source:
-    """A data URI as data; its media type may bear parameters, which are spelling."""
+    """A data URI as data, with the parameters of its media type; it may have none."""
     found = split_data_uri(url)
     if found is None:
         return Source("url", url)
     head, data = found
-    media_type = head.partition(";")[0]
-    if media_type != head or not head:
+    if not head:
         spelling["media_type"] = head
-    return Source("base64", data, media_type or None)
+    return Source("base64", data, head or None)
