@@ -344,7 +344,8 @@ COVERS: dict[str, frozenset[str]] = {
         "thinking.effort": "effort reasoning_effort thinkingLevel",
         "thinking.budget": "budget_tokens max_tokens thinkingBudget thinking_budget token_budget",
         "thinking.display": "display includeThoughts exclude summary",
-        "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status",
+        "stop.reason": "stop_reason finish_reason finishReason stopReason done_reason status "
+        "incomplete_details unified",
         "stop.sequence": "stop_sequence stop_reason",
         "stop.detail": "stop_details incomplete_details finishMessage details safetyRatings",
         "usage.cache_ttl": "cache_creation cacheDetails",

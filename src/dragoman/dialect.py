@@ -38,6 +38,7 @@ from .model import (
     Raw,
     Request,
     Response,
+    Stop,
     Tool,
     Toolbox,
     ToolChoice,
@@ -494,6 +495,11 @@ class Dialect:
         elif stop.reason != ("tool-call" if called else "end"):
             why = f"{self.name} has no field for stop reasons"
             log.approximated("stop.reason", candidate.at, why)
+
+    def is_unnamed(self, stop: Stop, word: str) -> bool:
+        """Whether a stop reason that only its dialect knows is written as a word for all others."""
+        known = (word.lower(), "other", "unknown", "incomplete")
+        return stop.reason == "other" and (stop.native or "other").lower() not in known
 
     def note_stop(self, candidate: Candidate, word: str, log: Ledger) -> None:
         """A stop reason for which another one is written."""

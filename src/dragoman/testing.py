@@ -674,7 +674,12 @@ def _copilot_pieces(frames: list[Json]) -> Pieces:
     message = doc["message"] if "message" in doc else doc["choices"][0]["message"]
     whole = [(0, "text", message.get("content")), (0, "reasoning", doc.get("reasoning"))]
     for call in message.get("tool_calls", ()):
-        deltas.append((0, "calls", calls.get(call["id"], "")))
+        heard = calls.get(call["id"], "")
+        values = _values(heard)
+        if len(values) > 1:  # several calls with this id
+            calls[call["id"]] = "".join(json.dumps(value) for value in values[1:])
+            heard = json.dumps(values[0])
+        deltas.append((0, "calls", heard))
         whole.append((0, "calls", call["function"]["arguments"]))
     return _summed(deltas), _summed(whole)
 

@@ -40,9 +40,10 @@ REDACTED = Keys("type", "data")
 class Call:
     """A call while it arrives."""
 
-    def __init__(self, doc: dict[str, Json], index: int) -> None:
+    def __init__(self, doc: dict[str, Json], index: int, at: str) -> None:
         self.doc = doc
         self.index = index
+        self.at = at
         self.said = Said(True)
         self.open = True
 
@@ -58,7 +59,8 @@ class CoreReader(StreamReader):
         self.parts: list[dict[str, Json]] = []
         self.reasoned: Said | None = None  # the reasoning that is open
         self.said: Said | None = None
-        self.calls: dict[str, Call] = {}
+        self.calls: list[Call] = []
+        self.latest: dict[str, Call] = {}  # by their ids, which may come again
         self.open: tuple[str, int] | None = None  # what kind of text is open, and its block
         self.highest = 0
         self.count = 0
@@ -101,8 +103,8 @@ class CoreReader(StreamReader):
 
     def place_of(self, name: Json) -> str:
         """Where a call stands, or will stand."""
-        names = list(self.calls)
-        return f"/toolCalls/{names.index(name) if name in names else len(names)}"
+        call = self.latest.get(name) if isinstance(name, str) else None
+        return f"/toolCalls/{len(self.calls)}" if call is None else call.at
 
     def silent(self) -> Response:
         said = {k: v for k, v in (self.document() or {}).items() if k not in SAID}
@@ -170,11 +172,14 @@ class CoreReader(StreamReader):
 
     def call(self, doc: dict[str, Json], events: list[Event]) -> None:
         name, text = need_str(doc, "toolCallId", ""), need_str(doc, "argsTextDelta", "")
-        call = self.calls.get(name) or self.open_call(doc, events)
-        if not call.open:
-            return
+        call = self.call_of(name, doc, events)
         call.said.add(text)
         events.append(Delta(call.index, text))
+
+    def call_of(self, name: str, doc: dict[str, Json], events: list[Event]) -> Call:
+        """The call that a frame belongs to: another one, if the last with its id was complete."""
+        call = self.latest.get(name)
+        return call if call is not None and call.open else self.open_call(doc, events)
 
     def open_call(self, doc: dict[str, Json], events: list[Event]) -> Call:
         keys = ("toolCallType", "toolCallId", "toolName")
@@ -182,21 +187,20 @@ class CoreReader(StreamReader):
         at = f"/toolCalls/{len(self.calls)}"
         name = need_str(doc, "toolCallId", "")
         block = ToolCall(name, need_str(doc, "toolName", ""), at=at)
-        call = self.calls[name] = Call(known, self.enter("call", block, events))
+        call = self.latest[name] = Call(known, self.enter("call", block, events), at)
+        self.calls.append(call)
         return call
 
     def called(self, doc: dict[str, Json], events: list[Event]) -> None:
-        call = self.calls.get(need_str(doc, "toolCallId", "")) or self.open_call(doc, events)
-        self.late |= dict.fromkeys(WHOLE_CALL.others(doc, self.place_of(doc["toolCallId"])))
+        call = self.call_of(need_str(doc, "toolCallId", ""), doc, events)
+        self.late |= dict.fromkeys(WHOLE_CALL.others(doc, call.at))
         said, final = str(call.said), doc.get("args")
-        if not call.open:
-            return
         if final is None and "args" not in doc:
             doc = {**doc, "args": said}
         elif isinstance(final, str) and final != said:
             if said:
                 why = "in the end it is another text than came bit by bit"
-                self.notes.append(("stream.text", f"/toolCalls/{len(self.calls) - 1}", why))
+                self.notes.append(("stream.text", call.at, why))
             else:
                 events.append(Delta(call.index, final))
         call.doc = {k: v for k, v in doc.items() if k != "type"}
@@ -206,7 +210,7 @@ class CoreReader(StreamReader):
     def finish(self, doc: dict[str, Json], events: list[Event]) -> None:
         assert self.head is not None
         self.shut(events)
-        for call in self.calls.values():
+        for call in self.calls:
             if call.open:
                 call.doc, call.open = call.doc | {"args": str(call.said)}, False
                 events.append(Close(call.index))
@@ -230,7 +234,7 @@ class CoreReader(StreamReader):
         if self.calls:
             doc["toolCalls"] = [
                 {**call.doc, "args": str(call.said)} if call.open else call.doc
-                for call in self.calls.values()
+                for call in self.calls
             ]
         if self.about:
             doc["response"] = self.about

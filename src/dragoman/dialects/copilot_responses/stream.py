@@ -11,6 +11,7 @@ counts included, and readers of the design pass over it.
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
@@ -42,11 +43,19 @@ PART = Keys("type", "text")
 class Call:
     """A call while it arrives."""
 
-    def __init__(self, name: str, index: int) -> None:
-        self.name = name
+    def __init__(self, block: ToolCall, index: int) -> None:
+        self.id, self.name, self.at = block.id, block.name, block.at
         self.index = index
         self.said = Said(True)
+        self.length = self.asked = 0  # of the arguments: now, and when it was last asked
         self.open = True
+
+    def is_complete(self) -> bool:
+        """Whether it has all its arguments; asked again when they are twice as long."""
+        if self.length < 2 * self.asked:
+            return False
+        self.asked = self.length
+        return is_complete(str(self.said))
 
 
 INDEX = attrgetter("index")
@@ -64,9 +73,11 @@ class CopilotReader(StreamReader):
         self.thinking: int | None = None  # or reasoning
         self.spoke = False  # whether there was a text
         self.said, self.reasoned = Said(whole), Said(whole)
-        self.calls: dict[str, Call] = {}
+        self.calls: list[Call] = []
+        self.latest: dict[str, Call] = {}  # by their ids, which may come again
         self.grown: dict[int, Call] = {}  # those that got arguments since another block began
         self.first: dict[str, int] = {}  # the blocks in which text and reasoning began
+        self.uncaught: dict[str, deque[Call]] = {}  # calls that the last event has to repeat
         self.final: dict[str, Json] | None = None
         self.ways: dict[str, Callable[[dict[str, Json], list[Event]], None]] = {
             "message": self.message,
@@ -97,9 +108,9 @@ class CopilotReader(StreamReader):
 
     def belongs_to(self, kind: str, doc: dict[str, Json]) -> str:
         if kind == "function_call":
-            names, name = list(self.calls), doc.get("call_id")
-            number = names.index(name) if name in names else len(names)
-            return f"/message/tool_calls/{number}"
+            name = doc.get("call_id")
+            call = self.latest.get(name) if isinstance(name, str) else None
+            return f"/message/tool_calls/{len(self.calls)}" if call is None else call.at
         return {"message": "/message/content", "reasoning": "/reasoning"}.get(kind, "")
 
     def open(self, block: Block, events: list[Event]) -> int:
@@ -150,16 +161,18 @@ class CopilotReader(StreamReader):
 
     def call(self, doc: dict[str, Json], events: list[Event]) -> None:
         name = need_str(doc, "call_id", "")
-        call = self.calls.get(name)
-        if call is None:
+        text = maybe_str(doc, "arguments", "") or ""
+        call = self.latest.get(name)
+        if call is None or is_another(call, doc.get("name"), text):
             at = f"/message/tool_calls/{len(self.calls)}"
             block = ToolCall(name, need_str(doc, "name", ""), at=at)
-            call = self.calls[name] = Call(block.name, self.open(block, events))
-        text = maybe_str(doc, "arguments", "") or ""
+            call = self.latest[name] = Call(block, self.open(block, events))
+            self.calls.append(call)
         if text and not call.open:
             raise Malformed("more arguments for a call that had all of them", "/arguments")
         if text:
             call.said.add(text)
+            call.length += len(text)
             self.grown[call.index] = call
             events.append(Delta(call.index, text))
 
@@ -184,7 +197,7 @@ class CopilotReader(StreamReader):
         if self.final is not None:
             self.catch_up(self.at_rest(), events)
         self.close_texts(events)
-        events += [Close(call.index) for call in self.calls.values() if call.open]
+        events += [Close(call.index) for call in self.calls if call.open]
         self.done = True
         tree = self.response()
         events.append(End(tree))
@@ -202,8 +215,7 @@ class CopilotReader(StreamReader):
         calls = message.get("tool_calls") or []
         if not isinstance(calls, list):
             return final  # which reading refuses
-        named = [call.get("id") for call in calls if isinstance(call, dict)]
-        if unnamed := [self.call_doc(name) for name in self.calls if name not in named]:
+        if unnamed := self.calls_beside(calls):
             lacking["tool_calls"] = [*calls, *unnamed]
         if lacking:
             first = {**first, "message": {**message, **lacking}}
@@ -212,8 +224,22 @@ class CopilotReader(StreamReader):
             final = {**final, "reasoning": str(self.reasoned)}
         return final
 
+    def calls_beside(self, calls: list[Json]) -> list[Json]:
+        """The calls that came bit by bit and are not in a list; an id may be there twice."""
+        ids = (call.get("id") for call in calls if isinstance(call, dict))
+        named = Counter(name for name in ids if isinstance(name, str))
+        found: list[Json] = []
+        for call in self.calls:
+            if named[call.id or ""]:
+                named[call.id or ""] -= 1
+            else:
+                found.append(call_doc(call))
+        return found
+
     def catch_up(self, tree: Response, events: list[Event]) -> None:
         """What the last event has and the others had not."""
+        for call in self.calls:
+            self.uncaught.setdefault(call.id or "", deque()).append(call)
         for number, candidate in enumerate(tree.candidates):
             texts = [b for b in candidate.message.content if isinstance(b, Text)]
             last = -1
@@ -257,9 +283,10 @@ class CopilotReader(StreamReader):
             events.append(Delta(current, rest))
 
     def catch_up_call(self, block: ToolCall, events: list[Event]) -> int:
-        call = self.calls.get(block.id or "")
-        if call is None:
+        came = self.uncaught.get(block.id or "")
+        if not came:
             return self.at_once(block, 0, events)
+        call = came.popleft()
         if call.name != block.name:
             self.notes.append(("stream.text", block.at, "in the end it is another call"))
         rest = call.said.lacks(block.arguments)
@@ -285,12 +312,6 @@ class CopilotReader(StreamReader):
         events.append(Close(index))
         return index
 
-    def call_doc(self, name: str) -> dict[str, Json]:
-        """A call as it stands in a message."""
-        call = self.calls[name]
-        called = {"name": call.name, "arguments": str(call.said)}
-        return {"id": name, "type": "function", "function": called}
-
     def document(self) -> Json | None:
         if not self.began:
             return None
@@ -300,11 +321,26 @@ class CopilotReader(StreamReader):
         if self.spoke:
             message["content"] = str(self.said)
         if self.calls:
-            message["tool_calls"] = [self.call_doc(name) for name in self.calls]
+            message["tool_calls"] = [call_doc(call) for call in self.calls]
         doc: dict[str, Json] = {"message": message}
         if self.reasoned.parts:
             doc["reasoning"] = str(self.reasoned)
         return doc
+
+
+def call_doc(call: Call) -> dict[str, Json]:
+    """A call as it stands in a message."""
+    called = {"name": call.name, "arguments": str(call.said)}
+    return {"id": call.id, "type": "function", "function": called}
+
+
+def is_another(call: Call, name: Json, text: str) -> bool:
+    """Whether a frame begins another call under the id of a call that is complete."""
+    if isinstance(name, str) and name != call.name:
+        return True
+    if not text.lstrip().startswith("{") or not call.said.parts:
+        return False
+    return not call.open or (call.said.parts[-1].rstrip().endswith("}") and call.is_complete())
 
 
 def is_same(one: str, other: str) -> bool:

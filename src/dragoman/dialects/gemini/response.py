@@ -321,7 +321,7 @@ class Responses(Requests):
             return
         word = STOP_WORDS.get(stop.reason, "OTHER")
         out["finishReason"] = word
-        if stop_reason(word, candidate.message) != stop.reason:
+        if stop_reason(word, candidate.message) != stop.reason or self.is_unnamed(stop, word):
             self.note_stop(candidate, word, w.log)
 
     def write_usage(self, usage: Usage, said: dict[str, str], log: Ledger) -> Json:

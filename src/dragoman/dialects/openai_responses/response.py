@@ -329,6 +329,8 @@ class Responses(Requests):
         exact = exact or stop.native == status  # a variant of this API said so
         if failure is not None and reason != "error":
             exact = False  # it failed, whatever was said of its end
+        if self.is_unnamed(stop, word or status):
+            exact = False
         if not exact or (status == "completed" and end_of(content) != reason):
             self.note_stop(candidate, word or status, w.log)
 

@@ -324,7 +324,7 @@ class Responses(ClientErrors, Requests):
         word = STOP_WORDS.get(stop.reason, "other")
         if word == "interrupted" and not self.interrupts:
             word = "other"
-        if STOP[word] != stop.reason:
+        if STOP[word] != stop.reason or self.is_unnamed(stop, word):
             self.note_stop(candidate, word, w.log)
         out["finishReason"] = {"unified": word} if self.nested else word
 

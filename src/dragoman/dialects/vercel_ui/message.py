@@ -313,7 +313,8 @@ class Answers(Dialect):
             word = stop.native if self.is_home(stop.dialect) else STOP_WORDS.get(stop.reason)
             meta["finishReason"] = word or "other"
             known = self.read_stop(meta["finishReason"])
-            if known is None or known.reason != stop.reason:
+            unnamed = not self.is_home(stop.dialect) and self.is_unnamed(stop, word or "other")
+            if known is None or known.reason != stop.reason or unnamed:
                 self.note_stop(candidate, meta["finishReason"], w.log)
         if tree.usage is not None:
             meta["usage"] = self.write_usage(tree.usage, w)
