@@ -530,3 +530,20 @@ def test_what_others_signed_is_never_written(target: str, role: Any) -> None:
     document = get(target).write(tree, log)
     assert "c2VjcmV0" not in str(document)
     assert any(loss.path == "/0" and loss.kind == "dropped" for loss in log.losses)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize(
+    "target", ["openai-chat", "openai-responses", "mistral", "cohere", "copilot-responses"]
+)
+def test_nothing_is_made_up_for_a_result_that_is_dropped(role: str, target: str) -> None:
+    """A result inside of another turn, which only a tree that someone else made can hold."""
+    result = {"block": "tool-result", "call_id": "c", "content": []}
+    said = [{"block": "text", "text": "x"}]
+    messages = [{"role": "user", "content": said}, {"role": role, "content": [result]}]
+    tree = {"dragoman": 1, "facet": "messages", "tree": {"messages": messages}}
+    found = dragoman.convert(tree, source="native", target=target, facet="messages")
+    assert [(loss.kind, loss.what) for loss in found.losses] == [
+        ("dropped", "content.role"),
+        ("dropped", "message.empty"),
+    ]

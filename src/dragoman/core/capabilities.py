@@ -25,6 +25,10 @@ HISTORY: Places = frozenset({"history"})
 RESPONSE: Places = frozenset({"response"})
 EVERYWHERE: Places = HISTORY | RESPONSE
 
+RESULTS_APART: Mapping[str, frozenset[type[Block]]] = dict.fromkeys(
+    ("system", "developer", "user", "assistant"), frozenset({ToolResult})
+)
+"""Where a tool result is always a message of its own."""
 NOT_TEXT: frozenset[type[Block]] = frozenset({Media, Reasoning, ToolCall, ToolResult, Hosted, Raw})
 """What is no text, and is not written as one either."""
 

@@ -30,6 +30,7 @@ class Cohere(Rules, Sniff, Responses):
     serves = ("cohere",)
     pairs = True
     can = cap.Capabilities(
+        unfit=cap.RESULTS_APART,
         freeform="wrapped",
         choices=cap.Choices(
             modes=frozenset({"none", "required"}),

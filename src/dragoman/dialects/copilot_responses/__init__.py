@@ -36,6 +36,7 @@ class CopilotResponses(Sniff, Answers):
     event_items: ClassVar[frozenset[str]] = frozenset({"message", "function_call", "reasoning"})
     stream_signs = (("type", "status"), ("type", "done"))
     can = cap.Capabilities(
+        unfit=cap.RESULTS_APART,
         freeform="function",
         choices=cap.Choices(subsets=cap.NO_MODE, parallel=cap.NO_MODE),
         texts=cap.Texts(needed=frozenset({"result"})),

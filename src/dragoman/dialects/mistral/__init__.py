@@ -16,7 +16,7 @@ from ...core.endpoint import Endpoint
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
 from ...lint.rules import lay_open
-from ...model import Json, Reasoning, ToolCall
+from ...model import Json, Reasoning, ToolCall, ToolResult
 from .._model_rules import chat_model
 from .response import Responses
 from .sniff import sniff
@@ -46,7 +46,7 @@ class Mistral(Responses):
             signatures=frozenset({("mistral", "signature")}), parts=cap.HISTORY
         ),
         thinking=cap.BY_EFFORT,
-        unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall})},
+        unfit={**Responses.can.unfit, "user": frozenset({Reasoning, ToolCall, ToolResult})},
         refused="end",
         # Its own are references to results of tools, which nobody else has.
         citations=cap.NO_CITATIONS,

@@ -27,6 +27,7 @@ class Ollama(Sniff, Responses):
     spec = "https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion"
     needs_model = True
     can = cap.Capabilities(
+        unfit=cap.RESULTS_APART,
         freeform="wrapped",
         strict=False,
         choices=replace(cap.NO_CHOICE, omits="always"),

@@ -31,7 +31,7 @@ class OpenAIChat(Sniff, Rules, Responses):
         passages=cap.NOWHERE,
         reasoning=cap.ReasoningForm(places=cap.NOWHERE),
         thinking=cap.BY_EFFORT,
-        unfit={"system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
+        unfit={**cap.RESULTS_APART, "system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         citations=cap.Citations(
             places=cap.RESPONSE,
             everyone=False,

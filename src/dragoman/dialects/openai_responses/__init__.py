@@ -91,6 +91,7 @@ class OpenAIResponses(Sniff, Rules, Responses):
     }  # fmt: skip
 
     can = cap.Capabilities(
+        unfit=cap.RESULTS_APART,
         tools=frozenset({"namespace", "deferred", "search"}),
         choices=cap.Choices(
             subsets=frozenset({None, "auto", "required"}), beside=frozenset({"parallel"})

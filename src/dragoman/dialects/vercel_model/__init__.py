@@ -77,7 +77,7 @@ class VercelModel(Sniff, Responses):
         ),
         emptied=False,
         thinking=cap.BY_EFFORT,
-        unfit={"system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
+        unfit={**cap.RESULTS_APART, "system": cap.NOT_TEXT, "developer": cap.NOT_TEXT},
         candidates=1,
         lacks=cap.RARE | {"usage.cache_ttl", "error.param", "error.request_id"},
     )
