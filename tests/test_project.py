@@ -63,7 +63,7 @@ LAYERS = [
     },
     {"dialect", "core/source", "core/walk", "lint/evidence"},
     {"capsule/patching", "capsule/units", "laws/comparing", "lint/rules", "streams/base"},
-    {"laws/auditing"},
+    {"laws/auditing", "streams/candidates"},
     {"dialects"},
     {"capsule", "check", "detect", "formats", "lint/json_repair", "streams/transcoder"},
     {"convert"},
