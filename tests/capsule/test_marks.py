@@ -11,7 +11,8 @@ import pytest
 import dragoman
 from dragoman import dialects
 from dragoman.capsule.marks import has_mark, put_marks, relative
-from dragoman.capsule.units import View
+from dragoman.capsule.units import Unit, View
+from dragoman.model import Cache, Message, Text
 
 MARK: dict[str, Any] = {"type": "ephemeral"}
 POINT: dict[str, Any] = {"cachePoint": {"type": "default"}}
@@ -153,6 +154,55 @@ def test_a_mark_without_a_place_is_noticed() -> None:
     assert put_marks({}, pieces([{}]), shown, elsewhere) is False
 
 
+def test_a_mark_whose_place_is_of_another_kind_is_noticed() -> None:
+    block = [{"content": [POINT]}]
+    for original, now in (
+        ([{"content": {"x": 1}}], block),
+        ([{"content": [1]}], [{"content": {"text": "a", "cache_control": 1}}]),
+        ([{"content": "text"}], block),
+    ):
+        assert put(original, [{"cache_control": 1}], now)[1] is False
+
+
+def test_marks_of_a_value_that_is_no_list() -> None:
+    """A prompt may be an object that is marked itself, or a list that is all there is."""
+    mark = [[0, "cacheControl"]]
+    marked = [["system", True, {"text": "S", "cacheControl": 1}]]
+    plain = [["system", True, {"text": "S"}]]
+    found = copy.deepcopy(plain)
+    assert put_marks({}, found, marked, mark)
+    assert found == marked
+    assert put_marks({"marks": [mark, mark]}, found, plain, [])
+    assert found == plain
+    bare: list[Any] = [["system", True, {"cacheControl": 1}]]
+    assert put_marks({"marks": [mark, mark]}, bare, plain, [])
+    assert bare == [["system", True, {}]]
+    assert put_marks({}, bare, [["system", True, {"cacheControl": 1}]], mark)
+    assert bare == [["system", True, {"cacheControl": 1}]]
+    listed: list[Any] = [["system", True, [{"text": "S", "own": 1}]]]
+    assert put_marks(
+        {}, listed, [["system", True, [{"text": "S"}, POINT]]], [[0, "1", "cachePoint"]]
+    )
+    assert listed == [["system", True, [{"text": "S", "own": 1}, POINT]]]
+
+
+def test_a_block_of_its_own_may_be_all_there_is() -> None:
+    assert put([{"content": [THOUGHT]}], [], [{"content": [POINT]}]) == (
+        [{"content": [THOUGHT, POINT]}], True,
+    )  # fmt: skip
+    assert put([{"content": [POINT]}], [{"content": [POINT]}], [{"content": []}]) == (
+        [{"content": []}], True,
+    )  # fmt: skip
+
+
+def test_a_block_is_put_by_its_number_where_texts_are_of_other_lengths() -> None:
+    now = [{"content": [{"text": "a"}, POINT, {"text": "b"}]}]
+    long = [{"text": "another"}, {"text": "texts"}]
+    assert put([{"content": long}], [], now)[0] == [{"content": [long[0], POINT, long[1]]}]
+    assert put([{"content": long[:1]}], [], now)[0] == [{"content": [POINT, long[0]]}]
+    assert put([{"content": []}], [], now)[0] == [{"content": [POINT]}]
+
+
 def test_a_block_is_put_as_far_from_the_end_as_it_stands() -> None:
     now = [{"content": [POINT, {"text": "a"}, POINT, {"text": "b"}]}]
     original = [{"content": [THOUGHT, {"text": "a"}, {"text": "b"}]}]
@@ -217,6 +267,15 @@ def test_marks_are_counted_from_where_a_piece_begins() -> None:
     assert relative([*found[1:2], *found[:1], *found[3:]]) == [
         [0, *first], [1, "0", *end], [2, "0", *last],
     ]  # fmt: skip
+
+
+def test_marks_of_a_prompt_that_is_no_list() -> None:
+    def prompt(at: str) -> Unit:
+        return Unit("system", -1, [Message("system", (Text("S", cache=Cache(at=at)),))])
+
+    assert relative([prompt("/system/options/x")]) == [[0, "options", "x"]]
+    assert relative([prompt("/system/3/x")]) == [[0, "3", "x"]]
+    assert relative([prompt("/system")]) == [[0]]
 
 
 def test_marks_are_counted_wherever_the_conversation_stands() -> None:

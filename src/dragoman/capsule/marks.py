@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..model import Json
 from .units import Unit
@@ -12,18 +11,16 @@ from .units import Unit
 def relative(units: Sequence[Unit]) -> list[Json]:
     """The marks of units: in which piece, and where in there."""
     out: list[Json] = []
-    number, last = -1, None
-    base = 0
+    number, base = -1, 0
+    last: str | None = None
     for unit in units:
-        whole = unit.start < 0
-        if last is None or whole or last != unit.slot:
+        if last != unit.slot:
             number, base = number + 1, max(unit.start, 0)
-        last = None if whole else unit.slot
+        last = unit.slot
         for at in unit.marks():
-            tokens: list[Any] = at.split("/")
-            skip = tokens.index(unit.slot) + 1 if unit.slot in tokens else 1
-            rest = tokens[skip:]
-            if not whole and rest and rest[0].isdigit():
+            tokens = at.split("/")
+            rest = tokens[tokens.index(unit.slot) + 1 if unit.slot in tokens else 1 :]
+            if rest and rest[0].isdigit():
                 rest[0] = str(int(rest[0]) - base)
             out.append([number, *rest])
     return out
@@ -35,13 +32,13 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
     if list(was) == now:
         return True
     places = [_place(pieces, shown, path) for path in now]
-    stood = [_container(pieces, path) for path in held]
-    if len(was) == len(now) and all(_is_among(at, key, stood) for at, key, _ in places):
+    stood = {id(_container(pieces, path)[0]) for path in held}
+    if len(was) == len(now) and all(id(at) in stood for at, _, _ in places):
         return True  # the same blocks under other numbers: texts before them were joined or split
     for path in reversed(held):
         at, key = _container(pieces, path)
-        if _is_among(at, key, [place[:2] for place in places]):
-            places = [place for place in places if place[0] is not at or place[1] != key]
+        if any(at is other for other, _, _ in places):
+            places = [place for place in places if place[0] is not at]
             continue  # it stands where it stood, so it is what it was
         if at.__class__ is dict and at.pop(key, None) is not None:
             _tidy(pieces, path, at)
@@ -54,10 +51,6 @@ def put_marks(entry: Json, pieces: list[Json], shown: list[Json], now: list[Json
         else:
             placed = False
     return placed
-
-
-def _is_among(at: Json, key: str, places: list[tuple[Json, str]]) -> bool:
-    return any(at is other and key == name for other, name in places)
 
 
 def _spot(items: list[Json], guide: list[Json], index: int) -> int:
