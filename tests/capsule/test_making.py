@@ -642,3 +642,25 @@ def test_settings_of_turns_in_their_place() -> None:
     lost = settled({"a": 1, "z": [1], "m": [1]}, {"a": 1, "m": [1]}, {"m", "z"})
     assert lost["order"] == ["a", "z", "m"]
     assert "order" not in settled({"a": 1, "m": [1], "z": [1]}, {"a": 1, "m": [1]}, {"m", "z"})
+
+
+def test_turns_in_one_list_are_not_looked_at_one_by_one() -> None:
+    """That is the way of nearly all requests; else each is looked up."""
+
+    def turns(doc: Any, dialect: str, alike: Iterable[str] = ()) -> Any:
+        tree: Any = dialects.get(dialect).read(doc, "request")
+        return echoing._turns(doc, tree, tree.messages, set(alike))
+
+    asked = claude(HI, HO, system="S", tools=[{"name": "f", "input_schema": {}}])
+    assert isinstance(turns(asked, "anthropic-messages", {"system"}), echoing._Listed)
+    viewed = turns(asked, "anthropic-messages")
+    assert isinstance(viewed, echoing._Viewed)
+    assert viewed.slots == {"system", "messages"}
+    inner = dragoman.convert(asked, source="anthropic", target="native").document
+    assert turns(inner, "native") is None
+    assert turns({"model": "m", "messages": []}, "openai-chat") is None
+    nodes = (Message("user", (Text("x"),), at="/a/1"), Message("user", (Text("x"),), at="/a/0"))
+    tree = Request("m", nodes)
+    assert echoing._turns({"a": [1, 2]}, tree, nodes, set()) is None
+    empty = (Message("system", (Text(""),), at="/s"), Message("user", (Text("x"),), at="/a/0"))
+    assert echoing._turns({"a": [1], "s": ""}, Request("m", empty), empty, set()) is None

@@ -592,3 +592,60 @@ def test_tools_come_back_one_by_one() -> None:
     assert found[1] == tools[2]
     assert Restored("tool", "/tools/1") in result.restored
     assert sum(x.what == "capsule" for x in result.losses) == 2
+
+
+def test_a_long_text_that_stands_twice_moves_with_the_end() -> None:
+    """It tells itself, and no neighbour is needed: it is where it stood, or moved as far."""
+    long = "a long text " * 30
+    plain = {"role": "user", "content": long}
+    first, reply = ({"role": role, "content": role} for role in ("user", "assistant"))
+    doc = talk(first, plain | {"own": 1}, reply, plain)
+    result = home(doc, "openai-chat", lambda document: document["messages"].__delitem__(0))
+    assert result.document["messages"] == doc["messages"][1:]
+    assert not result.losses
+
+
+# -- capsules of another shape ---------------------------------------------------------------------
+
+
+def opened(doc: Any, capsule: dict[str, Any], facet: str = "request") -> Any:
+    whole = {"capsule": 2, "dialect": "anthropic-messages", "facet": facet, "patch": None}
+    return dragoman.convert(
+        doc, source="openai-chat", target="anthropic", facet=facet, capsule=whole | capsule
+    )
+
+
+def test_only_the_last_turn_can_grow() -> None:
+    grows = {"at": 0, "is": ["x"], "size": 2, "put": {"raw": []}}
+    one = opened(CHAT, {"count": [2, None], "turns": [grows]})
+    assert ("capsule", "/messages/0") in losses_of(one)
+    with pytest.raises(dragoman.CapsuleError, match="only the last turn can grow"):
+        opened(CHAT, {"count": [2, None], "turns": [grows, grows]})
+
+
+def test_turns_of_what_has_none() -> None:
+    reply: Any = {
+        "id": "c", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop",
+                     "message": {"role": "assistant", "content": "Hi"}}],
+    }  # fmt: skip
+    result = opened(reply, {"count": [0, None]}, "response")
+    assert result.document["content"] == [{"type": "text", "text": "Hi"}]
+    assert ("capsule", "") in losses_of(result)
+
+
+def test_a_list_stays_one_unless_something_stands_beside_it() -> None:
+    turns = [{"role": "user", "content": "Hi"}]
+    there = dragoman.convert(
+        turns, source="anthropic", target="openai-chat", facet="messages", carry=True
+    )
+
+    def back(document: Any) -> Any:
+        return dragoman.convert(
+            document, source="openai-chat", target="anthropic", facet="messages",
+            capsule=there.capsule,
+        ).document  # fmt: skip
+
+    assert back(there.document) == turns
+    system = {"role": "system", "content": "Be kind."}
+    assert back([system, *there.document]) == {"system": "Be kind.", "messages": turns}
