@@ -345,6 +345,7 @@ def test_settings_are_patched_and_their_order_is_kept() -> None:
     capsule = carried(doc, "anthropic", "openai-chat")
     assert capsule["patch"] == {"set": {"top_k": 3, "x": [1]}}
     assert capsule["order"] == list(doc)
+    assert capsule["echo"] is True
     assert "turns" not in capsule
     only = carried(claude(HI, top_k=3), "anthropic", "openai-chat")
     assert only == {"patch": {"set": {"top_k": 3}}, "count": [0, None]}
@@ -359,6 +360,8 @@ def test_long_texts_are_referred_to() -> None:
         ["messages", False, [{"role": "user", "content": [block | {"text": {"\0ref": 0}}]}]]
     ]
     assert "by" not in entry
+    twice = carried(claude(*doc["messages"], *doc["messages"]), "anthropic", "openai-chat")["turns"]
+    assert all("by" in each for each in twice)  # which of both is which
 
 
 def test_what_the_target_has_no_field_for() -> None:
@@ -386,6 +389,9 @@ def test_a_system_prompt_in_the_middle_needs_both_its_neighbours() -> None:
     assert [each["with"] for each in moved] == [0, 0]
     front = carried(chat(told, HI), "openai-chat", "anthropic")
     assert all("strict" not in each for each in front["turns"])
+    own = {"role": "system", "content": "S", "own": 1}
+    assert carried(chat(own, HI), "openai-chat", "deepseek")["echo"] is True
+    assert "echo" not in carried(chat(HI, own, HI), "openai-chat", "deepseek")
 
 
 def test_what_is_made_up_for_is_named() -> None:
@@ -544,6 +550,9 @@ CHANGED: list[tuple[Any, Any, list[int] | None]] = [
     ([item("r"), item("x")], [item("x")], [0]),
     ([item("x"), item("x")], [item("x")], None),
     ([item(), item("r")], [item()], [1]),
+    ([item(), item("r")], [item("message")], [0, 1]),
+    ([item("x")], [1], None),
+    ([1], [item("x")], None),
     ([item("r"), item("x")], [item("y")], None),
     ([item("r"), item("x", role="a")], [item("x", role="b")], None),
     ([1, item("x")], [item("x")], None),
@@ -569,6 +578,7 @@ def test_turns_that_stand_in_several_places() -> None:
     back = {"system": "T", "a": [1, 5], "b": [3]}
     assert turns.dirty(back, set()) == [0, 3]
     assert turns.dirty(back, {"system"}) == [3]
+    assert turns.dirty(back | {"system": ["T"]}, set()) == [0, 3]
     assert turns.dirty({"a": [1, 2], "b": [3]}, set()) is None
     assert turns.dirty({"system": "S", "a": "x", "b": [3]}, set()) is None
     assert turns.dirty({"system": "S", "a": [1], "b": [3]}, set()) is None

@@ -17,7 +17,7 @@ from dragoman import Restored, dialects
 from dragoman.capsule import opening
 from dragoman.capsule.opening import Proof, _Entry
 from dragoman.capsule.places import neighbours
-from dragoman.capsule.units import Unit, digest, gist_of
+from dragoman.capsule.units import Unit, View, digest, gist_of
 from dragoman.ledger import Ledger, Loss
 from dragoman.model import Message, Text, ToolCall, ToolResult
 from dragoman.tools.results import NO_RESULT
@@ -649,3 +649,60 @@ def test_a_list_stays_one_unless_something_stands_beside_it() -> None:
     assert back(there.document) == turns
     system = {"role": "system", "content": "Be kind."}
     assert back([system, *there.document]) == {"system": "Be kind.", "messages": turns}
+
+
+# -- what was written into the last item -----------------------------------------------------------
+
+
+def parted(doc: Any, dialect: str, size: int, unit: int = -1) -> tuple[Any, Any]:
+    tree = dialects.get(dialect).read(doc, "request")
+    view = View(doc, tree)
+    found = opening._Opening({"count": [len(view.turns), None]}, view, tree, Ledger(), proof())
+    shown, rest = found.parted([view.turns[unit]], size)
+    ((slot, whole, items),) = shown
+    assert slot == dialects.get(dialect).history
+    assert not whole
+    return items, rest
+
+
+def gemini(*parts: Any, role: str = "model", **more: Any) -> Any:
+    said = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": role, "parts": [*parts], **more}]
+    return {"model": "m", "contents": said}
+
+
+HM = {"text": "hm", "thought": True}
+OLD, NEW = {"text": "old"}, {"text": "new"}
+
+
+def test_an_item_is_parted_where_something_was_added() -> None:
+    for before, after in (([OLD], [NEW]), ([HM, OLD], [NEW, NEW]), ([OLD], [HM, HM, NEW])):
+        doc = gemini(*before, *after)
+        kept, rest = parted(doc, "gemini", 2)
+        assert kept == [{"role": "model", "parts": before}]
+        assert rest == [{"role": "model", "parts": after}]
+    kept, rest = parted(gemini(OLD, NEW, own=1), "gemini", 2)
+    assert kept == [{"role": "model", "parts": [OLD], "own": 1}]
+    assert rest == [{"role": "model", "parts": [NEW], "own": 1}]
+
+
+def test_items_that_were_added_are_parted() -> None:
+    call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
+    reasoning = {"type": "reasoning", "id": "rs", "summary": []}
+    doc = {"model": "m", "input": [{"role": "user", "content": "Hi"}, reasoning, call, reasoning,
+                                   reasoning, call | {"call_id": "2"}]}  # fmt: skip
+    kept, rest = parted(doc, "openai-responses", 2)
+    assert kept == doc["input"][1:3]
+    assert rest == doc["input"][3:]
+
+
+def test_what_was_added_goes_after_what_is_put() -> None:
+    for pieces, wanted in (
+        ([], [["b", False, [2]]]),
+        ([["a", False, [1]]], [["a", False, [1]], ["b", False, [2]]]),
+        ([["b", True, "x"]], [["b", True, "x"], ["b", False, [2]]]),
+        ([["a", False, [1]], ["b", False, [1]]], [["a", False, [1]], ["b", False, [1, 2]]]),
+    ):
+        found = entry(0, "a")
+        found.pieces = pieces
+        opening._Opening.add(SimpleNamespace(), found, "b", [2])  # type: ignore[arg-type]
+        assert found.pieces == wanted

@@ -261,11 +261,10 @@ def _is_hoisted(nodes: Sequence[Any]) -> bool:
 class _Viewed(_Turns):
     """They stand in several places, or share items."""
 
-    __slots__ = ("ends", "units", "view")
+    __slots__ = ("ends", "units")
 
     def __init__(self, view: View, nodes: Sequence[Any], said: Sequence[Any]) -> None:
         super().__init__(view.inner, nodes, said)
-        self.view = view
         self.units = view.turns
         self.slots = view.slots()
         self.count = len(view.turns)
