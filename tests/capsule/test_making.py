@@ -651,6 +651,7 @@ def test_settings_of_turns_in_their_place() -> None:
     assert settled({"a": 1, "b": 2}, {"b": 2, "a": 1}, set())["order"] == ["a", "b"]
     lost = settled({"a": 1, "z": [1], "m": [1]}, {"a": 1, "m": [1]}, {"m", "z"})
     assert lost["order"] == ["a", "z", "m"]
+    assert settled({"a": 1, "z": [1], "k": 1}, {"a": 1}, {"z"})["order"] == ["a", "z", "k"]
     assert "order" not in settled({"a": 1, "m": [1], "z": [1]}, {"a": 1, "m": [1]}, {"m", "z"})
 
 

@@ -255,6 +255,10 @@ def test_a_mark_of_the_byte_order_stands_at_the_beginning_only() -> None:
 def test_a_line_feed_belongs_to_the_carriage_return_right_before_it() -> None:
     assert frames("sse", [b"data: 1\r", b"\ndata: 2\r", b"\n\r\n"]) == [("", b"1\n2")]
     assert frames("sse", [b"data: 1\r", b"data: 2\n", b"\n"]) == [("", b"1\n2")]
+    assert framer("sse").feed(b"data: 1\r\n\r\n") == [("", b"1")]
+    stream = framer("sse")
+    assert [stream.feed(piece) for piece in (b"data: 1\r", b"\n", b"\n")] == [[], [], [("", b"1")]]
+    assert [stream.feed(piece) for piece in (b"data: 2\r", b"\n", b"\r")] == [[], [], [("", b"2")]]
     assert frames("sse", [b"data: 1\r", b"", b"\n\ndata: 2\n", b"\n"]) == [("", b"1"), ("", b"2")]
 
 

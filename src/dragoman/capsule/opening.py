@@ -640,8 +640,9 @@ class _Opening:
             place = self.place_of(slot)
             paths = [place] if whole else [f"{place}/{n}" for n in range(start, end)]
             self.log.restored += [Restored(what, path) for path in paths]
-        if size < len(self.log.restored) or entry.at is None:
+        if size < len(self.log.restored):
             return
+        assert entry.at is not None
         for unit in self.units[part][entry.at : entry.at + entry.count]:  # nothing in its place
             place = self.place_of(unit.slot)
             path = place if unit.start < 0 else f"{place}/{unit.start}"
@@ -660,9 +661,7 @@ class _Opening:
         restored = {part: set(self.taken(part)) for part in PARTS}
         losses = [x for x in self.log.losses if not is_restored(x, owner, restored)]
         repaired = Counter(tuple(repaired) for repaired in self.capsule.get("repaired", ()))
-        left = losses
-        if repaired and fitted:
-            left = _unrepaired(losses, repaired, owner if lost else {})
+        left = _unrepaired(losses, repaired, owner if lost else {}) if fitted else losses
         # What is dropped may be the client's own, which the turn as it was does not have.
         others = {id(loss) for loss in losses}
         doubted = [x for x in self.log.losses if x.kind == "dropped" or id(x) in others]
