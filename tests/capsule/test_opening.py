@@ -19,7 +19,7 @@ from dragoman.capsule.opening import Proof, _Entry
 from dragoman.capsule.places import neighbours
 from dragoman.capsule.units import Unit, View, digest, gist_of
 from dragoman.ledger import Ledger, Loss
-from dragoman.model import Message, Text, ToolCall, ToolResult
+from dragoman.model import History, Message, Text, ToolCall, ToolResult
 from dragoman.tools.results import NO_RESULT
 
 # -- where entries belong -------------------------------------------------------------------------
@@ -280,7 +280,8 @@ def test_an_item_that_goes_on() -> None:
     assert opening._joined([], [b]) == [b]
     assert opening._joined([a], ["x"]) == [a, "x"]
     assert opening._joined(["x"], ["y"]) == ["x", "y"]
-    assert opening._joined([a], [{"role": "user", "content": "text"}]) == [a]
+    for text in ([a, b | {"content": "text"}], [a | {"content": "text"}, b]):
+        assert opening._joined(text[:1], text[1:]) == text  # nothing of either is lost
 
 
 def test_turns_that_were_made_up() -> None:
@@ -683,6 +684,9 @@ def test_an_item_is_parted_where_something_was_added() -> None:
     kept, rest = parted(gemini(OLD, NEW, own=1), "gemini", 2)
     assert kept == [{"role": "model", "parts": [OLD], "own": 1}]
     assert rest == [{"role": "model", "parts": [NEW], "own": 1}]
+    kept, rest = parted(gemini(OLD, NEW, tags=["x"]), "gemini", 2)
+    assert kept == [{"role": "model", "parts": [OLD], "tags": ["x"]}]
+    assert rest == [{"role": "model", "parts": [NEW]}]
 
 
 def test_items_that_were_added_are_parted() -> None:
@@ -706,3 +710,140 @@ def test_what_was_added_goes_after_what_is_put() -> None:
         found.pieces = pieces
         opening._Opening.add(SimpleNamespace(), found, "b", [2])  # type: ignore[arg-type]
         assert found.pieces == wanted
+
+
+# -- several entries ------------------------------------------------------------------------------
+
+
+def an_opening(letters: str, *entries: _Entry, total: int = -1, **more: Any) -> opening._Opening:
+    """A capsule for a conversation of one-letter texts, a capital for a reply."""
+    turns = [
+        {"role": "assistant" if x.isupper() else "user", "content": [{"type": "text", "text": x}]}
+        for x in letters
+    ]
+    doc = {"model": "m", "max_tokens": 9, "messages": turns}
+    tree = dialects.get("anthropic-messages").read(doc, "request")
+    count = len(letters) if total < 0 else total
+    capsule = {"count": [count, None], "turns": [each.data for each in entries], **more}
+    return opening._Opening(capsule, View(doc, tree), tree, Ledger(), proof())
+
+
+def put(*pieces: Any) -> dict[str, Any]:
+    return {"put": {"raw": [*pieces]}}
+
+
+def placed(found: opening._Opening) -> list[int | None]:
+    return [each.at for each in found.entries["turns"]]
+
+
+def hints(found: opening._Opening) -> list[int]:
+    return [each.hint for each in found.entries["turns"]]
+
+
+def place(letters: str, *entries: _Entry, total: int = -1) -> opening._Opening:
+    found = an_opening(letters, *entries, total=total)
+    found.place("turns", found.capsule["count"][0])
+    return found
+
+
+def test_entries_are_placed() -> None:
+    assert placed(place("abc", entry(0, "a"), entry(2, "c"))) == [0, 2]
+    assert placed(place("xabc", entry(0, "a"), entry(2, "c"), total=3)) == [1, 3]
+    assert placed(place("bc", entry(0, "a"), entry(2, "c"), total=3)) == [None, 1]
+    assert placed(place("", entry(0, ""), total=0)) == [0]
+    assert placed(place("ab", entry(0, ""), total=0)) == [0]  # all of it is new
+    assert placed(place("ab", entry(0, ""), total=2)) == [None]
+    assert placed(place("ba", entry(0, "a"), entry(1, "b"))) in ([None, 0], [1, None])
+
+
+def test_turns_that_are_told_by_those_before_them() -> None:
+    """Moved as far, if that place is free."""
+    assert placed(place("xaxb", entry(0, "a"), entry(1, "x"), entry(2, "b"), total=3)) == [1, 2, 3]
+    assert placed(place("axxb", entry(0, "a"), entry(1, "x"), entry(2, "b"), total=3)) == [0, 1, 3]
+    assert placed(place("xxb", entry(0, "a"), entry(1, "x"), entry(2, "b"))) == [None, 1, 2]
+    near = entry(1, "x", by=by("q", "q"))
+    assert placed(place("xaxb", entry(0, "a"), near, entry(2, "b"), total=3)) == [1, None, 3]
+
+
+def test_what_is_not_found_is_reported_where_it_would_stand() -> None:
+    for letters, entries, wanted in (
+        ("axc", [entry(1, "b")], [1]),
+        ("a", [entry(1, "b")], [0]),
+        ("axc", [entry(0, "a"), entry(1, "b"), entry(2, "c")], [0, 1, 0]),
+        ("qaxc", [entry(0, "a"), entry(1, "b")], [0, 2]),
+        ("abx", [entry(0, "abc")], [2]),
+        ("x", [entry(0, "a"), entry(1, "b")], [0, 0]),
+        ("bx", [entry(0, "b"), entry(0, "a")], [0, 1]),
+    ):
+        assert hints(place(letters, *entries, total=3)) == wanted, letters
+
+
+def test_what_exchanged_something_is_restored_together() -> None:
+    tied = [entry(0, "a", **{"with": 0}), entry(1, "b", **{"with": 0}), entry(2, "c")]
+    found = place("abc", *tied)
+    found.drop_sets()
+    assert placed(found) == [0, 1, 2]
+    found = place("axc", *tied)
+    assert placed(found) == [0, None, 2]
+    found.drop_sets()
+    assert placed(found) == [None, None, 2]
+    assert hints(found) == [0, 1, 0]
+
+
+def test_a_slot_is_one_value_or_a_list() -> None:
+    whole, items = put(["messages", True, "x"]), put(["messages", False, [1]])
+    for letters, entries, wanted in (
+        ("ab", [entry(0, "a", **whole)], [None]),
+        ("a", [entry(0, "a", **whole)], [0]),
+        ("ab", [entry(0, "a", **items)], [0]),
+        ("ab", [entry(0, "a", **whole), entry(1, "b", **items)], [None, None]),
+        ("ab", [entry(0, "a", **whole), entry(1, "b", **put(["system", True, "x"]))], [0, 1]),
+        ("ab", [entry(0, "a", **whole), entry(1, "b")], [0, 1]),
+        (
+            "abc",
+            [entry(0, "a", **whole, **{"with": 0}), entry(1, "b", **{"with": 0})],
+            [None, None],
+        ),
+    ):
+        found = place(letters, *entries)
+        found.grow()
+        found.drop_conflicts()
+        assert placed(found) == wanted, (letters, wanted)
+        assert all(
+            at is not None or hint == n
+            for n, (at, hint) in enumerate(zip(wanted, hints(found), strict=True))
+        )
+
+
+def test_what_was_made_up_stays_if_nothing_else_is_left() -> None:
+    gone = entry(0, "a", **put())
+    kept = entry(0, "a", **put(["messages", False, [1]]))
+    for letters, each, total, wanted in (
+        ("a", gone, 2, [None]), ("a", gone, 1, [0]), ("ab", gone, 3, [0]), ("a", kept, 2, [0]),
+        ("a", entry(0, "a", **put(["messages", False, []])), 2, [None]),
+        ("a", entry(0, "a", **put(["system", True, "x"])), 2, [None]),
+    ):  # fmt: skip
+        found = place(letters, each, total=total)
+        found.grow()
+        found.keep_one()
+        assert placed(found) == wanted, (letters, total)
+    both = place("a", gone, entry(1, "b"), total=1)
+    both.grow()
+    both.keep_one()
+    assert placed(both) == [None, None]  # another is lost
+    an_opening("", total=1).keep_one()
+
+
+def test_a_reply_that_others_followed_is_not_restored_at_the_end() -> None:
+    for letters, each, total, wanted in (
+        ("aB", entry(1, "B"), 3, [None]), ("aB", entry(1, "B"), 2, [1]),
+        ("ab", entry(1, "b"), 3, [1]), ("Bc", entry(0, "B"), 3, [0]),
+        ("aB", entry(0, "aB"), 3, [None]),
+    ):  # fmt: skip
+        found = place(letters, each, total=total)
+        found.drop_last()
+        assert placed(found) == wanted
+    found = place("aB", entry(1, "B"), total=3)
+    found.heard = History(())
+    found.drop_last()
+    assert placed(found) == [1]

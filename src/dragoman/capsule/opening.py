@@ -496,7 +496,9 @@ class _Opening:
         inside = [at[:depth] == into[:depth] and len(at) > depth for at in places]
         old = {at[depth] for at, here in zip(places[:size], inside, strict=False) if here}
         new = {at[depth] for at, here in zip(places[size:], inside[size:], strict=True) if here}
-        added = {k: v for k, v in item.items() if k == key or k not in old}
+        # What both have in common may be put twice, but no list, which would be joined.
+        plain = {k for k, v in item.items() if k in new or v.__class__ is not list} - old
+        added = {k: v for k, v in item.items() if k == key or k in plain}
         before = {k: v for k, v in item.items() if k == key or k not in new}
         rest = [{**added, key: item[key][number:]}, *items[cut + 1 :]]
         kept = [*items[:cut], {**before, key: item[key][:number]}]
@@ -747,12 +749,10 @@ def _joined(items: list[Json], more: list[Json]) -> list[Json]:
     """Items with more of them after; what continues the last one becomes a part of it."""
     if items and more and more[0].__class__ is items[-1].__class__ is dict:
         last, following = items[-1], more[0]
-        if last.get("role") == following.get("role"):
-            whole = dict(last)
-            for key, value in following.items():
-                mine = whole.setdefault(key, value)
-                if mine.__class__ is list and value.__class__ is list and mine is not value:
-                    whole[key] = mine + value
+        shared = last.keys() & following.keys()
+        lists = {k for k in shared if last[k].__class__ is following[k].__class__ is list}
+        if all(last[key] == following[key] for key in shared - lists):
+            whole = last | {k: last[k] + v if k in lists else v for k, v in following.items()}
             return [*items[:-1], whole, *more[1:]]
     return [*items, *more]
 
