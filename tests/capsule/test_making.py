@@ -246,12 +246,12 @@ def test_whether_only_numbers_and_the_like_differ() -> None:
         ([], False),
     ):
         alike = making._alike(original, back)
-        assert making._is_apart(original, back, alike, "messages") is is_apart, back
+        assert making._is_apart(original, back, alike) is is_apart, back
     lost = {"messages": turns, "a": "text"}
-    assert not making._is_apart(lost, {"messages": turns}, {"messages"}, "messages")
+    assert not making._is_apart(lost, {"messages": turns}, {"messages"})
     bare = {"messages": "text", "a": 1}
-    assert making._is_apart(bare, {"messages": "text"}, {"messages"}, "messages")
-    assert not making._is_apart([], original, set(), "messages")
+    assert making._is_apart(bare, {"messages": "text"}, {"messages"})
+    assert not making._is_apart([], original, set())
 
 
 def test_a_unit_that_came_back_as_it_was() -> None:
@@ -392,6 +392,13 @@ def test_a_system_prompt_in_the_middle_needs_both_its_neighbours() -> None:
     own = {"role": "system", "content": "S", "own": 1}
     assert carried(chat(own, HI), "openai-chat", "deepseek")["echo"] is True
     assert "echo" not in carried(chat(HI, own, HI), "openai-chat", "deepseek")
+
+
+def test_turns_that_became_one_need_a_neighbour() -> None:
+    one, other = ({"role": "user", "content": f"{letter} " * 300} for letter in "ab")
+    (entry,) = carried(chat(one, other, HO), "openai-chat", "bedrock-converse")["turns"]
+    assert entry["by"] == ["^", key("assistant", "Ho")]
+    assert "strict" not in entry
 
 
 def test_what_is_made_up_for_is_named() -> None:

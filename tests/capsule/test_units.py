@@ -205,7 +205,13 @@ SEEN: list[tuple[Message, Message]] = [
     (said(replace(RESULT, is_error=True)), said(replace(RESULT, is_error=True))),
     (said(Text("Hi")), said(Text("Hi", cache=MARK))),  # the client's marks count
 ]
+HUGE = [
+    replace(CALL, arguments=f'{{"a":{space}{2**power}}}')
+    for power, space in ((70, ""), (70, " "), (71, ""))
+]
+SEEN.append((said(HUGE[0]), said(HUGE[1])))
 UNSEEN: list[tuple[Message, Message]] = [
+    (said(HUGE[0]), said(HUGE[2])),
     (said(Text("Hi")), said(Text("Ho"))),
     (said(Text("Hi")), said(Text("Hi"), role="user")),
     (said(Text("Hi"), role="user"), said(Text("Hi"), role="user", name="ada")),

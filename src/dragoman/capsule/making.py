@@ -118,7 +118,7 @@ def _compare(
         back = typed(back, source, place)
         if back is not untyped:
             capsule["typed"] = place
-    if isinstance(tree, Request | History) and _is_apart(original, back, alike, source.history):
+    if isinstance(tree, Request | History) and _is_apart(original, back, alike):
         _settle(capsule, View(original, None, False), View(back, None, False), alike)
         return losses
     tools_too = original.__class__ is not dict or not _have_same_tools(tree, alike)
@@ -166,12 +166,10 @@ def _have_same_tools(tree: Tree, alike: set[str]) -> bool:
     return slot in alike and all(tool.at.startswith(prefix) for tool in tools)
 
 
-def _is_apart(original: Json, back: Json, alike: set[str], turns: str | None) -> bool:
+def _is_apart(original: Json, back: Json, alike: set[str]) -> bool:
     """Whether only numbers and the like differ, so that nobody needs to look at the turns."""
     if original.__class__ is not dict or back.__class__ is not dict:
         return False
-    if turns not in alike and original.get(turns).__class__ is list:
-        return False  # as nearly always
     lost = original.keys() - alike
     return not any(original[key].__class__ in LARGE for key in lost) and not has_news(
         original, back
@@ -252,7 +250,7 @@ def _entries(part: str, here: View, there: View, alike: set[str]) -> list[Json]:
             if o1 - o0 > b1 - b0 and sum(map(_reasons, was)) > 1:
                 entry["odd"] = 3  # replies that became one: what is left of it may say the same
         pieces = here.pieces(is_)
-        if not pieces and was and here.inner.get(was[0].slot).__class__ is list:
+        if not pieces and here.inner.get(was[0].slot).__class__ is list:
             pieces = [[was[0].slot, False, []]]  # which stays a list, if of nothing
         entry |= held(pieces, was)
         out.append(entry)
