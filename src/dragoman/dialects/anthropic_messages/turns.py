@@ -267,14 +267,6 @@ class Turns(Tools):
 
     def fit_assistant(self, content: Sequence[Block], w: Writing) -> Sequence[Block]:
         """The assistant's turn: no media, which this API takes from the user only; calls last."""
-        called = False
-        for block in content:
-            if block.__class__ is ToolCall:
-                called = True
-            elif called or block.__class__ is not Text:
-                break
-        else:
-            return content  # texts, then calls: the usual turn
         said: list[Block] = []
         calls: list[Block] = []
         for block in content:

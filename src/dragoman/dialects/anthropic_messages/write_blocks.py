@@ -117,7 +117,7 @@ class WriteBlocks(Dialect):
         _, start, end = LOCATIONS[kind]
         out = {"type": kind, "cited_text": cite.quote or "", start: first, end: last}
         if cite.kind == "passage":
-            out |= {"source": cite.url, "title": cite.title}
+            out |= {"source": cite.url if w.home else cite.url or "", "title": cite.title}
             out["search_result_index"] = cite.document
         else:
             out |= {"document_index": cite.document, "document_title": cite.title}

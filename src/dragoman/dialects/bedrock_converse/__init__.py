@@ -52,7 +52,9 @@ class BedrockConverse(Sniff, Responses):
         },
         thinking=THINKING,
         citations=cap.Citations(
-            forms=("url", "place"), lacks=("span", "signature", "file_id", "filename")
+            everyone=False,
+            forms=("url", "place"),
+            lacks=("span", "signature", "file_id", "filename"),
         ),
         caching=cap.Caching(
             on=cap.ALL_MARKS.on - {"document text", "request"}, ttls=("5m", "1h"), longest="1h"
