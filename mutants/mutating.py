@@ -210,10 +210,26 @@ Found = tuple[str, ast.stmt, int, Edit]
 
 def _edits(tree: ast.Module) -> Iterator[Found]:
     for statement in tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign):
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and not _is_copied(statement, tree):
             for line, edit in _in_table(statement):
                 yield "", statement, line, edit
     yield from _in_scope(tree, "")
+
+
+def _is_copied(statement: ast.Assign | ast.AnnAssign, tree: ast.Module) -> bool:
+    """Whether a table is only unpacked, when its module is loaded: who reads it has a copy."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    name = target.id if isinstance(target, ast.Name) else ""
+    used, copied = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            used.add(node)
+        elif isinstance(node, ast.Call):
+            copied |= {each.value for each in node.keywords if each.arg is None}
+    inside = {
+        each for node in ast.walk(tree) if isinstance(node, Function) for each in ast.walk(node)
+    }
+    return bool(used) and used <= copied - inside
 
 
 def _in_scope(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[Found]:
@@ -348,6 +364,8 @@ def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:
         if node is not statement:
             yield node
         for field, value in ast.iter_fields(node):
+            if field == "keywords" and _is_zip(node):
+                continue
             if field in ("annotation", "returns", "decorator_list", "type_params"):
                 continue
             for child in value if isinstance(value, list) else (value,):
@@ -382,12 +400,17 @@ def _in_expression(node: ast.AST) -> Iterator[Edit]:
         case ast.Dict():
             yield from _shorter(node)
         case ast.Call(keywords=keywords):
-            for number in range(len(keywords)):
+            for number in range(0 if _is_zip(node) else len(keywords)):
                 yield _set(node, "keywords", keywords[:number] + keywords[number + 1 :])
         case ast.Constant():
             yield from _other_constant(node)
         case _:
             return
+
+
+def _is_zip(node: ast.AST) -> bool:
+    """Whether its keyword, ``strict``, is an assertion."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
 
 
 def _shorter(node: ast.Dict | ast.Set | ast.Tuple | ast.List) -> Iterator[Edit]:

@@ -25,6 +25,7 @@ from fuzz import mutations, run, streams
 from fuzz.dice import Dice, Seeded, one_of
 from kept import STREAM, Case
 
+from . import trees
 from .checks import Check, Reach
 from .judging import Map, in_a_child
 
@@ -32,6 +33,8 @@ EACH = 3
 """In so many other dialects each document of the corpus is tried."""
 DRAWN = 12_000
 """So many inputs are drawn; about a third of them go new ways."""
+TREES = 8_000
+"""And so many conversations that are put together block by block."""
 EDITS = list((SAME | OTHER).values())
 
 
@@ -196,7 +199,9 @@ def _gather(files: Sequence[Path], store: Path) -> None:
     reach = Reach(files)
     seen: set[tuple[int, tuple[int, ...]]] = set()
     cases, digests, lines = [], [], []
-    for case in chain(corpus(), map(drawn, (Seeded(f"pool/{n}") for n in range(DRAWN)))):
+    some = map(drawn, (Seeded(f"pool/{n}") for n in range(DRAWN)))
+    built = map(trees.drawn, (Seeded(f"tree/{n}") for n in range(TREES)))
+    for case in chain(corpus(), some, built):
         try:
             hit = reached(reach, case)
         except RecursionError:
