@@ -38,7 +38,7 @@ def without_final_space(tree: Request, log: Ledger) -> Request:
     if last is None or last.role != "assistant" or not isinstance(block, Text):
         return tree
     text = block.text.rstrip()
-    if text == block.text or not text:
+    if text == block.text:
         return tree
     log.approximated("text.space", block.at, "a final text cannot end in white space here")
     content = (*last.content[:-1], replace(block, text=text))
@@ -150,4 +150,4 @@ def ends_unthinking(messages: Sequence[Json], is_thinking: Is) -> bool:
 
 def blocks_of(message: Json) -> list[Json]:
     content = message["content"]
-    return content if isinstance(content, list) else [{"type": "text"}]
+    return content if isinstance(content, list) else [{}]  # a text: no result, no thinking
