@@ -7,11 +7,12 @@ sent. They take any JSON: what has not the expected shape is simply not what a r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 
+from ..core.fields import Fields
 from ..core.models import DEFAULT, Facts, Models
 from ..core.reading import escape, parse
 from ..core.writing import is_blank
@@ -130,23 +131,147 @@ def number(value: Json) -> float | None:
 # -- rules that several dialects have alike ------------------------------------------------------
 
 
-def out_of_range(
-    top: dict[str, Json], ranges: Mapping[str, tuple[float | None, float | None]], at: str = ""
-) -> Problems:
-    """Numbers that are too small or too large, in OpenAI's words."""
-    for key, (low, high) in ranges.items():
-        value = number(top.get(key))
-        if value is None:
-            continue
-        kind = "integer" if value.__class__ is int else "decimal"
-        if low is not None and value < low:
-            bound = f"{kind} below minimum value. Expected a value >= {low}"
-        elif high is not None and value > high:
-            bound = f"{kind} above maximum value. Expected a value <= {high}"
-        else:
-            continue
-        message = f"Invalid '{key}': {bound}, but got {value} instead."
-        yield Problem("range", f"{at}/{key}", message)
+def within(fields: Fields, say: str = "") -> Rule:
+    """The numbers that a table of parameters has ranges for; ``say``: what the server says, with
+    ``key``, ``low``, ``high`` and ``value``; OpenAI's words, if empty."""
+
+    def rule(page: Page) -> Problems:
+        for key, (low, high) in fields.ranges.items():
+            value = number(page.top.get(key))
+            if value is None or (low if low is not None else value) <= value <= (
+                high if high is not None else value
+            ):
+                continue
+            message = say.format(key=key, low=low, high=high, value=value)
+            yield Problem("range", f"/{key}", message or _bound(key, low, high, value))
+
+    return rule
+
+
+def _bound(key: str, low: float | None, high: float | None, value: float) -> str:
+    kind = "integer" if value.__class__ is int else "decimal"
+    if low is not None and value < low:
+        bound = f"{kind} below minimum value. Expected a value >= {low}"
+    else:
+        bound = f"{kind} above maximum value. Expected a value <= {high}"
+    return f"Invalid '{key}': {bound}, but got {value} instead."
+
+
+def stop_count(fields: Fields, say: str = "at most {most} stop sequences") -> Rule:
+    """As many stop sequences as the table says."""
+    row = fields["stop"]
+
+    def rule(page: Page) -> Problems:
+        given = page.top.get(row.key)
+        if given.__class__ is list and row.count is not None and len(given) > row.count:
+            yield Problem("stop", f"/{row.key}", say.format(most=row.count, count=len(given)))
+
+    return rule
+
+
+def has_fields(*keys: str, say: str = "{key!r} is missing") -> Rule:
+    """A response has all its fields."""
+
+    def rule(page: Page) -> Problems:
+        for key in keys:
+            if key not in page.top:
+                yield Problem("response-field", "", say.format(key=key))
+
+    return rule
+
+
+def error_message(page: Page) -> Problems:
+    """``{"error": {"message": ...}}``"""
+    inner = page.top.get("error")
+    if inner.__class__ is not dict or inner.get("message").__class__ is not str:
+        yield Problem("error-field", "", "an error has a message")
+
+
+def known_roles(roles: Collection[str], say: str) -> Rule:
+    """Roles that there are."""
+
+    def rule(page: Page) -> Problems:
+        for at, message in page.messages:
+            role = message.get("role")
+            if role.__class__ is str and role not in roles:
+                yield Problem("role", f"{at}/role", say.format(role=role))
+
+    return rule
+
+
+def some_messages(say: str, key: str = "messages") -> Rule:
+    """A request has at least one message."""
+
+    def rule(page: Page) -> Problems:
+        if page.whole and page.top.get(key) == []:
+            yield Problem("no-messages", f"/{key}", say)
+
+    return rule
+
+
+def answered_calls(unanswered: str, unnamed: str, orphan: str, twice: str = "") -> Rule:
+    """Calls and results, by adjacency: tool messages answer the assistant right before them.
+
+    What the server says of a call (``name``) without a result, of a result without an id, of one
+    without a call, and of a second one; empty: it accepts that.
+    """
+
+    def left(waiting: dict[str, str], answered: set[str]) -> Problems:
+        for name, at in waiting.items():
+            if name not in answered:
+                yield Problem("unanswered-call", at, unanswered.format(name=name))
+
+    def rule(page: Page) -> Problems:
+        waiting: dict[str, str] = {}
+        answered: set[str] = set()
+        for at, message in page.messages:
+            if message.get("role") == "tool":
+                name = string(message.get("tool_call_id"))
+                if name is None:
+                    yield Problem("orphan-result", at, unnamed)
+                    continue
+                if name not in waiting:
+                    yield Problem("orphan-result", at, orphan)
+                elif twice and name in answered:
+                    yield Problem("duplicate-result", at, twice.format(name=name))
+                answered.add(name)
+                continue
+            yield from left(waiting, answered)
+            waiting, answered = {}, set()
+            calls = placed(message.get("tool_calls"), f"{at}/tool_calls")
+            for where, call in calls if message.get("role") == "assistant" else ():
+                if (name := string(call.get("id"))) is not None:
+                    waiting.setdefault(name, where)
+        if page.whole:
+            yield from left(waiting, answered)
+
+    return rule
+
+
+def json_format(kind: Json, schema: Json, at: str, page: Page, listed: str, say: str) -> Problems:
+    """A response format of OpenAI's: the word JSON, the name of a schema, a strict schema.
+
+    ``listed`` is the key of the messages, which say the word, unless ``say`` is empty.
+    """
+    if kind == "json_object" and say and not says_json(page.top.get(listed)):
+        yield Problem("json-word", f"/{listed}", say)
+    if kind != "json_schema" or schema.__class__ is not dict:
+        return
+    name = schema.get("name")
+    if name is None:
+        message = f"Missing required parameter: '{place_of(at)}.name'."
+        yield Problem("schema-name", at, message)
+    yield from illegal_name("schema-name", f"{at}/name", name, 64)
+    if schema.get("strict") is True:
+        what = f"Invalid schema for response_format {name!r}"
+        yield from loose_schema(schema.get("schema"), f"{at}/schema", what)
+
+
+def stream_options(page: Page) -> Problems:
+    """Options of a stream, without one."""
+    if page.top.get("stream_options") is not None and page.top.get("stream") is not True:
+        message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        yield Problem("stream-options", "/stream_options", message)
 
 
 def too_long(rule: str, at: str, value: Json, limit: int) -> Problems:
@@ -159,9 +284,9 @@ def too_long(rule: str, at: str, value: Json, limit: int) -> Problems:
         yield Problem(rule, at, message)
 
 
-def metadata_limits(top: dict[str, Json]) -> Problems:
+def metadata_limits(page: Page) -> Problems:
     """At most 16 pairs; keys of 64 characters, values that are strings of 512."""
-    metadata = top.get("metadata")
+    metadata = page.top.get("metadata")
     if metadata.__class__ is not dict:
         return
     if len(metadata) > 16:

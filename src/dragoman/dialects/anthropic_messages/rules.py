@@ -21,10 +21,14 @@ from ...lint.rules import (
     Rule,
     Ruled,
     examine,
+    has_fields,
+    known_roles,
     lay_open,
     number,
     placed,
+    some_messages,
     string,
+    within,
 )
 from ...model import Json
 from .._model_rules import RULES as MODEL_RULES
@@ -178,13 +182,6 @@ def limit(page: Page) -> Problems:
         yield Problem("max-tokens", "/max_tokens", message)
 
 
-def ranges(page: Page) -> Problems:
-    for key, (least, most) in FIELDS.ranges.items():
-        value = number(page.top.get(key))
-        if value is not None and not least <= value <= most:
-            yield Problem("range", f"/{key}", f"{key}: range: {least:g}..{most:g}")
-
-
 def stop_sequences(page: Page) -> Problems:
     stops = page.top.get("stop_sequences")
     for index, stop in enumerate(stops if stops.__class__ is list else ()):
@@ -303,16 +300,6 @@ def tool_references(page: Page) -> Problems:
 
 
 # -- messages -------------------------------------------------------------------------------------
-
-
-def roles(page: Page) -> Problems:
-    if page.whole and page.top.get("messages") == []:
-        yield Problem("no-messages", "/messages", "messages: at least one message is required")
-    for at, message in page.messages:
-        role = message.get("role")
-        if role.__class__ is str and role not in ROLES:
-            said = f"messages: Unexpected role {role!r}. Allowed roles are user and assistant"
-            yield Problem("role", f"{at}/role", said)
 
 
 def placement(page: Page) -> Problems:
@@ -605,9 +592,6 @@ def media_type(at: str, block: dict[str, Json]) -> Problems:
 
 
 def answer(page: Page) -> Problems:
-    for key in ("id", "type", "role", "model", "content", "stop_reason", "usage"):
-        if key not in page.top:
-            yield Problem("response-field", "", f"{key}: Field required")
     for key, usual in (("type", "message"), ("role", "assistant")):
         if key in page.top and page.top[key] != usual:
             yield Problem("response-field", f"/{key}", f"{key}: Input should be {usual!r}")
@@ -624,7 +608,8 @@ def failure(page: Page) -> Problems:
 
 
 HISTORY: tuple[Rule, ...] = (
-    roles,
+    some_messages("messages: at least one message is required"),
+    known_roles(ROLES, "messages: Unexpected role {role!r}. Allowed roles are user and assistant"),
     placement,
     emptiness,
     content_roles,
@@ -640,7 +625,7 @@ TOOLS: tuple[Rule, ...] = (tool_names, tool_schemas)
 FACETS: dict[str, tuple[Rule, ...]] = {
     "request": (
         limit,
-        ranges,
+        within(FIELDS, "{key}: range: {low:g}..{high:g}"),
         stop_sequences,
         thinking,
         *TOOLS,
@@ -657,6 +642,21 @@ FACETS: dict[str, tuple[Rule, ...]] = {
     "messages": HISTORY,
     "tools": TOOLS,
     "tool-choice": (tool_choice,),
-    "response": (answer, identifiers, call_names, reasoning),
+    "response": (
+        has_fields(
+            "id",
+            "type",
+            "role",
+            "model",
+            "content",
+            "stop_reason",
+            "usage",
+            say="{key}: Field required",
+        ),
+        answer,
+        identifiers,
+        call_names,
+        reasoning,
+    ),
     "error": (failure,),
 }

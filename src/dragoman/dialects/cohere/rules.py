@@ -7,7 +7,6 @@ Unknown keys are not reported, though the API knows no mercy with them ("unknown
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 
 from ...core.models import DEFAULT, Models
 from ...dialect import Problem
@@ -17,11 +16,15 @@ from ...lint.rules import (
     Problems,
     Rule,
     Ruled,
+    answered_calls,
     examine,
+    has_fields,
+    known_roles,
     lay_open,
-    number,
     placed,
+    stop_count,
     string,
+    within,
 )
 from ...model import Json
 from .documents import NAMES
@@ -73,21 +76,6 @@ class Rules(Ruled):
 def model(page: Page) -> Problems:
     if page.top.get("model") is None:
         yield Problem("model", "", "a model parameter is required for this endpoint.")
-
-
-def ranges(page: Page) -> Problems:
-    for key, (low, high) in FIELDS.ranges.items():
-        value = number(page.top.get(key))
-        if value is not None and not low <= value <= high:
-            message = f"invalid request: {key} must be between {low} and {high} inclusive."
-            yield Problem("range", f"/{key}", message)
-
-
-def stops(page: Page) -> Problems:
-    given = page.top.get("stop_sequences")
-    most = FIELDS["stop"].count
-    if given.__class__ is list and len(given) > (most or inf):
-        yield Problem("stop", "/stop_sequences", f"at most {most} stop sequences")
 
 
 def form(page: Page) -> Problems:
@@ -165,49 +153,19 @@ def tool_choice(page: Page) -> Problems:
 
 def turns(page: Page) -> Problems:
     for at, message in page.messages:
-        role = string(message.get("role"))
-        if role is not None and role not in ROLES:
-            yield Problem("role", f"{at}/role", f"{role!r} is not one of {', '.join(ROLES)}")
+        role = message.get("role")
         spoken = any(message.get(key) for key in ("content", "tool_calls", "tool_plan"))
         if role in ("system", "user", "assistant") and not spoken:
             yield Problem("empty-message", at, "message must not be empty in a turn")
 
 
-def pairing(page: Page) -> Problems:
-    """Tool messages answer the assistant right before them."""
-    waiting: dict[str, str] = {}
-    answered: set[str] = set()
-    for at, message in page.messages:
-        if message.get("role") == "tool":
-            yield from result(at, message, waiting)
-            answered.add(string(message.get("tool_call_id")) or "")
-            continue
-        yield from unanswered(waiting, answered)
-        waiting, answered = {}, set()
-        for where, call in placed(message.get("tool_calls"), f"{at}/tool_calls"):
-            if (name := string(call.get("id"))) is not None:
-                waiting.setdefault(name, where)
-    if page.whole:
-        yield from unanswered(waiting, answered)
-
-
-def result(at: str, message: dict[str, Json], waiting: dict[str, str]) -> Problems:
-    name = string(message.get("tool_call_id"))
-    if name is None:
-        yield Problem("orphan-result", at, "tool call id must be provided with tool message")
-    elif name not in waiting:
-        yield Problem("orphan-result", at, "tool call id not found in previous tool calls")
-
-
-def unanswered(waiting: dict[str, str], answered: set[str]) -> Problems:
-    for name, at in waiting.items():
-        if name not in answered:
-            message = (
-                "invalid request: An assistant message with 'tool_calls' must be followed by tool "
-                "messages responding to each 'tool_call_id'. The following tool_call_ids did not "
-                f"have response messages: {name}"
-            )
-            yield Problem("unanswered-call", at, message)
+pairing = answered_calls(
+    "invalid request: An assistant message with 'tool_calls' must be followed by tool messages "
+    "responding to each 'tool_call_id'. The following tool_call_ids did not have response "
+    "messages: {name}",
+    "tool call id must be provided with tool message",
+    "tool call id not found in previous tool calls",
+)
 
 
 def calls(page: Page) -> Problems:
@@ -229,23 +187,33 @@ def calls(page: Page) -> Problems:
 # -- answers and errors ---------------------------------------------------------------------------
 
 
-def answer(page: Page) -> Problems:
-    for key in ("id", "finish_reason", "message"):
-        if key not in page.top:
-            yield Problem("response-field", "", f"{key!r} is missing")
-
-
 def failure(page: Page) -> Problems:
     if page.top.get("message").__class__ is not str:
         yield Problem("error-field", "", "an error has a message")
 
 
-HISTORY: tuple[Rule, ...] = (turns, pairing, calls)
+HISTORY: tuple[Rule, ...] = (
+    known_roles(ROLES, "{role!r} is not one of " + ", ".join(ROLES)),
+    turns,
+    pairing,
+    calls,
+)
+RANGE = "invalid request: {key} must be between {low} and {high} inclusive."
 FACETS: dict[str, tuple[Rule, ...]] = {
-    "request": (model, ranges, stops, form, strict, documents, tools, tool_choice, *HISTORY),
+    "request": (
+        model,
+        within(FIELDS, RANGE),
+        stop_count(FIELDS),
+        form,
+        strict,
+        documents,
+        tools,
+        tool_choice,
+        *HISTORY,
+    ),
     "messages": HISTORY,
     "tools": (tools,),
     "tool-choice": (tool_choice,),
-    "response": (answer, calls),
+    "response": (has_fields("id", "finish_reason", "message"), calls),
     "error": (failure,),
 }

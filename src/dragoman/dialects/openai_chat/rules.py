@@ -19,19 +19,26 @@ from ...lint.rules import (
     Problems,
     Rule,
     Ruled,
+    answered_calls,
     broken_arguments,
+    error_message,
     examine,
+    has_fields,
     illegal_name,
+    json_format,
+    known_roles,
     lay_open,
     loose_schema,
     metadata_limits,
     number,
-    out_of_range,
     place_of,
     placed,
-    says_json,
+    some_messages,
+    stop_count,
+    stream_options,
     string,
     too_long,
+    within,
 )
 from ...model import Json
 from .._model_rules import RULES as MODEL_RULES
@@ -98,6 +105,10 @@ PARTS = {
 ID_LIMIT = 40
 NAME_LIMIT = 64
 TOOLS_LIMIT = 128
+JSON = (
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type "
+    "'json_object'."
+)
 SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
 
 
@@ -140,23 +151,12 @@ def answers(page: Page) -> Iterator[Placed]:
 # -- the request ----------------------------------------------------------------------------------
 
 
-def ranges(page: Page) -> Problems:
-    yield from out_of_range(page.top, FIELDS.ranges)
+def biases(page: Page) -> Problems:
     bias = page.top.get("logit_bias")
     for token, value in bias.items() if bias.__class__ is dict else ():
         if (given := number(value)) is not None and not -100 <= given <= 100:
             message = f"Invalid 'logit_bias': expected a value between -100 and 100, got {given}."
             yield Problem("range", f"/logit_bias/{escape(token)}", message)
-
-
-def stops(page: Page) -> Problems:
-    stop = page.top.get("stop")
-    if stop.__class__ is list and len(stop) > 4:
-        message = (
-            "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an "
-            f"array with length {len(stop)} instead."
-        )
-        yield Problem("stop", "/stop", message)
 
 
 def coupled(page: Page) -> Problems:
@@ -172,37 +172,13 @@ def coupled(page: Page) -> Problems:
                 "supported."
             )
             yield Problem("max-tokens", "/max_tokens", message)
-    if top.get("stream_options") is not None and top.get("stream") is not True:
-        message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        yield Problem("stream-options", "/stream_options", message)
-
-
-def metadata(page: Page) -> Problems:
-    yield from metadata_limits(page.top)
 
 
 def response_format(page: Page) -> Problems:
     form = page.top.get("response_format")
-    if form.__class__ is not dict:
-        return
-    at = "/response_format/json_schema"
-    if form.get("type") == "json_object" and not says_json(page.top.get("messages")):
-        message = (
-            "'messages' must contain the word 'json' in some form, to use 'response_format' of "
-            "type 'json_object'."
-        )
-        yield Problem("json-word", "/messages", message)
-    schema = form.get("json_schema")
-    if form.get("type") != "json_schema" or schema.__class__ is not dict:
-        return
-    name = schema.get("name")
-    if name is None:
-        message = "Missing required parameter: 'response_format.json_schema.name'."
-        yield Problem("schema-name", at, message)
-    yield from illegal_name("schema-name", f"{at}/name", name, NAME_LIMIT)
-    if schema.get("strict") is True:
-        what = f"Invalid schema for response_format {name!r}"
-        yield from loose_schema(schema.get("schema"), f"{at}/schema", what)
+    if form.__class__ is dict:
+        at, schema = "/response_format/json_schema", form.get("json_schema")
+        yield from json_format(form.get("type"), schema, at, page, "messages", JSON)
 
 
 # -- tools ----------------------------------------------------------------------------------------
@@ -258,25 +234,13 @@ def tool_names(page: Page) -> set[Json]:
 # -- messages -------------------------------------------------------------------------------------
 
 
-def roles(page: Page) -> Problems:
-    if page.whole and page.top.get("messages") == []:
-        message = (
-            "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an "
-            "empty array instead."
-        )
-        yield Problem("no-messages", "/messages", message)
-    for at, message_ in page.messages:
-        role = message_.get("role")
-        if role.__class__ is str and role not in ROLES:
-            said = (
-                f"Invalid value: {role!r}. Supported values are: 'system', 'assistant', 'user', "
-                "'function', 'tool', and 'developer'."
-            )
-            yield Problem("role", f"{at}/role", said)
-        name = message_.get("name")
-        if name.__class__ is str and role not in ("tool", "function") and not SPEAKER(name):
-            said = f"Invalid '{place_of(at)}.name': string does not match pattern."
-            yield Problem("speaker-name", f"{at}/name", said)
+def names(page: Page) -> Problems:
+    for at, message in page.messages:
+        name = message.get("name")
+        if name.__class__ is str and message.get("role") not in ("tool", "function"):
+            if not SPEAKER(name):
+                said = f"Invalid '{place_of(at)}.name': string does not match pattern."
+                yield Problem("speaker-name", f"{at}/name", said)
 
 
 def contents(page: Page) -> Problems:
@@ -295,56 +259,14 @@ def contents(page: Page) -> Problems:
                 yield Problem("content-role", where, said)
 
 
-def pairing(page: Page) -> Problems:
-    """Calls and results, by adjacency: tool messages answer the assistant right before them."""
-    waiting: dict[str, str] = {}
-    answered: set[str] = set()
-    for at, message in page.messages:
-        role = message.get("role")
-        if role == "tool":
-            yield from result(at, message, waiting, answered)
-            continue
-        yield from unanswered(waiting, answered)
-        waiting, answered = {}, set()
-        for where, call in calls_of(at, message) if role == "assistant" else ():
-            if (name := string(call.get("id"))) is not None:
-                waiting.setdefault(name, where)
-    if page.whole:
-        yield from unanswered(waiting, answered)
-
-
-def unanswered(waiting: dict[str, str], answered: set[str]) -> Problems:
-    for name, at in waiting.items():
-        if name not in answered:
-            message = (
-                "An assistant message with 'tool_calls' must be followed by tool messages "
-                "responding to each 'tool_call_id'. The following tool_call_ids did not have "
-                f"response messages: {name}"
-            )
-            yield Problem("unanswered-call", at, message)
-
-
-def result(
-    at: str, message: dict[str, Json], waiting: dict[str, str], answered: set[str]
-) -> Problems:
-    name = string(message.get("tool_call_id"))
-    if name is None:
-        said = (
-            "Missing parameter 'tool_call_id': messages with role 'tool' must have a "
-            "'tool_call_id'."
-        )
-        yield Problem("orphan-result", at, said)
-        return
-    if name not in waiting:
-        said = (
-            "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
-            "message with 'tool_calls'."
-        )
-        yield Problem("orphan-result", at, said)
-    elif name in answered:
-        said = f"Invalid parameter: Duplicate value for 'tool_call_id' of {name!r}."
-        yield Problem("duplicate-result", at, said)
-    answered.add(name)
+pairing = answered_calls(
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+    "'tool_call_id'. The following tool_call_ids did not have response messages: {name}",
+    "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.",
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+    "'tool_calls'.",
+    "Invalid parameter: Duplicate value for 'tool_call_id' of {name!r}.",
+)
 
 
 def calls(page: Page) -> Problems:
@@ -375,29 +297,40 @@ def calls(page: Page) -> Problems:
 # -- answers and errors ---------------------------------------------------------------------------
 
 
-def answer(page: Page) -> Problems:
-    for key in ("id", "object", "created", "model", "choices"):
-        if key not in page.top:
-            yield Problem("response-field", "", f"{key!r} is missing")
+def choices(page: Page) -> Problems:
     for at, choice in placed(page.top.get("choices"), "/choices"):
         for key in ("index", "message", "finish_reason"):
             if key not in choice:
                 yield Problem("response-field", at, f"{key!r} is missing")
 
 
-def failure(page: Page) -> Problems:
-    inner = page.top.get("error")
-    if inner.__class__ is not dict or inner.get("message").__class__ is not str:
-        yield Problem("error-field", "", "an error has a message")
-
-
-HISTORY: tuple[Rule, ...] = (roles, contents, pairing, calls)
+HISTORY: tuple[Rule, ...] = (
+    some_messages(
+        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an "
+        "empty array instead."
+    ),
+    known_roles(
+        ROLES,
+        "Invalid value: {role!r}. Supported values are: 'system', 'assistant', 'user', "
+        "'function', 'tool', and 'developer'.",
+    ),
+    names,
+    contents,
+    pairing,
+    calls,
+)
 FACETS: dict[str, tuple[Rule, ...]] = {
     "request": (
-        ranges,
-        stops,
+        within(FIELDS),
+        biases,
+        stop_count(
+            FIELDS,
+            "Invalid 'stop': array too long. Expected an array with maximum length {most}, but got "
+            "an array with length {count} instead.",
+        ),
         coupled,
-        metadata,
+        stream_options,
+        metadata_limits,
         response_format,
         tools,
         tool_choice,
@@ -406,6 +339,6 @@ FACETS: dict[str, tuple[Rule, ...]] = {
     "messages": HISTORY,
     "tools": (tools,),
     "tool-choice": (),
-    "response": (answer, calls),
-    "error": (failure,),
+    "response": (has_fields("id", "object", "created", "model", "choices"), choices, calls),
+    "error": (error_message,),
 }

@@ -18,17 +18,20 @@ from ...lint.rules import (
     Rule,
     Ruled,
     broken_arguments,
+    error_message,
     examine,
+    has_fields,
     illegal_name,
+    json_format,
     lay_open,
     loose_schema,
     metadata_limits,
-    out_of_range,
     place_of,
     placed,
-    says_json,
+    stream_options,
     string,
     too_long,
+    within,
 )
 from ...model import Json
 from .._model_rules import RULES as MODEL_RULES
@@ -86,7 +89,10 @@ STORED = ("item_reference", "compaction")
 ID_LIMIT = 64
 NAME_LIMIT = 128
 SPACE_LIMIT = 64
-SCHEMA_NAME_LIMIT = 64
+JSON = (
+    "Response input messages must contain the word 'json' in some form to use 'text.format' of "
+    "type 'json_object'."
+)
 
 
 class Rules(Ruled):
@@ -109,14 +115,6 @@ class Rules(Ruled):
 # -- the request ----------------------------------------------------------------------------------
 
 
-def ranges(page: Page) -> Problems:
-    yield from out_of_range(page.top, FIELDS.ranges)
-
-
-def metadata(page: Page) -> Problems:
-    yield from metadata_limits(page.top)
-
-
 def coupled(page: Page) -> Problems:
     """Parameters that need or exclude each other."""
     top = page.top
@@ -126,9 +124,6 @@ def coupled(page: Page) -> Problems:
             "'previous_response_id' or 'conversation'."
         )
         yield Problem("stored-twice", "/previous_response_id", message)
-    if top.get("stream_options") is not None and top.get("stream") is not True:
-        message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        yield Problem("stream-options", "/stream_options", message)
 
 
 def text_format(page: Page) -> Problems:
@@ -136,23 +131,8 @@ def text_format(page: Page) -> Problems:
     form = text.get("format") if text.__class__ is dict else None
     if form.__class__ is not dict:
         return
-    at = "/text/format"
-    if form.get("type") == "json_object" and not (says_json(page.top.get("input")) or stored(page)):
-        message = (
-            "Response input messages must contain the word 'json' in some form to use "
-            "'text.format' of type 'json_object'."
-        )
-        yield Problem("json-word", "/input", message)
-    if form.get("type") != "json_schema":
-        return
-    name = form.get("name")
-    if name is None:
-        message = "Missing required parameter: 'text.format.name'."
-        yield Problem("schema-name", at, message)
-    yield from illegal_name("schema-name", f"{at}/name", name, SCHEMA_NAME_LIMIT)
-    if form.get("strict") is True:
-        what = f"Invalid schema for response_format {name!r}"
-        yield from loose_schema(form.get("schema"), f"{at}/schema", what)
+    said = "" if stored(page) else JSON
+    yield from json_format(form.get("type"), form, "/text/format", page, "input", said)
 
 
 def stored(page: Page) -> bool:
@@ -340,27 +320,25 @@ def followed(rest: tuple[Placed, ...]) -> bool:
     return False
 
 
-# -- answers and errors ---------------------------------------------------------------------------
-
-
-def answer(page: Page) -> Problems:
-    for key in ("id", "object", "created_at", "status", "model", "output"):
-        if key not in page.top:
-            yield Problem("response-field", "", f"{key!r} is missing")
-
-
-def failure(page: Page) -> Problems:
-    inner = page.top.get("error")
-    if inner.__class__ is not dict or inner.get("message").__class__ is not str:
-        yield Problem("error-field", "", "an error has a message")
-
-
 HISTORY: tuple[Rule, ...] = (roles, pairing, identifiers, reasoning)
 FACETS: dict[str, tuple[Rule, ...]] = {
-    "request": (ranges, metadata, coupled, text_format, tools, namespaces, tool_choice, *HISTORY),
+    "request": (
+        within(FIELDS),
+        metadata_limits,
+        coupled,
+        stream_options,
+        text_format,
+        tools,
+        namespaces,
+        tool_choice,
+        *HISTORY,
+    ),
     "messages": HISTORY,
     "tools": (tools, namespaces),
     "tool-choice": (),
-    "response": (answer, identifiers),
-    "error": (failure,),
+    "response": (
+        has_fields("id", "object", "created_at", "status", "model", "output"),
+        identifiers,
+    ),
+    "error": (error_message,),
 }
